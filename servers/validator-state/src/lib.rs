@@ -1,0 +1,40 @@
+//! The ledger and the meaning of every RPC method, written once for all servers.
+//!
+//! What is here: accounts, produced slots and their commitments ([`Ledger`], [`State`]); the seven methods with their
+//! parameters, limits and errors ([`Method`], [`Params`], [`RpcError`]); and the framing of JSON-RPC 2.0
+//! ([`envelope`]) for a server whose framework brings none.
+//!
+//! What is not here: HTTP, async, threads, any RPC framework.
+//!
+//! The behaviour is that of an Agave 2.3.13 node, whose recorded answers are the tests of this crate.
+
+#![forbid(unsafe_code)]
+
+pub mod envelope;
+mod error;
+mod ledger;
+mod methods;
+mod params;
+mod pubkey;
+mod seeded;
+mod slots;
+mod state;
+
+pub use error::RpcError;
+pub use ledger::{Ledger, LedgerError, LedgerSummary};
+pub use methods::{Answer, Balance, Method, SlotBudget, Version};
+pub use params::Params;
+pub use pubkey::{ParsePubkeyError, Pubkey};
+pub use seeded::{SEED_ACCOUNT, SeededSpec};
+pub use slots::{Blocks, SlotSet};
+pub use state::{Commitment, State};
+
+/// Slots that one getBlocks may span, and the most that getBlocksWithLimit may ask for (Agave's
+/// `MAX_GET_CONFIRMED_BLOCKS_RANGE`).
+pub const MAX_BLOCKS_RANGE: u64 = 500_000;
+
+/// Entries that one batch may hold.
+pub const MAX_BATCH_ENTRIES: usize = 100;
+
+/// Bytes that one request body may hold, unless a server is told otherwise.
+pub const MAX_BODY_BYTES: usize = 51_200;

@@ -1,0 +1,320 @@
+//! Parameters of a call: a fast way for what clients send, and the node's own way, with its exact messages, for the rest.
+//!
+//! The node reads parameters from a tree of JSON values through derived types, and its error texts follow from that. The
+//! same types are derived here. The fast way accepts only what it is sure of and refuses the rest without a word.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
+use serde_json::{Map, Value};
+
+use crate::error::RpcError;
+use crate::state::Commitment;
+
+/// The `params` member of a request, as a framework hands it over.
+#[derive(Debug, Clone, Copy)]
+pub enum Params<'a> {
+    /// Absent or null.
+    None,
+    /// JSON text.
+    Raw(&'a str),
+    /// An array, parsed.
+    Array(&'a [Value]),
+    /// An object, parsed.
+    Map(&'a Map<String, Value>),
+}
+
+/// `{"commitment"?, "minContextSlot"?}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Config {
+    pub commitment: Commitment,
+    pub min_context_slot: Option<u64>,
+}
+
+/// The config as the node derives it. The flattened member is why an unknown commitment silently means the default, why a
+/// config can't be given by position, and the name is part of an error text.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RpcContextConfig {
+    #[serde(flatten)]
+    commitment: Option<CommitmentConfig>,
+    min_context_slot: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CommitmentConfig {
+    commitment: Commitment,
+}
+
+/// getBlocks' second parameter: an end or a config. The name is part of an error text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RpcBlocksConfigWrapper {
+    EndSlotOnly(Option<u64>),
+    ConfigOnly(Option<RpcContextConfig>),
+}
+
+impl From<RpcContextConfig> for Config {
+    fn from(config: RpcContextConfig) -> Self {
+        Self {
+            commitment: config.commitment.map(|inner| inner.commitment).unwrap_or_default(),
+            min_context_slot: config.min_context_slot,
+        }
+    }
+}
+
+fn config_of(config: Option<RpcContextConfig>) -> Config {
+    config.map(Config::from).unwrap_or_default()
+}
+
+/// Parameters of getBalance.
+pub(crate) struct BalanceParams<'a> {
+    pub pubkey: std::borrow::Cow<'a, str>,
+    pub config: Config,
+}
+
+/// Parameters of getBlocks.
+#[derive(Debug, PartialEq)]
+pub(crate) struct BlocksParams {
+    pub start: u64,
+    pub end: Option<u64>,
+    pub config: Config,
+}
+
+/// Parameters of getBlocksWithLimit.
+pub(crate) struct BlocksWithLimitParams {
+    pub start: u64,
+    pub limit: usize,
+    pub config: Config,
+}
+
+/// What [`Params`] are once they are values; its debug form is part of an error text.
+#[derive(Debug)]
+#[allow(dead_code, reason = "read through its debug form")]
+enum Given {
+    Array(Vec<Value>),
+    Map(Map<String, Value>),
+}
+
+impl<'a> Params<'a> {
+    /// As values.
+    ///
+    /// # Errors
+    /// The text is not JSON that a tree of values can hold, such as 1e400.
+    fn given(self) -> Result<Option<Given>, RpcError> {
+        Ok(match self {
+            Self::None => None,
+            Self::Array(values) => Some(Given::Array(values.to_vec())),
+            Self::Map(map) => Some(Given::Map(map.clone())),
+            Self::Raw(text) => match serde_json::from_str(text).map_err(|_| RpcError::parse_error())? {
+                Value::Null => None,
+                Value::Array(values) => Some(Given::Array(values)),
+                Value::Object(map) => Some(Given::Map(map)),
+                _ => return Err(RpcError::invalid_request()),
+            },
+        })
+    }
+
+    /// The values of an array of `required` to `most` parameters.
+    fn values(self, required: usize, most: usize) -> Result<Vec<Value>, RpcError> {
+        let values = match self.given()? {
+            None => Vec::new(),
+            Some(Given::Array(values)) => values,
+            Some(Given::Map(_)) => return Err(RpcError::invalid_params("`params` should be an array")),
+        };
+        if values.len() < required {
+            let message = format!("`params` should have at least {required} argument(s)");
+            return Err(RpcError::invalid_params(message));
+        }
+        if values.len() > most {
+            let message = format!("Expected from {required} to {most} parameters.");
+            let got = format!("Got: {}", values.len());
+            return Err(RpcError::invalid_params_with_details(&message, &got));
+        }
+        Ok(values)
+    }
+
+    /// No parameters.
+    pub(crate) fn none(self) -> Result<(), RpcError> {
+        match self.given()? {
+            None => Ok(()),
+            Some(Given::Array(values)) if values.is_empty() => Ok(()),
+            Some(given) => Err(RpcError::invalid_params_with_details("No parameters were expected", &given)),
+        }
+    }
+
+    /// `[config?]`.
+    pub(crate) fn config(self) -> Result<Config, RpcError> {
+        let mut values = self.values(0, 1)?.into_iter();
+        Ok(config_of(optional(values.next())?))
+    }
+
+    /// `[pubkey, config?]`.
+    pub(crate) fn balance(self) -> Result<BalanceParams<'a>, RpcError> {
+        if let Some((pubkey, Second::Nothing | Second::Config(_), config)) = self.fast::<&'a str>() {
+            return Ok(BalanceParams { pubkey: pubkey.into(), config });
+        }
+        let mut values = self.values(1, 2)?.into_iter();
+        let pubkey: String = required(values.next())?;
+        Ok(BalanceParams { pubkey: pubkey.into(), config: config_of(optional(values.next())?) })
+    }
+
+    /// `[start, end? or config?, config?]`.
+    pub(crate) fn blocks(self) -> Result<BlocksParams, RpcError> {
+        if let Some((start, second, config)) = self.fast::<u64>() {
+            let end = if let Second::Number(end) = second { Some(end) } else { None };
+            return Ok(BlocksParams { start, end, config });
+        }
+        let mut values = self.values(1, 3)?.into_iter();
+        let start = required(values.next())?;
+        let wrapper: Option<RpcBlocksConfigWrapper> = optional(values.next())?;
+        let third: Option<RpcContextConfig> = optional(values.next())?;
+        let (end, second) = match wrapper {
+            None => (None, None),
+            Some(RpcBlocksConfigWrapper::EndSlotOnly(end)) => (end, None),
+            Some(RpcBlocksConfigWrapper::ConfigOnly(config)) => (None, config),
+        };
+        Ok(BlocksParams { start, end, config: config_of(third.or(second)) })
+    }
+
+    /// `[start, limit, config?]`.
+    pub(crate) fn blocks_with_limit(self) -> Result<BlocksWithLimitParams, RpcError> {
+        let mut values = self.values(2, 3)?.into_iter();
+        let start = required(values.next())?;
+        let limit = required(values.next())?;
+        Ok(BlocksWithLimitParams { start, limit, config: config_of(optional(values.next())?) })
+    }
+
+    /// The fast way: `[first]`, `[first, number]` or `[first, config]`, from text that holds nothing unusual.
+    fn fast<T: Deserialize<'a>>(self) -> Option<(T, Second, Config)> {
+        let Self::Raw(text) = self else { return None };
+        let FastParams(first, second) = serde_json::from_str(text).ok()?;
+        let config = if let Second::Config(config) = second { config } else { Config::default() };
+        Some((first, second, config))
+    }
+}
+
+fn invalid(error: &serde_json::Error) -> RpcError {
+    RpcError::invalid_params(format!("Invalid params: {error}."))
+}
+
+fn required<T: DeserializeOwned>(value: Option<Value>) -> Result<T, RpcError> {
+    serde_json::from_value(value.unwrap_or_default()).map_err(|error| invalid(&error))
+}
+
+fn optional<T: DeserializeOwned>(value: Option<Value>) -> Result<Option<T>, RpcError> {
+    value.map_or(Ok(None), |value| serde_json::from_value(value).map_err(|error| invalid(&error)))
+}
+
+/// The second parameter of the fast way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Second {
+    Nothing,
+    Number(u64),
+    Config(Config),
+}
+
+struct FastParams<T>(T, Second);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FastParams<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Array<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Array<T> {
+            type Value = FastParams<T>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("one or two parameters")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+                let first = array.next_element()?.ok_or_else(|| de::Error::custom("empty"))?;
+                let second = array.next_element()?.unwrap_or(Second::Nothing);
+                match array.next_element::<IgnoredAny>()? {
+                    None => Ok(FastParams(first, second)),
+                    Some(_) => Err(de::Error::custom("a third parameter")),
+                }
+            }
+        }
+        deserializer.deserialize_seq(Array(std::marker::PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Second {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Second;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a number or a config")
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Second, E> {
+                Ok(Second::Number(number))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Second, A::Error> {
+                let mut config = Config::default();
+                // The last duplicate wins; a commitment that is no plain known word is left to the node's own way.
+                while let Some(key) = map.next_key::<&str>()? {
+                    match key {
+                        "commitment" => config.commitment = map.next_value()?,
+                        "minContextSlot" => config.min_context_slot = Some(map.next_value()?),
+                        _ => return Err(de::Error::custom("an unknown key")),
+                    }
+                }
+                Ok(Second::Config(config))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts at the border between the fast way and the node's own: both must say the same.
+    #[test]
+    fn the_fast_way_agrees_with_the_nodes_own() {
+        let texts = [
+            "[0]",
+            "[0,5]",
+            "[0,null]",
+            "[0,{}]",
+            "[ 1 , 2 ]",
+            "[0,5,{}]",
+            "[0,5.0]",
+            "[-1]",
+            "[1e2]",
+            "[0,-0]",
+            r#"[0,{"commitment":"confirmed"}]"#,
+            r#"[0,{"commitment":"confirmed","commitment":"processed"}]"#,
+            r#"[0,{"commitment":"processed","commitment":7}]"#,
+            r#"[0,{"minContextSlot":3,"minContextSlot":null}]"#,
+            r#"[0,{"minContextSlot":3,"unknown":1e400}]"#,
+            r#"[0,{"minContextSlot":18446744073709551616}]"#,
+            r#"[0,{"commitment":"confirmed"}]"#,
+            r#"[0,{"commitment":{"confirmed":null}}]"#,
+            r#"[0,{"commitment":["confirmed"]}]"#,
+        ];
+        for text in texts {
+            let fast = Params::Raw(text).blocks().map_err(|error| error.message.into_owned());
+            let slow = match serde_json::from_str::<Vec<Value>>(text) {
+                Ok(values) => Params::Array(&values).blocks().map_err(|error| error.message.into_owned()),
+                Err(_) => Err("Parse error".to_owned()),
+            };
+            assert_eq!(fast, slow, "{text}");
+        }
+    }
+
+    #[test]
+    fn clean_requests_take_the_fast_way() {
+        assert!(Params::Raw("[0, 1000000]").fast::<u64>().is_some());
+        let balance = format!(r#"["{}"]"#, crate::SEED_ACCOUNT);
+        assert!(Params::Raw(&balance).fast::<&str>().is_some());
+        let confirmed = format!(r#"["{}",{{"commitment":"confirmed"}}]"#, crate::SEED_ACCOUNT);
+        assert!(Params::Raw(&confirmed).fast::<&str>().is_some());
+    }
+}

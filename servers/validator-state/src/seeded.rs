@@ -1,0 +1,133 @@
+//! Ledgers made from a seed: the same seed gives the same ledger in every server and on every machine.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::ledger::Ledger;
+use crate::pubkey::Pubkey;
+use crate::slots::SlotSet;
+
+/// The account that every seeded ledger holds: the one that the original test asked for.
+pub const SEED_ACCOUNT: &str = "4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ";
+
+/// One slot in this many is skipped, about as on Solana's main network.
+pub(crate) const SKIPPED_ONE_IN: u64 = 20;
+
+/// Slots that a slot waits, once processed, until it is finalized.
+pub(crate) const FINALIZED_AFTER: u64 = 31;
+
+/// Balances are drawn below this many lamports (1,000 SOL).
+const MAX_LAMPORTS: u64 = 1_000_000_000_000;
+
+/// What a seeded ledger holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeededSpec {
+    /// Number of accounts; at least one, which is [`SEED_ACCOUNT`].
+    pub accounts: usize,
+    /// Number of slots up to the finalized one, of which one in twenty is skipped; at least one.
+    pub slots: u64,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for SeededSpec {
+    fn default() -> Self {
+        Self { accounts: 100_000, slots: 1_500, seed: 1 }
+    }
+}
+
+/// A well-mixed hash of two numbers (the finaliser of SplitMix64), for facts that must be known without being stored.
+pub(crate) fn mix(seed: u64, value: u64) -> u64 {
+    let mut hash = seed ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ (hash >> 31)
+}
+
+impl Ledger {
+    /// Makes the ledger of `spec`: about 90 bytes an account, and ranges of slots.
+    pub fn seeded(spec: &SeededSpec) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(spec.seed);
+        let accounts = seeded_accounts(spec.accounts, &mut random);
+        let finalized = spec.slots.max(1) - 1;
+        let processed = finalized + FINALIZED_AFTER;
+        let produced = |slot: u64| {
+            slot == 0 || slot >= finalized || !mix(spec.seed, slot).is_multiple_of(SKIPPED_ONE_IN)
+        };
+        let slots = produced_ranges(processed, produced);
+        Self {
+            accounts,
+            slots,
+            finalized,
+            confirmed: processed - 1,
+            processed,
+            api_version: "2.3.13",
+            feature_set: 2_142_755_730,
+        }
+    }
+}
+
+fn seeded_accounts(count: usize, random: &mut impl Rng) -> HashMap<Pubkey, u64, RandomState> {
+    let mut accounts = HashMap::with_capacity_and_hasher(count, RandomState::default());
+    // The balance is drawn first, so that it depends on the seed alone and not on the number of accounts.
+    let balance = 1 + random.next_u64() % MAX_LAMPORTS;
+    if let Ok(pubkey) = Pubkey::parse(SEED_ACCOUNT) {
+        accounts.insert(pubkey, balance);
+    }
+    while accounts.len() < count {
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        accounts.insert(Pubkey(key), 1 + random.next_u64() % MAX_LAMPORTS);
+    }
+    accounts
+}
+
+/// The produced slots from 0 to `last`, as a set.
+fn produced_ranges(last: u64, produced: impl Fn(u64) -> bool) -> SlotSet {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for slot in (0..=last).filter(|slot| produced(*slot)) {
+        match ranges.last_mut() {
+            Some((_, end)) if *end + 1 == slot => *end = slot,
+            _ => ranges.push((slot, slot)),
+        }
+    }
+    // The ranges are in order by construction, so there is no error to lose.
+    SlotSet::from_ranges(ranges).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_ledger_is_pinned() {
+        let summary = Ledger::seeded(&SeededSpec::default()).summary();
+        assert_eq!(summary.accounts, 100_000);
+        assert_eq!(summary.slots, 1_415);
+        assert_eq!(summary.sha256, "583fb16712e3df9795ac0bf702fbdcd73d3acdd3b064e519d9d947f19fbc46d7");
+    }
+
+    #[test]
+    fn a_seed_decides_everything() {
+        let ledger = |seed| Ledger::seeded(&SeededSpec { accounts: 500, slots: 900, seed }).summary().sha256;
+        assert_eq!(ledger(7), ledger(7));
+        assert_ne!(ledger(7), ledger(8));
+    }
+
+    #[test]
+    fn about_one_slot_in_twenty_is_skipped() {
+        let ledger = Ledger::seeded(&SeededSpec { accounts: 1, slots: 1_000_000, seed: 3 });
+        let produced = ledger.summary().slots;
+        assert!((945_000..955_000).contains(&produced), "{produced}");
+    }
+
+    #[test]
+    fn the_smallest_ledger_holds_the_seed_account() {
+        let ledger = Ledger::seeded(&SeededSpec { accounts: 0, slots: 0, seed: 1 });
+        assert!(ledger.accounts.contains_key(&Pubkey::parse(SEED_ACCOUNT).unwrap()));
+        assert_eq!(ledger.summary().slots, 1);
+    }
+}
