@@ -1,1 +1,62 @@
-//! x
+//! What every server binary shares: flags, listener, ready line, metrics, shutdown.
+//!
+//! A server is `fn main() -> ExitCode { server_kit::run(&FRAMEWORK, adapter::serve) }`: the kit reads the command line,
+//! makes the ledger, and hands `serve` a [`Context`]. What differs between two servers is then their framework alone.
+//!
+//! What is not here: any framework, any method, HTTP (but for the few lines of the admin address).
+
+mod context;
+mod counters;
+mod error;
+mod flags;
+mod listen;
+mod metrics;
+mod open_files;
+mod shutdown;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+use std::process::ExitCode;
+
+pub use context::Context;
+pub use counters::{Counters, Totals};
+pub use error::StartError;
+pub use flags::{Defaults, Framework, NoFlags, Settings, Threads, Tuning};
+pub use listen::PortClaim;
+pub use shutdown::Shutdown;
+
+use flags::Parsed;
+
+/// Exit code of a wrong call, a bad ledger, a port in use.
+const EXIT_REFUSED: u8 = 2;
+
+/// Runs a server to its end: flags, ledger, then `serve`, which answers until [`Shutdown::wait`] returns and then drains.
+///
+/// Gives 0 after a clean end; 2 and one line on stderr where the server could not start.
+pub fn run(framework: &Framework, serve: impl FnOnce(Context) -> Result<(), StartError>) -> ExitCode {
+    run_with(framework, |context, NoFlags {}| serve(context))
+}
+
+/// [`run`] for a binary with flags of its own, which `serve` is given beside the context.
+pub fn run_with<Extra: clap::Args>(
+    framework: &Framework,
+    serve: impl FnOnce(Context, Extra) -> Result<(), StartError>,
+) -> ExitCode {
+    let (flags, extra) = match flags::parse::<Extra>(framework, std::env::args_os()) {
+        Ok(Parsed::Run(flags, extra)) => (flags, extra),
+        Ok(Parsed::Print(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return refused(framework, &error),
+    };
+    match Context::new(framework, &flags).and_then(|context| serve(context, extra)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => refused(framework, &error),
+    }
+}
+
+fn refused(framework: &Framework, error: &StartError) -> ExitCode {
+    eprintln!("{}: {}", framework.binary(), error.to_string().replace('\n', " "));
+    ExitCode::from(EXIT_REFUSED)
+}

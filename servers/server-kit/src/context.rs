@@ -1,0 +1,130 @@
+//! What a server is given to serve with, and how it says that it is ready.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use validator_state::{Ledger, LedgerSummary, State};
+
+use crate::counters::Counters;
+use crate::error::StartError;
+use crate::flags::{Flags, Framework, Settings};
+use crate::listen::{self, PortClaim};
+use crate::shutdown::Shutdown;
+use crate::{metrics, open_files};
+
+/// What a server is given to serve with.
+#[derive(Debug)]
+pub struct Context {
+    /// Every setting as it holds.
+    pub settings: Settings,
+    /// The node that answers.
+    pub state: Arc<State>,
+    /// Where the server counts what it answered.
+    pub counters: Counters,
+    shutdown: Shutdown,
+    server: &'static str,
+    metrics: Option<SocketAddr>,
+    open_files: u64,
+}
+
+/// One line on stdout, for whoever started the server. Its members are the settings that hold.
+#[derive(Serialize)]
+struct Ready<'a> {
+    ready: bool,
+    server: &'a str,
+    addr: SocketAddr,
+    pid: u32,
+    #[serde(flatten)]
+    settings: &'a Settings,
+    open_files: u64,
+    ledger: LedgerSummary,
+    metrics: Option<SocketAddr>,
+}
+
+impl Context {
+    pub(crate) fn new(framework: &Framework, flags: &Flags) -> Result<Self, StartError> {
+        let settings = flags.settings(framework)?;
+        let open_files = open_files::raise_limit()
+            .map_err(|error| StartError::failed("raise the limit of open files", error))?;
+        let shutdown =
+            Shutdown::install().map_err(|error| StartError::failed("listen for signals", error))?;
+        let counters = Counters::default();
+        let metrics = flags.metrics.map(|addr| metrics::start(addr, counters.clone())).transpose()?;
+        let ledger = match &flags.ledger {
+            Some(dir) => Ledger::load(dir)?,
+            None => Ledger::seeded(&flags.seeded()),
+        };
+        let state = Arc::new(State::new(ledger));
+        Ok(Self { settings, state, counters, shutdown, server: framework.name, metrics, open_files })
+    }
+
+    /// A listener on the address asked for, with the backlog and TCP_NODELAY of the settings; non-blocking.
+    ///
+    /// # Errors
+    /// The address is in use or not of this machine.
+    pub fn listener(&self) -> Result<TcpListener, StartError> {
+        listen::listener(&self.settings)
+    }
+
+    /// Claims the address asked for, for a server that binds by itself.
+    ///
+    /// # Errors
+    /// The address is in use or not of this machine.
+    pub fn claim_port(&self) -> Result<PortClaim, StartError> {
+        PortClaim::new(&self.settings)
+    }
+
+    /// Says that connections to `addr` will be answered, and sets the chain in motion if it was asked to move. To be
+    /// called once the server listens.
+    ///
+    /// # Errors
+    /// Nobody reads the line any more.
+    pub fn ready(&self, addr: SocketAddr) -> Result<(), StartError> {
+        let failed = |error: io::Error| StartError::failed("print the ready line", error);
+        if !addr.ip().is_loopback() {
+            let server = self.server;
+            eprintln!("server-{server}: other machines can reach {addr}, and there is no access control");
+        }
+        self.start_chain().map_err(failed)?;
+        let ready = Ready {
+            ready: true,
+            server: self.server,
+            addr,
+            pid: std::process::id(),
+            settings: &self.settings,
+            open_files: self.open_files,
+            ledger: self.state.ledger_summary(),
+            metrics: self.metrics,
+        };
+        let line = serde_json::to_string(&ready).map_err(|error| failed(error.into()))?;
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failed)
+    }
+
+    /// Tells when the server is to end.
+    pub fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
+    }
+
+    fn start_chain(&self) -> io::Result<()> {
+        let interval = Duration::from_millis(self.settings.slot_interval_ms);
+        if interval.is_zero() {
+            return Ok(());
+        }
+        let state = Arc::clone(&self.state);
+        let advance = move || {
+            let mut next = Instant::now();
+            loop {
+                // Counted from the slot before, so that a late wake-up does not slow the chain down.
+                next += interval;
+                thread::sleep(next.saturating_duration_since(Instant::now()));
+                state.advance();
+            }
+        };
+        thread::Builder::new().name("chain".to_owned()).spawn(advance).map(|_| ())
+    }
+}

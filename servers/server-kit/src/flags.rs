@@ -1,0 +1,339 @@
+//! The command line that all servers share, and the settings that follow from it.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, FromArgMatches, Parser, ValueEnum};
+use serde::Serialize;
+use validator_state::{MAX_BODY_BYTES, SeededSpec};
+
+use crate::error::StartError;
+use crate::listen::largest_backlog;
+
+/// The listen backlog of `--tuning equal`.
+const EQUAL_BACKLOG: u32 = 1_024;
+
+/// What the kit must know of a framework.
+#[derive(Debug, Clone)]
+pub struct Framework {
+    /// The server's name, such as `actix`.
+    pub name: &'static str,
+    /// The framework's own defaults: what `--tuning shipped` means.
+    pub shipped: Defaults,
+    /// The listen backlog, for a framework that has no way to set it.
+    pub fixed_backlog: Option<u32>,
+}
+
+impl Framework {
+    pub(crate) fn binary(&self) -> String {
+        format!("server-{}", self.name)
+    }
+}
+
+/// A framework's own defaults.
+#[derive(Debug, Clone)]
+pub struct Defaults {
+    /// Threads that answer.
+    pub threads: Threads,
+    /// The listen backlog.
+    pub backlog: u32,
+    /// Whether TCP_NODELAY is set on connections.
+    pub tcp_nodelay: bool,
+    /// How long an idle connection is kept; `None` is for ever.
+    pub keep_alive_ms: Option<u64>,
+    /// Concurrent connections (or requests, where the framework counts those); `None` is no limit.
+    pub max_connections: Option<u32>,
+    /// Bytes that one request body may hold. Not taken over: the contract has its own limit, see [`Settings`].
+    pub max_body_bytes: usize,
+}
+
+/// How many threads a framework starts by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// One.
+    One,
+    /// One for each core that the process may use.
+    Cores,
+}
+
+/// Where the settings come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tuning {
+    /// The same for every server, set explicitly
+    Equal,
+    /// The framework's own defaults
+    Shipped,
+}
+
+/// Every setting as it holds, after flags, tuning and defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// The address asked for; its port may be 0.
+    #[serde(skip)]
+    pub listen: SocketAddr,
+    /// Threads that answer, at least 1.
+    pub threads: usize,
+    /// Where the other settings come from.
+    pub tuning: Tuning,
+    /// The listen backlog.
+    pub backlog: u32,
+    /// Whether TCP_NODELAY is set on connections.
+    pub tcp_nodelay: bool,
+    /// How long an idle connection is kept; `None` is for ever.
+    pub keep_alive_ms: Option<u64>,
+    /// Concurrent connections (or requests, where the framework counts those); `None` is no limit.
+    pub max_connections: Option<u32>,
+    /// Bytes that one request body may hold: the contract's limit in both tunings, unless a flag says otherwise.
+    pub max_body_bytes: usize,
+    /// How often the chain advances by one slot; 0 is never.
+    pub slot_interval_ms: u64,
+}
+
+/// For binaries without flags of their own.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct NoFlags {}
+
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub(crate) struct Flags {
+    /// Address to answer on; port 0 takes any free port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8899")]
+    pub listen: SocketAddr,
+    /// Threads that answer [default: one a core; with --tuning shipped the framework's own number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_024))]
+    pub threads: Option<u64>,
+    /// The same settings for every server, or the framework's own defaults
+    #[arg(long, value_name = "TUNING", default_value = "equal")]
+    pub tuning: Tuning,
+    /// Connections that may wait to be accepted [default: 1024; with --tuning shipped the framework's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub backlog: Option<u32>,
+    /// Ledger to load: a folder with accounts/*.json and chain.json
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["accounts", "slots", "seed"])]
+    pub ledger: Option<PathBuf>,
+    /// Accounts of the seeded ledger
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().accounts as u64)]
+    pub accounts: u64,
+    /// Slots of the seeded ledger, of which one in twenty is skipped
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = SeededSpec::default().slots)]
+    pub slots: u64,
+    /// Seed of the seeded ledger; the same seed gives the same ledger in every server
+    #[arg(long, value_name = "N", default_value_t = SeededSpec::default().seed)]
+    pub seed: u64,
+    /// Advance the chain by one slot each so many milliseconds; 0 lets it stand still
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub slot_interval_ms: u64,
+    /// Answer GET /metrics on this address; port 0 takes any free port
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// Bytes that one request body may hold
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = MAX_BODY_BYTES as u64)]
+    pub max_body_bytes: u64,
+}
+
+#[derive(Debug, Parser)]
+#[command(version)]
+struct CommandLine<Extra: Args> {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    extra: Extra,
+}
+
+/// What a command line asks for.
+pub(crate) enum Parsed<Extra> {
+    /// A server with these flags.
+    Run(Box<Flags>, Extra),
+    /// A text on stdout: the help or the version.
+    Print(String),
+}
+
+/// Reads a command line, the program's name first.
+pub(crate) fn parse<Extra: Args>(
+    framework: &Framework,
+    args: impl IntoIterator<Item = OsString>,
+) -> Result<Parsed<Extra>, StartError> {
+    let command = <CommandLine<Extra> as clap::CommandFactory>::command()
+        .display_name(framework.binary())
+        .bin_name(framework.binary())
+        .about(format!("A JSON-RPC validator node's getBalance and getBlocks, by {}", framework.name));
+    let matched = command
+        .try_get_matches_from(args)
+        .and_then(|mut matches| CommandLine::<Extra>::from_arg_matches_mut(&mut matches));
+    match matched {
+        Ok(line) => Ok(Parsed::Run(Box::new(line.flags), line.extra)),
+        Err(error) if !error.use_stderr() => Ok(Parsed::Print(error.to_string())),
+        Err(error) => Err(StartError::CommandLine(one_line(&error.to_string()))),
+    }
+}
+
+/// The error itself out of clap's several lines: what stands above the usage, without its prefix.
+fn one_line(error: &str) -> String {
+    let lines = error
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
+}
+
+impl Flags {
+    pub(crate) fn settings(&self, framework: &Framework) -> Result<Settings, StartError> {
+        let shipped = self.tuning == Tuning::Shipped;
+        let threads = match (self.threads, shipped, framework.shipped.threads) {
+            (Some(threads), ..) => usize::try_from(threads).unwrap_or(1),
+            (None, true, Threads::One) => 1,
+            (None, ..) => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let defaults = &framework.shipped;
+        Ok(Settings {
+            listen: self.listen,
+            threads,
+            tuning: self.tuning,
+            backlog: self.backlog(framework)?,
+            tcp_nodelay: !shipped || defaults.tcp_nodelay,
+            keep_alive_ms: if shipped { defaults.keep_alive_ms } else { None },
+            max_connections: if shipped { defaults.max_connections } else { None },
+            max_body_bytes: usize::try_from(self.max_body_bytes).unwrap_or(usize::MAX),
+            slot_interval_ms: self.slot_interval_ms,
+        })
+    }
+
+    fn backlog(&self, framework: &Framework) -> Result<u32, StartError> {
+        if let (Some(asked), Some(fixed)) = (self.backlog, framework.fixed_backlog)
+            && asked != fixed
+        {
+            let name = framework.name;
+            let reason = format!("{name} has no way to set it and always uses {fixed}; leave the flag out");
+            return Err(StartError::refused(format!("--backlog {asked}"), reason));
+        }
+        let default = match self.tuning {
+            Tuning::Equal => EQUAL_BACKLOG,
+            Tuning::Shipped => framework.shipped.backlog,
+        };
+        let backlog = self.backlog.or(framework.fixed_backlog).unwrap_or(default);
+        match (self.backlog, largest_backlog()) {
+            (Some(asked), Some(most)) if asked > most => Err(StartError::refused(
+                format!("--backlog {asked}"),
+                format!("this system allows at most {most}; raise net.core.somaxconn or ask for less"),
+            )),
+            // The ready line says what holds, not what was wished for.
+            (None, Some(most)) => Ok(backlog.min(most)),
+            _ => Ok(backlog),
+        }
+    }
+
+    pub(crate) fn seeded(&self) -> SeededSpec {
+        SeededSpec {
+            accounts: usize::try_from(self.accounts).unwrap_or(usize::MAX),
+            slots: self.slots,
+            seed: self.seed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framework(fixed_backlog: Option<u32>) -> Framework {
+        Framework {
+            name: "test",
+            shipped: Defaults {
+                threads: Threads::One,
+                backlog: 128,
+                tcp_nodelay: false,
+                keep_alive_ms: Some(5_000),
+                max_connections: Some(100),
+                max_body_bytes: 10_000_000,
+            },
+            fixed_backlog,
+        }
+    }
+
+    fn read(framework: &Framework, line: &str) -> Result<Parsed<NoFlags>, StartError> {
+        parse(framework, std::iter::once("server-test").chain(line.split_whitespace()).map(OsString::from))
+    }
+
+    fn settings(framework: &Framework, line: &str) -> Result<Settings, StartError> {
+        match read(framework, line)? {
+            Parsed::Run(flags, _) => flags.settings(framework),
+            Parsed::Print(text) => panic!("printed {text}"),
+        }
+    }
+
+    #[test]
+    fn equal_is_the_default_and_the_same_for_all() {
+        let settings = settings(&framework(None), "").unwrap();
+        assert_eq!(settings.listen, "127.0.0.1:8899".parse().unwrap());
+        assert_eq!(settings.tuning, Tuning::Equal);
+        assert_eq!(settings.threads, std::thread::available_parallelism().unwrap().get());
+        assert_eq!(settings.backlog, 1_024);
+        assert!(settings.tcp_nodelay);
+        assert_eq!((settings.keep_alive_ms, settings.max_connections), (None, None));
+        assert_eq!((settings.max_body_bytes, settings.slot_interval_ms), (51_200, 0));
+    }
+
+    #[test]
+    fn shipped_is_the_frameworks_own_but_for_the_contract() {
+        let settings = settings(&framework(None), "--tuning shipped").unwrap();
+        assert_eq!((settings.threads, settings.backlog), (1, 128));
+        assert!(!settings.tcp_nodelay);
+        assert_eq!((settings.keep_alive_ms, settings.max_connections), (Some(5_000), Some(100)));
+        assert_eq!(settings.max_body_bytes, 51_200);
+    }
+
+    #[test]
+    fn a_flag_wins_over_both_tunings() {
+        for tuning in ["equal", "shipped"] {
+            let line = format!("--tuning {tuning} --threads 3 --backlog 77 --max-body-bytes 9");
+            let settings = settings(&framework(None), &line).unwrap();
+            assert_eq!((settings.threads, settings.backlog, settings.max_body_bytes), (3, 77, 9));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused_with_the_reason() {
+        let fixed = framework(Some(1_024));
+        assert_eq!(settings(&fixed, "--tuning shipped").unwrap().backlog, 1_024);
+        assert_eq!(settings(&fixed, "--backlog 1024").unwrap().backlog, 1_024);
+        let message = settings(&fixed, "--backlog 64").unwrap_err().to_string();
+        assert!(message.contains("--backlog 64") && message.contains("1024"), "{message}");
+        if let Some(most) = largest_backlog().filter(|most| *most < 1_000_000) {
+            let message =
+                settings(&framework(None), &format!("--backlog {}", most + 1)).unwrap_err().to_string();
+            assert!(message.contains("somaxconn") && message.contains(&most.to_string()), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_one_line_that_names_it() {
+        let cases = [
+            ("--threads 0", "--threads"),
+            ("--threads many", "many"),
+            ("--tuning best", "[possible values: equal, shipped]"),
+            ("--listen here", "--listen"),
+            ("--thread 2", "--threads"),
+            ("--ledger x --seed 2", "--seed"),
+            ("--accounts 0", "--accounts"),
+            ("--max-body-bytes -1", "-1"),
+            ("surplus", "surplus"),
+            ("--metrics", "--metrics"),
+        ];
+        for (line, expected) in cases {
+            let message = read(&framework(None), line).map(|_| ()).unwrap_err().to_string();
+            assert!(message.contains(expected), "{line}: {message:?}");
+            assert_eq!(message.lines().count(), 1, "{line}: {message:?}");
+            assert!(!message.contains("Usage") && !message.starts_with("error"), "{line}: {message:?}");
+        }
+    }
+
+    #[test]
+    fn help_is_no_mistake() {
+        let Ok(Parsed::Print(text)) = read(&framework(None), "--help") else { panic!("not printed") };
+        assert!(text.contains("Usage: server-test") && text.contains("--slot-interval-ms"), "{text}");
+    }
+}

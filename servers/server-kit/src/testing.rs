@@ -1,0 +1,209 @@
+//! For the tests of server crates: starts a server binary, owns it, and asks it over a real socket.
+//!
+//! Everything here fails by panicking, as tests do, and every wait has a bound. Not for measuring: see the harness.
+//! Switched on by the feature `testing`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "used by tests alone")]
+
+mod http;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::counters::Totals;
+pub use http::{Connection, HttpAnswer, exchange, get, post, request};
+
+/// The bound of every wait for something that is only slow on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a server may take from SIGTERM to its end.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// A server process, killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it answers.
+    pub addr: SocketAddr,
+    /// Where it answers GET /metrics, if `--metrics` was among the arguments.
+    pub metrics: Option<SocketAddr>,
+    /// Its ready line.
+    pub ready: Value,
+    child: Child,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Running {
+    /// Starts a server and waits for its ready line. Adds `--listen 127.0.0.1:0` unless the arguments have a `--listen`.
+    ///
+    /// # Panics
+    /// The program can't be started, or ends or stays silent instead of being ready; says what it wrote to stderr.
+    pub fn start(program: &Path, args: &[&str]) -> Self {
+        let mut child = spawn(program, args);
+        let stderr = child.stderr.take().map(collect);
+        let line = first_line(child.stdout.take().expect("stdout is piped"));
+        let mut running = Self {
+            addr: SocketAddr::from(([127, 0, 0, 1], 0)),
+            metrics: None,
+            ready: Value::Null,
+            child,
+            stderr,
+        };
+        match line.recv_timeout(PATIENCE).ok().and_then(|line| serde_json::from_str::<Value>(&line).ok()) {
+            Some(ready) => running.ready = ready,
+            None => {
+                panic!("{} {args:?} printed no ready line; stderr: {}", program.display(), running.kill())
+            }
+        }
+        let addr = |name: &str| running.ready[name].as_str().and_then(|text| text.parse().ok());
+        (running.addr, running.metrics) = (addr("addr").expect("ready line names addr"), addr("metrics"));
+        running
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends SIGTERM and waits for the end.
+    ///
+    /// # Panics
+    /// The server is still there 5 s after the signal.
+    pub fn stop_gracefully(self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait_for_end()
+    }
+
+    /// Waits for the end that a signal asked for.
+    ///
+    /// # Panics
+    /// The server is still there after 5 s.
+    pub fn wait_for_end(mut self) -> ExitStatus {
+        wait(&mut self.child, DRAIN_LIMIT).unwrap_or_else(|| panic!("still running 5 s after the signal"))
+    }
+
+    /// Sends a signal, such as `TERM` or `INT`.
+    ///
+    /// # Panics
+    /// The signal's name is unknown, or the process is gone.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status();
+        assert!(status.expect("kill is on every system").success(), "kill -s {name} failed");
+    }
+
+    /// The counters, asked over `--metrics`.
+    ///
+    /// # Panics
+    /// The server was started without `--metrics`, or does not answer.
+    pub fn totals(&self) -> Totals {
+        let text = get(self.metrics.expect("started with --metrics"), "/metrics").body;
+        let count = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+        };
+        Totals { answered: count("rpc_requests_total"), errors: count("rpc_errors_total") }
+    }
+
+    /// Ends the process and gives what it wrote to stderr.
+    fn kill(&mut self) -> String {
+        let _already_gone = self.child.kill();
+        let _already_waited_for = self.child.wait();
+        self.stderr.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Runs a server that is expected to end by itself, such as one with a wrong flag, and gives its whole output. Adds
+/// `--listen 127.0.0.1:0` unless the arguments have a `--listen`.
+///
+/// # Panics
+/// It can't be started, or is still running after [`PATIENCE`].
+pub fn run_to_end(program: &Path, args: &[&str]) -> Output {
+    let mut child = spawn(program, args);
+    let stdout = collect(child.stdout.take().expect("stdout is piped"));
+    let stderr = collect(child.stderr.take().expect("stderr is piped"));
+    let status = wait(&mut child, PATIENCE).unwrap_or_else(|| panic!("{args:?}: did not end by itself"));
+    let bytes = |thread: JoinHandle<String>| thread.join().expect("the reader does not panic").into_bytes();
+    Output { status, stdout: bytes(stdout), stderr: bytes(stderr) }
+}
+
+/// Asserts that a server refuses its arguments as it should: exit code 2, nothing on stdout, and one line on stderr, which
+/// is given back.
+///
+/// # Panics
+/// It does not.
+pub fn refusal(program: &Path, args: &[&str]) -> String {
+    let output = run_to_end(program, args);
+    let stderr = String::from_utf8(output.stderr).expect("stderr is text");
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{args:?} printed to stdout");
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    stderr
+}
+
+/// The binary of an example of the crate under test, which cargo builds before it runs tests.
+///
+/// # Panics
+/// It is not there: `cargo test` was told to build one test alone.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test is a file");
+    let target = test.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
+    let program = target.join("examples").join(name);
+    assert!(program.is_file(), "{} is missing; build it with cargo build --examples", program.display());
+    program
+}
+
+fn spawn(program: &Path, args: &[&str]) -> Child {
+    let mut command = Command::new(program);
+    if !args.contains(&"--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+}
+
+/// Reads the first line, and then on to the end, so that the writer never waits.
+fn first_line(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            // Only the first line is asked for.
+            let _unread = sender.send(line);
+        }
+    });
+    receiver
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _what_came_is_enough = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for the end of a process, at most so long; kills it and gives `None` where it did not end.
+fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().expect("the child is ours") {
+            return Some(status);
+        }
+        if Instant::now() >= deadline {
+            let _already_gone = child.kill();
+            let _already_waited_for = child.wait();
+            return None;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}

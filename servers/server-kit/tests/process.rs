@@ -1,0 +1,117 @@
+//! The kit as whoever starts a server sees it: ready line, refusals, counters, signals.
+#![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+
+use server_kit::testing::{self, Running, refusal};
+
+fn hello() -> PathBuf {
+    testing::example("hello")
+}
+
+fn oracle_ledger() -> String {
+    format!("{}/../conformance/oracle/ledger", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn greeting(addr: SocketAddr) -> String {
+    let mut text = String::new();
+    TcpStream::connect(addr).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn the_ready_line_says_every_setting_that_holds() {
+    let args = ["--threads", "3", "--backlog", "64", "--accounts", "10", "--slots", "40", "--seed", "5"];
+    let server = Running::start(&hello(), &args);
+    let ready = &server.ready;
+    assert_eq!((&ready["ready"], &ready["server"]), (&true.into(), &"hello".into()));
+    assert_eq!(ready["pid"], server.pid());
+    assert_eq!((&ready["threads"], &ready["backlog"]), (&3.into(), &64.into()));
+    assert_eq!((&ready["tuning"], &ready["tcp_nodelay"]), (&"equal".into(), &true.into()));
+    assert!(ready["keep_alive_ms"].is_null() && ready["max_connections"].is_null());
+    assert_eq!((&ready["max_body_bytes"], &ready["slot_interval_ms"]), (&51_200.into(), &0.into()));
+    assert_eq!(ready["ledger"]["accounts"], 10);
+    assert_eq!(ready["ledger"]["sha256"].as_str().map(str::len), Some(64));
+    assert!(ready["open_files"].as_u64().is_some_and(|limit| limit > 0) && ready["metrics"].is_null());
+    assert_eq!(greeting(server.addr), "hello\n");
+}
+
+#[test]
+fn shipped_settings_are_printed_as_they_are() {
+    let ready = &Running::start(&hello(), &["--tuning", "shipped"]).ready;
+    assert_eq!((&ready["threads"], &ready["backlog"]), (&1.into(), &128.into()));
+    assert_eq!((&ready["tuning"], &ready["tcp_nodelay"]), (&"shipped".into(), &false.into()));
+    assert_eq!(ready["max_connections"], 1);
+}
+
+#[test]
+fn the_same_ledger_has_the_same_checksum() {
+    let sum = |args: &[&str]| Running::start(&hello(), args).ready["ledger"].clone();
+    let ledger = oracle_ledger();
+    assert_eq!(sum(&["--ledger", &ledger]), sum(&["--ledger", &ledger]));
+    assert_eq!(sum(&["--accounts", "9", "--seed", "7"]), sum(&["--accounts", "9", "--seed", "7"]));
+    assert_ne!(sum(&["--accounts", "9", "--seed", "7"]), sum(&["--accounts", "9", "--seed", "8"]));
+}
+
+#[test]
+fn what_is_wrong_is_refused_in_one_line() {
+    assert!(refusal(&hello(), &["--tuning", "best"]).starts_with("server-hello: "));
+    let message = refusal(&hello(), &["--ledger", "no-such-folder"]);
+    assert!(message.contains("--ledger") && message.contains("no-such-folder"), "{message}");
+    let message = refusal(&hello(), &["--listen", "192.0.2.1:0"]);
+    assert!(message.contains("192.0.2.1:0"), "{message}");
+}
+
+#[test]
+fn a_port_in_use_is_refused_and_named() {
+    let first = Running::start(&hello(), &["--metrics", "127.0.0.1:0"]);
+    let addr = first.addr.to_string();
+    let message = refusal(&hello(), &["--listen", &addr]);
+    assert!(
+        message.contains(&addr) && message.contains("in use") && message.contains("--listen"),
+        "{message}"
+    );
+    let addr = first.metrics.unwrap().to_string();
+    let message = refusal(&hello(), &["--metrics", &addr]);
+    assert!(
+        message.contains(&addr) && message.contains("in use") && message.contains("--metrics"),
+        "{message}"
+    );
+}
+
+#[test]
+fn counts_are_told_on_the_admin_address() {
+    let server = Running::start(&hello(), &["--metrics", "127.0.0.1:0"]);
+    assert_eq!(server.totals().answered, 0);
+    for _ in 0..3 {
+        greeting(server.addr);
+    }
+    assert_eq!((server.totals().answered, server.totals().errors), (3, 0));
+}
+
+#[test]
+fn both_signals_end_it_with_exit_code_0() {
+    assert_eq!(Running::start(&hello(), &[]).stop_gracefully().code(), Some(0));
+    let server = Running::start(&hello(), &[]);
+    server.signal("INT");
+    assert_eq!(server.wait_for_end().code(), Some(0));
+}
+
+#[test]
+fn a_server_that_cannot_drain_ends_all_the_same() {
+    assert_eq!(Running::start(&hello(), &["--stay"]).stop_gracefully().code(), Some(0));
+    let server = Running::start(&hello(), &["--stay"]);
+    server.signal("TERM");
+    server.signal("INT");
+    assert_eq!(server.wait_for_end().code(), Some(0));
+}
+
+#[test]
+fn a_binary_can_have_flags_of_its_own() {
+    let help = testing::run_to_end(&hello(), &["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(text.contains("--stay") && text.contains("--tuning"), "{text}");
+}
