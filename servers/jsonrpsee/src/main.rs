@@ -1,2 +1,12 @@
-//! x
-fn main() {}
+//! The jsonrpsee server: jsonrpsee on a tokio runtime, in front of `validator-state`.
+//!
+//! Not for: what the methods mean (`validator-state`), flags and ready line (`server-kit`).
+
+mod adapter;
+mod mend;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    server_kit::run(&adapter::FRAMEWORK, adapter::serve)
+}

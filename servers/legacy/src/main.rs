@@ -1,2 +1,11 @@
-//! x
-fn main() {}
+//! The legacy server: jsonrpc-core and jsonrpc-http-server, which validators still run, in front of `validator-state`.
+//!
+//! Not for: what the methods mean (`validator-state`), flags and ready line (`server-kit`).
+
+mod adapter;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    server_kit::run(&adapter::FRAMEWORK, adapter::serve)
+}

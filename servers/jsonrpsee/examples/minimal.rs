@@ -1,0 +1,58 @@
+//! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use jsonrpsee::server::{RpcModule, Server, ServerConfig};
+use jsonrpsee::types::ErrorObjectOwned;
+use server_kit::{Context, Defaults, Framework, StartError, Threads};
+use validator_state::{MAX_BODY_BYTES, Method, Params};
+
+static FRAMEWORK: Framework = Framework {
+    name: "jsonrpsee-minimal",
+    shipped: Defaults {
+        threads: Threads::Cores,
+        backlog: 128,
+        tcp_nodelay: true,
+        keep_alive_ms: None,
+        max_connections: Some(100),
+        max_body_bytes: MAX_BODY_BYTES,
+    },
+    fixed_backlog: None,
+};
+
+fn main() -> ExitCode {
+    server_kit::run(&FRAMEWORK, serve)
+}
+
+fn serve(context: Context) -> Result<(), StartError> {
+    let mut module = RpcModule::new(Arc::clone(&context.state));
+    let registered = module.register_method("getBalance", |params, state, _| {
+        let params = params.as_str().map_or(Params::None, Params::Raw);
+        let balance = state.call(Method::GetBalance, params);
+        balance.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
+    });
+    registered.map_err(|error| StartError::failed("register getBalance", error))?;
+    let config = ServerConfig::builder()
+        .http_only()
+        .set_tcp_no_delay(context.settings.tcp_nodelay)
+        .set_first_request_timeout(None)
+        .max_connections(context.settings.max_connections.unwrap_or(u32::MAX))
+        .build();
+    let failed = |error: std::io::Error| StartError::failed("start the server", error);
+    let listener = context.listener()?;
+    let addr = listener.local_addr().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(context.settings.threads)
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let _inside = runtime.enter();
+    let server = Server::builder().set_config(config).build_from_tcp(listener).map_err(failed)?.start(module);
+    context.ready(addr)?;
+    context.shutdown().wait();
+    // An error would say that it has stopped already.
+    let _stopping = server.stop();
+    runtime.block_on(server.stopped());
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
+
+use std::future::ready;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use jsonrpc_core::{Error, ErrorCode, IoHandler, Params as RpcParams};
+use jsonrpc_http_server::ServerBuilder;
+use server_kit::{Context, Defaults, Framework, StartError, Threads};
+use validator_state::{MAX_BODY_BYTES, Method, Params};
+
+static FRAMEWORK: Framework = Framework {
+    name: "legacy-minimal",
+    shipped: Defaults {
+        threads: Threads::One,
+        backlog: 1_024,
+        tcp_nodelay: true,
+        keep_alive_ms: None,
+        max_connections: None,
+        max_body_bytes: MAX_BODY_BYTES,
+    },
+    fixed_backlog: Some(1_024),
+};
+
+fn main() -> ExitCode {
+    server_kit::run(&FRAMEWORK, serve)
+}
+
+fn serve(context: Context) -> Result<(), StartError> {
+    let mut handler = IoHandler::new();
+    let state = Arc::clone(&context.state);
+    handler.add_method("getBalance", move |params: RpcParams| {
+        let RpcParams::Array(params) = params else {
+            return ready(Err(Error::invalid_params("not an array")));
+        };
+        let balance = state.call(Method::GetBalance, Params::Array(&params));
+        ready(match balance {
+            Ok(balance) => serde_json::to_value(balance).map_err(|_| Error::internal_error()),
+            Err(error) => Err(Error {
+                code: ErrorCode::from(i64::from(error.code)),
+                message: error.message.into_owned(),
+                data: error.data,
+            }),
+        })
+    });
+    let server = ServerBuilder::new(handler).threads(context.settings.threads);
+    let claim = context.claim_port()?;
+    let (addr, claim) =
+        if context.settings.threads > 1 { (claim.addr(), Some(claim)) } else { (claim.release(), None) };
+    let server = server.start_http(&addr).map_err(|error| StartError::failed("start listening", error))?;
+    drop(claim);
+    context.ready(*server.address())?;
+    context.shutdown().wait();
+    server.close();
+    Ok(())
+}
