@@ -1,2 +1,86 @@
-//! x
-fn main() {}
+//! One fixed answer to every POST, over bare epoll: the most that this machine and this load generator can show, and so
+//! the ceiling of every table.
+//!
+//! It computes one true answer when it starts and then only moves bytes. It is no JSON-RPC server: what it leaves out is
+//! what the others are measured for.
+
+mod http;
+mod worker;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use server_kit::{Context, Defaults, Framework, StartError, Threads};
+use validator_state::{MAX_BODY_BYTES, envelope};
+
+use http::Answers;
+use worker::Worker;
+
+/// The request of the original test.
+const ANSWER_TO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
+
+/// There is no framework, so what is shipped is what is equal.
+const FRAMEWORK: Framework = Framework {
+    name: "control",
+    shipped: Defaults {
+        threads: Threads::Cores,
+        backlog: 1_024,
+        tcp_nodelay: true,
+        keep_alive_ms: None,
+        max_connections: None,
+        max_body_bytes: MAX_BODY_BYTES,
+    },
+    fixed_backlog: None,
+};
+
+#[derive(Debug, clap::Args)]
+struct Flags {
+    /// JSON-RPC request whose answer is given to every POST
+    #[arg(long, value_name = "BODY", default_value = ANSWER_TO)]
+    answer_to: String,
+}
+
+fn main() -> ExitCode {
+    server_kit::run_with(&FRAMEWORK, serve)
+}
+
+fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
+    if context.settings.slot_interval_ms > 0 {
+        return Err(StartError::refused(
+            format!("--slot-interval-ms {}", context.settings.slot_interval_ms),
+            "control gives one answer for ever, so its chain can't move; leave the flag out",
+        ));
+    }
+    let mut body = Vec::new();
+    let tally = envelope::answer(&context.state, &flags.answer_to, &mut body);
+    let answers = Arc::new(Answers::new(&body, tally, context.settings.max_body_bytes));
+
+    let claim = context.claim_port()?;
+    let mut stops = Vec::new();
+    let mut threads = Vec::new();
+    for number in 0..context.settings.threads {
+        let listener = claim.listener(&context.settings)?;
+        let worker = Worker::new(listener, Arc::clone(&answers), context.counters.clone())
+            .map_err(|error| StartError::failed("set up epoll", error))?;
+        stops.push(worker.stop_handle());
+        let thread = thread::Builder::new()
+            .name(format!("control-{number}"))
+            .spawn(move || worker.run())
+            .map_err(|error| StartError::failed("start a thread", error))?;
+        threads.push(thread);
+    }
+    context.ready(claim.addr())?;
+
+    context.shutdown().wait();
+    for stop in stops {
+        stop.wake().map_err(|error| StartError::failed("wake a thread to end it", error))?;
+    }
+    for thread in threads {
+        match thread.join() {
+            Ok(ended) => ended.map_err(|error| StartError::failed("wait for events", error))?,
+            Err(_) => return Err(StartError::failed("answer", "a thread panicked")),
+        }
+    }
+    Ok(())
+}
