@@ -1,0 +1,192 @@
+//! A campaign: which servers, workloads and loads, in which environment, how often, in which order, and what must hold.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use validator_state::SeededSpec;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Campaign {
+    /// The file's name without its ending.
+    #[serde(default)]
+    pub name: String,
+    /// One sentence: what it is for.
+    pub why: String,
+    /// The subjects, by name.
+    pub servers: Vec<String>,
+    /// The server that the others are compared with.
+    pub baseline: Option<String>,
+    /// The server that shows the most this machine and this load generator can do.
+    pub ceiling: Option<String>,
+    /// The requests, by name.
+    pub workloads: Vec<String>,
+    /// Connection counts of the sweep.
+    pub connections: Vec<u32>,
+    /// For each workload, the connection count that the headline shows.
+    #[serde(default)]
+    pub headline: BTreeMap<String, u32>,
+    /// Pairs `[A, B]` to compare; each server with the baseline where left out.
+    #[serde(default)]
+    pub comparisons: Vec<(String, String)>,
+    /// How often each trial is repeated.
+    pub blocks: u32,
+    /// Decides the order of the trials.
+    pub seed: u64,
+    /// Load before the measured window, in milliseconds.
+    pub warmup_ms: u64,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
+    /// When the load tool gives a request up, in milliseconds.
+    pub timeout_ms: u64,
+    /// What the servers run in.
+    pub environment: Environment,
+    /// What must hold for the campaign to pass.
+    #[serde(default)]
+    pub pass: Vec<PassRule>,
+}
+
+/// What the servers run in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Whose settings: the same for all, or each framework's own.
+    pub tuning: Tuning,
+    /// Threads of each server; the number of cores where left out. Ignored by `shipped` tuning.
+    pub threads: Option<u32>,
+    /// Accounts in the seeded ledger.
+    pub accounts: usize,
+    /// Slots in the seeded ledger.
+    pub slots: u64,
+    /// Seed of the ledger.
+    pub ledger_seed: u64,
+}
+
+/// Whose settings a server runs with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tuning {
+    /// The same settings for every server, set explicitly.
+    Equal,
+    /// Each framework's own defaults.
+    Shipped,
+}
+
+impl Tuning {
+    /// As the servers' flag has it.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Shipped => "shipped",
+        }
+    }
+}
+
+/// A bound on a ratio between two servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassRule {
+    /// The figure; `cpu_us_per_request` or `requests_per_second`.
+    pub figure: crate::analysis::Figure,
+    /// The server in the numerator.
+    pub server: String,
+    /// The server in the denominator.
+    pub over: String,
+    /// The largest ratio that passes.
+    pub at_most: f64,
+}
+
+impl Environment {
+    /// The ledger of the campaign.
+    pub fn ledger(&self) -> SeededSpec {
+        SeededSpec { accounts: self.accounts, slots: self.slots, seed: self.ledger_seed }
+    }
+}
+
+impl Campaign {
+    /// Pairs to compare: those stated, or each server with the baseline.
+    pub fn compared(&self) -> Vec<(String, String)> {
+        if !self.comparisons.is_empty() {
+            return self.comparisons.clone();
+        }
+        let Some(baseline) = &self.baseline else { return Vec::new() };
+        let others = self
+            .servers
+            .iter()
+            .filter(|server| *server != baseline && Some(*server) != self.ceiling.as_ref());
+        others.map(|server| (server.clone(), baseline.clone())).collect()
+    }
+
+    /// The connection count that the headline shows for a workload: the stated one, or the lowest.
+    pub fn headline_connections(&self, workload: &str) -> u32 {
+        let lowest = || self.connections.iter().copied().min().unwrap_or(1);
+        self.headline.get(workload).copied().unwrap_or_else(lowest)
+    }
+
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub fn check(&self) -> Result<()> {
+        distinct("servers", &self.servers)?;
+        distinct("workloads", &self.workloads)?;
+        distinct("connections", &self.connections)?;
+        within("blocks", self.blocks.into(), 1, 1_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 100, 600_000)?;
+        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
+        within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
+        within("environment.slots", self.environment.slots, 1, 20_000_000)?;
+        within("environment.threads", u64::from(self.environment.threads.unwrap_or(1)), 1, 1_024)?;
+        for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
+            server.iter().try_for_each(|server| self.knows(field, server))?;
+        }
+        for (workload, connections) in &self.headline {
+            ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
+            let listed = self.connections.contains(connections);
+            ensure!(listed, "field headline: {connections} for {workload} is not among connections");
+        }
+        for (a, b) in &self.comparisons {
+            self.knows("comparisons", a)?;
+            self.knows("comparisons", b)?;
+        }
+        for rule in &self.pass {
+            self.knows("pass.server", &rule.server)?;
+            self.knows("pass.over", &rule.over)?;
+            ensure!(
+                rule.at_most > 0.0,
+                "field pass.at_most: {} is no ratio; give a number above 0",
+                rule.at_most
+            );
+        }
+        Ok(())
+    }
+
+    fn knows(&self, field: &str, server: &str) -> Result<()> {
+        ensure!(
+            self.servers.iter().any(|name| name == server),
+            "field {field}: {server:?} is not among servers"
+        );
+        Ok(())
+    }
+}
+
+fn distinct<T: std::hash::Hash + Eq + std::fmt::Debug>(field: &str, values: &[T]) -> Result<()> {
+    ensure!(!values.is_empty(), "field {field}: is empty; name at least one");
+    let mut seen = HashSet::new();
+    if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {
+        bail!("field {field}: {twice:?} stands twice");
+    }
+    Ok(())
+}
+
+fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
+    ensure!(
+        (least..=most).contains(&value),
+        "field {field}: {value} is out of range; give {least} to {most}"
+    );
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What a person writes: campaigns, workloads and servers, as TOML in one folder. Read, checked, and put together.
+//!
+//! Every mistake is one line that names the file and the field.
+
+mod campaign;
+mod server;
+mod workload;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::de::DeserializeOwned;
+
+pub use campaign::{Campaign, Environment, PassRule, Tuning};
+pub use server::{Ready, ReadyLine, Server};
+pub use workload::{Expected, Workload};
+
+/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`.
+#[derive(Debug, Clone)]
+pub struct ConfigDir(pub PathBuf);
+
+impl ConfigDir {
+    /// All servers.
+    pub fn servers(&self) -> Result<Vec<Server>> {
+        let path = self.0.join("servers.toml");
+        let file: server::ServersFile = read_toml(&path)?;
+        for server in &file.servers {
+            server.check().with_context(|| format!("{}: server {:?}", path.display(), server.name))?;
+        }
+        Ok(file.servers)
+    }
+
+    /// The server of that name.
+    pub fn server(&self, name: &str) -> Result<Server> {
+        let servers = self.servers()?;
+        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+        let found = servers.into_iter().find(|server| server.name == name);
+        found.ok_or_else(|| {
+            anyhow!(
+                "no server {name:?} in {}; there are: {}",
+                self.0.join("servers.toml").display(),
+                names.join(", ")
+            )
+        })
+    }
+
+    /// The workload of that name.
+    pub fn workload(&self, name: &str) -> Result<Workload> {
+        let path = self.named("workloads", name)?;
+        let mut workload: Workload = read_toml(&path)?;
+        workload.name = name.to_owned();
+        workload.check().with_context(|| path.display().to_string())?;
+        Ok(workload)
+    }
+
+    /// The campaign of that name, and its text.
+    pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
+        let path = self.named("campaigns", name)?;
+        let text = read(&path)?;
+        let mut campaign: Campaign = parse_toml(&path, &text)?;
+        campaign.name = name.to_owned();
+        campaign.check().with_context(|| path.display().to_string())?;
+        Ok((campaign, text))
+    }
+
+    /// The path of `FOLDER/NAME.toml`, if there is such a file.
+    fn named(&self, folder: &str, name: &str) -> Result<PathBuf> {
+        let dir = self.0.join(folder);
+        let path = dir.join(format!("{name}.toml"));
+        if path.is_file() && !name.contains(['/', '\\']) {
+            return Ok(path);
+        }
+        let mut names: Vec<String> = std::fs::read_dir(&dir)
+            .with_context(|| format!("can't read {}", dir.display()))?
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        names.sort();
+        bail!("no {name:?} in {}; there are: {}", dir.display(), names.join(", "))
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))
+}
+
+fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    parse_toml(path, &read(path)?)
+}
+
+/// Parses TOML; an error is one line with the file, the line in it, and the field.
+fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let line =
+            error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let field = error
+            .span()
+            .and_then(|span| text[..span.start.min(text.len())].rsplit('\n').next())
+            .and_then(|line| line.split('=').next())
+            .map(str::trim)
+            .filter(|field| !field.is_empty() && !field.starts_with('['))
+            .map_or_else(String::new, |field| format!("field {field}: "));
+        anyhow!("{}:{line}: {field}{}", path.display(), error.message().replace('\n', " "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shipped() -> ConfigDir {
+        ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+    }
+
+    #[test]
+    fn all_that_is_shipped_reads_and_fits_together() {
+        let dir = shipped();
+        for entry in std::fs::read_dir(dir.0.join("campaigns")).unwrap() {
+            let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+            let (campaign, _) = dir.campaign(&name).unwrap();
+            campaign.servers.iter().for_each(|server| drop(dir.server(server).unwrap()));
+            campaign.workloads.iter().for_each(|workload| drop(dir.workload(workload).unwrap()));
+        }
+    }
+
+    /// Each mistake in a campaign's field, and what the one line must name.
+    #[test]
+    fn rubbish_in_a_field_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/smoke.toml")).unwrap();
+        let cases = [
+            ("blocks = 1", "blocks = 0", "blocks"),
+            ("blocks = 1", "blocks = -3", "blocks"),
+            ("blocks = 1", "blocks = \"many\"", "blocks"),
+            ("blocks = 1", "bloks = 1", "bloks"),
+            ("blocks = 1", "", "blocks"),
+            ("connections = [10, 125]", "connections = []", "connections"),
+            ("connections = [10, 125]", "connections = [0]", "connections"),
+            ("connections = [10, 125]", "connections = [10, 10]", "connections"),
+            ("window_ms = 1000", "window_ms = 5", "window_ms"),
+            ("window_ms = 1000", "window_ms = 99999999", "window_ms"),
+            ("timeout_ms = 2000", "timeout_ms = 0", "timeout_ms"),
+            ("tuning = \"equal\"", "tuning = \"fast\"", "tuning"),
+            ("baseline = \"legacy\"", "baseline = \"nobody\"", "baseline"),
+            ("ceiling = \"control\"", "ceiling = \"sky\"", "ceiling"),
+            ("accounts = 100000", "accounts = 0", "accounts"),
+            ("slots = 1500", "slots = 99999999999", "slots"),
+            ("headline = { getBalance = 125", "headline = { getBalance = 126", "headline"),
+            ("servers = [\"legacy\"", "servers = [\"legacy\", \"legacy\"", "servers"),
+            ("workloads = [\"getBalance\", \"getBlocks\"]", "workloads = []", "workloads"),
+            ("seed = 1\nwarmup", "seed = 1.5\nwarmup", "seed"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
+            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replace(good, bad)).unwrap();
+            let error = ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err();
+            let line = format!("{error:#}");
+            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let message = |result: Result<()>| result.unwrap_err().to_string();
+        assert!(message(shipped().server("nobody").map(drop)).contains("legacy, jsonrpsee, actix"));
+        assert!(message(shipped().campaign("nope").map(drop)).contains("quick, smoke"));
+        assert!(message(shipped().workload("../servers").map(drop)).contains("getBalance"));
+    }
+}
