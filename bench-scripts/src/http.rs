@@ -1,0 +1,85 @@
+//! The harness's own client: for questions to one server, one at a time. Never for load.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// How long one question may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Calls that a server says it has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerCounts {
+    /// Calls answered, with a result or an error.
+    pub requests: u64,
+    /// Those answered with a JSON-RPC error.
+    pub errors: u64,
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).build().into()
+}
+
+/// Sends a JSON-RPC request on a connection of its own and gives the status and the text of the answer.
+pub fn ask(addr: &str, body: &str) -> Result<(u16, String)> {
+    let mut answer = agent()
+        .post(format!("http://{addr}/"))
+        .header("content-type", "application/json")
+        .header("connection", "close")
+        .send(body)
+        .with_context(|| format!("no answer from {addr}"))?;
+    let text = answer
+        .body_mut()
+        .with_config()
+        .limit(64 << 20)
+        .read_to_string()
+        .with_context(|| format!("half an answer from {addr}"))?;
+    Ok((answer.status().as_u16(), text))
+}
+
+/// Whether a server's answer is the true one; where not, what it answered instead.
+pub fn verify(addr: &str, body: &str, truth: &Value) -> Result<Result<(), String>> {
+    let (status, text) = ask(addr, body)?;
+    let parsed: Option<Value> = serde_json::from_str(&text).ok();
+    if status == 200 && parsed.as_ref() == Some(truth) {
+        return Ok(Ok(()));
+    }
+    let shown: String = text.chars().take(200).collect();
+    Ok(Err(format!("HTTP {status}: {}", shown.trim())))
+}
+
+/// Reads a server's own counts from its metrics.
+pub fn server_counts(addr: &str) -> Result<ServerCounts> {
+    let text = agent()
+        .get(format!("http://{addr}/metrics"))
+        .header("connection", "close")
+        .call()
+        .with_context(|| format!("no metrics from {addr}"))?
+        .body_mut()
+        .read_to_string()
+        .with_context(|| format!("half the metrics from {addr}"))?;
+    parse_counts(&text)
+        .with_context(|| format!("the metrics of {addr} lack rpc_requests_total or rpc_errors_total"))
+}
+
+/// Prometheus text: a name and a value on each line that is no comment.
+fn parse_counts(text: &str) -> Option<ServerCounts> {
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse().ok()
+    };
+    Some(ServerCounts { requests: value("rpc_requests_total")?, errors: value("rpc_errors_total")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_from_prometheus_text() {
+        let text = "# TYPE rpc_requests_total counter\nrpc_requests_total 12\nrpc_errors_total 3\n";
+        assert_eq!(parse_counts(text), Some(ServerCounts { requests: 12, errors: 3 }));
+        assert_eq!(parse_counts("rpc_requests_total 12\n"), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! Ctrl-C, asked for at every wait: the harness ends by returning, so that everything it owns is put away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// How often a wait looks around. Short against every window, long against the cost of looking.
+const POLL: Duration = Duration::from_millis(2);
+
+/// The run was ended by a signal.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Whether a person or the system wants the harness to end.
+#[derive(Debug, Clone)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes SIGINT, SIGTERM and SIGHUP over.
+    pub fn install() -> Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, flag.clone()).context("can't take over Ctrl-C")?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// Waits until `done` gives something, `limit` has passed (`None`), or a signal came.
+    ///
+    /// # Errors
+    /// [`Interrupted`], or what `done` gives.
+    pub fn wait<T>(&self, limit: Duration, mut done: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+        let end = Instant::now() + limit;
+        loop {
+            if self.0.load(Ordering::Relaxed) {
+                return Err(Interrupted.into());
+            }
+            if let Some(value) = done()? {
+                return Ok(Some(value));
+            }
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Load tools: one module a tool turns a load into an argument vector, and the tool's own output into a typed sample.
+//!
+//! Units are converted here, once. Nothing downstream reads a tool's text.
+
+pub mod bombardier;
+pub mod toolchain;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A closed-loop load: each connection asks again once it has its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Connections held.
+    pub connections: u32,
+    /// How long, in milliseconds.
+    pub duration_ms: u64,
+    /// When a request is given up, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What a load tool saw of one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSample {
+    /// Requests that were answered with a 2xx status.
+    pub succeeded: u64,
+    /// Everything else, by what the tool calls it, with ports taken out.
+    pub failed: BTreeMap<String, u64>,
+    /// How long the tool took, in seconds: the window and the answers it still waited for.
+    pub time_taken_s: f64,
+    /// Bytes that the tool read, heads included.
+    pub bytes_read: u64,
+    /// Latency, in microseconds. Failed requests are in it too.
+    pub latency_us: Latency,
+}
+
+/// A latency distribution, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The slowest request.
+    pub max: f64,
+}
+
+impl LoadSample {
+    /// Requests that failed, of any kind.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// Successful requests a second.
+    pub fn requests_per_second(&self) -> f64 {
+        self.succeeded as f64 / self.time_taken_s
+    }
+}

@@ -1,0 +1,156 @@
+//! The machine that the measurement runs on: what it is, and what it was doing meanwhile.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// What of a machine decides figures. Names no person, no path and no address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Processor model.
+    pub cpu: String,
+    /// Processors that this process may use.
+    pub cores: usize,
+    /// Memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Open files that a process may hold.
+    pub open_files: u64,
+    /// First and last port that a client may connect from.
+    pub client_ports: Option<(u16, u16)>,
+    /// Longest accept queue that the kernel grants (`somaxconn`).
+    pub max_backlog: Option<u64>,
+    /// The compiler.
+    pub rustc: Option<String>,
+    /// The commit that was measured, with `+` where files had changed since.
+    pub commit: Option<String>,
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn said(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Host {
+    /// Looks at the machine.
+    pub fn look() -> Self {
+        let info = |file: &str, field: &str| {
+            let text = text(file)?;
+            let line = text.lines().find(|line| line.starts_with(field))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let memory = info("/proc/meminfo", "MemTotal");
+        Self {
+            cpu: info("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+            cores: cores(),
+            memory_bytes: memory
+                .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
+                .map(|kib| kib * 1024),
+            kernel: text("/proc/sys/kernel/osrelease"),
+            governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            open_files: open_files(),
+            client_ports: client_ports(),
+            max_backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
+            rustc: said("rustc", &["--version"]),
+            commit: commit(),
+        }
+    }
+}
+
+/// Processors that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// First and last port that a client may connect from.
+pub fn client_ports() -> Option<(u16, u16)> {
+    let text = text("/proc/sys/net/ipv4/ip_local_port_range")?;
+    let mut ports = text.split_whitespace().map(str::parse);
+    Some((ports.next()?.ok()?, ports.next()?.ok()?))
+}
+
+/// Open files that a process may hold now (the soft limit).
+pub fn open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a local that outlives the call.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
+/// Raises the soft limit of open files to the hard one, for the harness and the processes that it starts.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a local that outlives both calls. A refusal leaves the limit as it was, which is reported.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+    }
+}
+
+fn commit() -> Option<String> {
+    let hash = said("git", &["rev-parse", "--short=12", "HEAD"])?;
+    let changed =
+        said("git", &["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
+    Some(if changed { format!("{hash}+") } else { hash })
+}
+
+/// What the machine has done since it started; the difference of two readings says what it did meanwhile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostActivity {
+    /// CPU time in which a processor worked, summed over processors, in seconds.
+    pub busy_s: Option<f64>,
+    /// CPU time that the hypervisor gave to others (steal), in seconds.
+    pub steal_s: Option<f64>,
+    /// Periods in which the control group was held back (throttled).
+    pub throttled_periods: Option<u64>,
+}
+
+impl HostActivity {
+    /// As of now.
+    pub fn read() -> Self {
+        let stat = text("/proc/stat").unwrap_or_else(String::new);
+        let fields: Vec<f64> = stat
+            .lines()
+            .next()
+            .map_or_else(Vec::new, |line| line.split(' ').filter_map(|f| f.parse().ok()).collect());
+        // user nice system idle iowait irq softirq steal, in hundredths of a second
+        let field = |index: usize| fields.get(index).map(|ticks| ticks / 100.0);
+        let busy = [0, 1, 2, 5, 6].map(field).into_iter().sum::<Option<f64>>();
+        let throttled = text("/sys/fs/cgroup/cpu.stat")
+            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok()));
+        Self { busy_s: busy, steal_s: field(7), throttled_periods: throttled }
+    }
+
+    /// What happened between an earlier reading and this one.
+    pub fn since(self, earlier: Self) -> Self {
+        let grown = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        let counted = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Self {
+            busy_s: grown(self.busy_s, earlier.busy_s),
+            steal_s: grown(self.steal_s, earlier.steal_s),
+            throttled_periods: counted(self.throttled_periods, earlier.throttled_periods),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_seen() {
+        let host = Host::look();
+        assert!(host.cores >= 1 && host.open_files > 0);
+        assert!(HostActivity::read().busy_s.is_none_or(|busy| busy > 0.0));
+    }
+}

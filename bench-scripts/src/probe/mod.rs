@@ -1,0 +1,8 @@
+//! What the system knows of processes, the network and itself. Read from `/proc` and clocks; nothing here costs a
+//! measured process anything.
+//!
+//! A counter that the machine lacks is `None`, never 0.
+
+pub mod host;
+pub mod network;
+pub mod process;

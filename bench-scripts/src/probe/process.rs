@@ -1,0 +1,98 @@
+//! A process's CPU time and memory, from outside it.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// CPU time since a process started, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In the program itself.
+    pub user_s: f64,
+    /// In the kernel on its behalf, its share of network processing included.
+    pub system_s: f64,
+}
+
+impl CpuTime {
+    /// Both together.
+    pub fn total_s(self) -> f64 {
+        self.user_s + self.system_s
+    }
+
+    /// The time between an earlier reading and this one.
+    pub fn since(self, earlier: Self) -> Self {
+        Self { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
+    }
+}
+
+/// CPU time of another process, dead threads included.
+///
+/// The total comes from the process's CPU clock, which counts nanoseconds; `/proc` gives only how it divides between user
+/// and system, in ticks of usually 10 ms.
+pub fn cpu_time(pid: u32) -> Result<CpuTime> {
+    let total_s = clock_s(pid)?;
+    let stat =
+        fs::read_to_string(format!("/proc/{pid}/stat")).with_context(|| format!("process {pid} is gone"))?;
+    // The second field is the program's name in brackets, and may hold anything.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    let (user, system) = (ticks(11), ticks(12));
+    let share = if user + system > 0.0 { user / (user + system) } else { 0.5 };
+    Ok(CpuTime { user_s: total_s * share, system_s: total_s * (1.0 - share) })
+}
+
+/// The process's CPU clock, in seconds.
+fn clock_s(pid: u32) -> Result<f64> {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both pointers are to locals that outlive the calls.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) != 0
+            || libc::clock_gettime(clock, &raw mut time) != 0
+    };
+    anyhow::ensure!(!failed, "process {pid} is gone");
+    Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
+/// CPU time of all children that have ended and were waited for.
+pub fn children_cpu_time() -> CpuTime {
+    // SAFETY: rusage is plain data, for which all zeroes are valid; getrusage fills it and fails only for a wrong `who`.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    CpuTime { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+}
+
+/// The most memory that a process has held, in bytes.
+pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_shows_in_cpu_time_and_memory() {
+        let before = cpu_time(std::process::id()).unwrap();
+        let block = vec![1_u8; 64 << 20];
+        let mut sum = 0_u64;
+        while cpu_time(std::process::id()).unwrap().since(before).total_s() < 0.05 {
+            sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
+        }
+        assert!(sum > 0);
+        assert!(peak_memory_bytes(std::process::id()).unwrap() > 64 << 20);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_an_error() {
+        assert!(cpu_time(u32::MAX / 4).unwrap_err().to_string().contains("gone"));
+        assert_eq!(peak_memory_bytes(u32::MAX / 4), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
+
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::interrupt::Interrupt;
+
+/// How long a server may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(6);
+
+/// A running child. Dropping it kills it and waits for it.
+#[derive(Debug)]
+pub struct Owned {
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+/// Where a child's output goes: files that the run keeps.
+pub struct Output<'a> {
+    /// Standard output; piped to the harness where `None`.
+    pub stdout: Option<&'a Path>,
+    /// Standard error.
+    pub stderr: &'a Path,
+}
+
+impl Owned {
+    /// Starts a program. It gets a process group of its own, so that Ctrl-C in a terminal reaches the harness alone, and
+    /// dies with the harness even where that is killed.
+    pub fn spawn(program: &Path, args: &[String], output: &Output<'_>) -> Result<Self> {
+        let create =
+            |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
+        let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(create(output.stderr)?)
+            .process_group(0);
+        let harness = std::process::id();
+        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid), and nothing is allocated.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // The harness may have gone before the line above.
+                if libc::getppid() as u32 != harness {
+                    return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().with_context(|| format!("can't start {}", program.display()))?;
+        Ok(Self { child, ended: None })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The child's standard output, once, where it is piped.
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// How the child ended, if it has.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().context("can't ask for a child's state")?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits for the child to end by itself; `None` when `limit` has passed.
+    pub fn wait(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+        interrupt.wait(limit, || self.ended())
+    }
+
+    /// Asks the child to end (SIGTERM) and waits; kills it where it doesn't listen.
+    pub fn stop(mut self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+        if self.ended()?.is_none() {
+            self.signal(libc::SIGTERM);
+            return self.wait(GRACE, interrupt);
+        }
+        Ok(self.ended)
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: the child has not been waited for (`ended` is empty), so its id, which is also its group's, is its own.
+        unsafe { libc::kill(-(self.child.id() as i32), signal) };
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Ok(None) = self.ended() {
+            self.signal(libc::SIGKILL);
+            // The child was killed, so this wait is short; nothing can be done where it fails.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// How a process ended, for a person.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(libc::SIGKILL)) => "killed (signal 9)".to_owned(),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown end".to_owned(),
+    }
+}

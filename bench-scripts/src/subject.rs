@@ -1,0 +1,180 @@
+//! A server under test as a running process: started, ready, asked to stop.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::Value;
+
+use crate::config::{Environment, Ready, ReadyLine, Server};
+use crate::interrupt::Interrupt;
+use crate::probe::host;
+use crate::process::{Output, Owned, describe};
+
+/// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A server that answers.
+pub struct Subject {
+    /// Its process.
+    pub process: Owned,
+    /// Where it answers.
+    pub addr: String,
+    /// Where its metrics are, if it has any.
+    pub metrics: Option<String>,
+    /// What it said when it was ready: every effective setting.
+    pub ready: Value,
+}
+
+/// The values for a server's placeholders.
+pub fn placeholders(
+    environment: &Environment,
+    listen: &str,
+    request: &str,
+) -> BTreeMap<&'static str, String> {
+    let threads = environment.threads.unwrap_or_else(|| host::cores() as u32);
+    BTreeMap::from([
+        ("listen", listen.to_owned()),
+        ("tuning", environment.tuning.flag().to_owned()),
+        ("threads", threads.to_string()),
+        ("accounts", environment.accounts.to_string()),
+        ("slots", environment.slots.to_string()),
+        ("seed", environment.ledger_seed.to_string()),
+        ("request", request.to_owned()),
+    ])
+}
+
+/// Builds servers, each command once. What they print goes to the terminal.
+pub fn build(servers: &[Server]) -> Result<()> {
+    let mut done: Vec<&[String]> = Vec::new();
+    for server in servers {
+        let Some((program, args)) = server.build.split_first() else { continue };
+        if done.contains(&server.build.as_slice()) {
+            continue;
+        }
+        let said = server.build.join(" ");
+        let status = Command::new(program).args(args).status();
+        let status =
+            status.with_context(|| format!("server {}: can't start its build: {said}", server.name))?;
+        ensure!(status.success(), "server {}: its build failed ({}): {said}", server.name, describe(status));
+        done.push(&server.build);
+    }
+    Ok(())
+}
+
+impl Subject {
+    /// Starts a server on a free port and waits until it answers. Its standard error goes to `stderr`.
+    ///
+    /// # Errors
+    /// It could not be started, ended, or was not ready in time: with the last line that it wrote.
+    pub fn start(
+        server: &Server,
+        environment: &Environment,
+        request: &str,
+        stderr: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let listen = match &server.ready {
+            Ready::Line(_) => "127.0.0.1:0".to_owned(),
+            Ready::Connect {} => free_address()?,
+        };
+        let program = Path::new(&server.program);
+        ensure!(
+            program.is_file(),
+            "server {}: there is no {}; was it built?",
+            server.name,
+            program.display()
+        );
+        let args = server.arguments(&placeholders(environment, &listen, request));
+        let mut process = Owned::spawn(program, &args, &Output { stdout: None, stderr })?;
+        let found = match &server.ready {
+            Ready::Line(places) => read_ready_line(&mut process, places, interrupt),
+            Ready::Connect {} => connects(&mut process, &listen, interrupt),
+        };
+        let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
+        Ok(Self { process, addr, metrics, ready })
+    }
+
+    /// How the server ended, if it has.
+    pub fn died(&mut self) -> Result<Option<String>> {
+        Ok(self.process.ended()?.map(describe))
+    }
+}
+
+/// An address of this machine that nobody listens on now. Another program may take it before the server does; a server
+/// with a ready line has no such gap.
+fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no free port on 127.0.0.1")?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+fn connects(
+    process: &mut Owned,
+    listen: &str,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    let found = interrupt.wait(READY_WITHIN, || {
+        if let Some(status) = process.ended()? {
+            bail!("it ended before it answered: {}", describe(status));
+        }
+        Ok(TcpStream::connect(listen).ok().map(drop))
+    })?;
+    found.with_context(|| format!("it took no connection on {listen} within {READY_WITHIN:?}"))?;
+    Ok((listen.to_owned(), None, Value::Null))
+}
+
+fn read_ready_line(
+    process: &mut Owned,
+    places: &ReadyLine,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    let lines = first_line(process)?;
+    let line = interrupt.wait(READY_WITHIN, || match lines.try_recv() {
+        Ok(line) => Ok(Some(line)),
+        Err(TryRecvError::Empty) => Ok(None),
+        Err(TryRecvError::Disconnected) => {
+            let ended = process.ended()?.map_or_else(|| "closed its output".to_owned(), describe);
+            bail!("it ended before it was ready: {ended}")
+        }
+    })?;
+    let line = line.with_context(|| format!("it was not ready within {READY_WITHIN:?}"))?;
+    let ready: Value =
+        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {line:?}"))?;
+    let text = |pointer: &str| ready.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let addr =
+        text(&places.addr).with_context(|| format!("its ready line has no {}: {line}", places.addr))?;
+    let metrics = places.metrics.as_deref().and_then(text);
+    Ok((addr, metrics, ready))
+}
+
+/// The first line of a process's output. A thread reads it, and goes on reading so that the process never waits.
+fn first_line(process: &mut Owned) -> Result<Receiver<String>> {
+    let stdout = process.stdout().context("its output is not piped")?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(stdout);
+        let mut line = String::new();
+        if reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+            // The harness may have given up on the line.
+            let _ = sender.send(line.trim().to_owned());
+        }
+        let _ = std::io::copy(&mut reader.by_ref(), &mut std::io::sink());
+    });
+    Ok(receiver)
+}
+
+fn with_last_line(error: anyhow::Error, stderr: &Path, server: &str) -> anyhow::Error {
+    if error.is::<crate::interrupt::Interrupted>() {
+        return error;
+    }
+    let text = std::fs::read_to_string(stderr).unwrap_or_else(|_| String::new());
+    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(last) => anyhow!("server {server}: {error:#}: {last}"),
+        None => anyhow!("server {server}: {error:#}"),
+    }
+}
