@@ -1,0 +1,135 @@
+//! What one trial gave. A failure is an observation too: it is written down with its reason and never becomes a zero.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::LoadSample;
+use crate::plan::Trial;
+use crate::probe::host::HostActivity;
+use crate::probe::network::NetworkCounters;
+use crate::probe::process::CpuTime;
+
+/// A trial and what came of it: one line of `observations.ndjson`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The trial.
+    #[serde(flatten)]
+    pub trial: Trial,
+    /// When it began, in UTC.
+    pub started_at: String,
+    /// How long it took in all, in seconds.
+    pub took_s: f64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Outcome {
+    /// It was measured.
+    Completed(Box<Sample>),
+    /// The load tool did not give a result.
+    ToolFailed {
+        /// Why.
+        reason: String,
+    },
+    /// The server did not start, or ended by itself.
+    ServerDied {
+        /// Why.
+        reason: String,
+    },
+    /// The server's answer is not the true one.
+    WrongAnswer {
+        /// When it was asked.
+        when: String,
+        /// What it answered.
+        answer: String,
+    },
+    /// It was measured, but what was counted does not fit together.
+    Invalid {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What was measured in one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// What the load tool saw.
+    pub load: LoadSample,
+    /// CPU time of the server in the window.
+    pub server_cpu: CpuTime,
+    /// Calls that the server counted in the window; unknown where it has no metrics.
+    pub server_requests: Option<u64>,
+    /// The most memory that the server held until the window's end, in bytes.
+    pub server_peak_memory_bytes: Option<u64>,
+    /// CPU time of the load tool, its start included.
+    pub client_cpu: CpuTime,
+    /// The window as the harness saw it, in seconds: from the tool's start to its end.
+    pub window_s: f64,
+    /// What the kernel counted meanwhile.
+    pub network: NetworkCounters,
+    /// What the machine did meanwhile.
+    pub host: HostActivity,
+    /// Bytes of one answer's body.
+    pub answer_bytes: u64,
+}
+
+impl Outcome {
+    /// Why the trial was not measured; `None` where it was.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Completed(_) => None,
+            Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
+            Self::ServerDied { reason } => Some(format!("server died: {reason}")),
+            Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
+            Self::Invalid { reason } => Some(format!("invalid: {reason}")),
+        }
+    }
+
+    /// The sample, where the trial was measured.
+    pub fn sample(&self) -> Option<&Sample> {
+        match self {
+            Self::Completed(sample) => Some(sample),
+            _ => None,
+        }
+    }
+}
+
+impl Sample {
+    /// Requests that the server did its work for: its own count, or the tool's where it has none.
+    pub fn served(&self) -> u64 {
+        self.server_requests.unwrap_or(self.load.succeeded + self.load.failures())
+    }
+
+    /// Server CPU time for one request, in microseconds.
+    pub fn cpu_us_per_request(&self) -> f64 {
+        self.server_cpu.total_s() * 1e6 / self.served() as f64
+    }
+
+    /// Processors that the server used, on average.
+    pub fn server_cores(&self) -> f64 {
+        self.server_cpu.total_s() / self.window_s
+    }
+
+    /// Processors that the load tool used, on average.
+    pub fn client_cores(&self) -> f64 {
+        self.client_cpu.total_s() / self.window_s
+    }
+
+    /// Share of the machine's time that went to others, from 0 to 1.
+    pub fn steal_share(&self) -> Option<f64> {
+        Some(self.host.steal_s? / (self.window_s * crate::probe::host::cores() as f64))
+    }
+}
+
+/// Failed requests of several samples, by kind.
+pub fn failed_requests<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u64> {
+    let mut failed = BTreeMap::new();
+    for (kind, count) in samples.flat_map(|sample| &sample.load.failed) {
+        *failed.entry(kind.clone()).or_insert(0) += count;
+    }
+    failed
+}

@@ -1,0 +1,234 @@
+//! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
+//!
+//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
+//! `observations.ndjson` with one line a trial, `tool-output/` byte for byte; and what is worked out from these and can be
+//! made again: `summary.json`, `report.md`, `*.svg`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::config::{Campaign, Server, Workload};
+use crate::load::toolchain::Tool;
+use crate::observation::Observation;
+use crate::plan::Trial;
+use crate::probe::host::Host;
+
+/// All that a run was to do, resolved: the report needs nothing else of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its workloads.
+    pub workloads: Vec<Workload>,
+    /// Its servers.
+    pub servers: Vec<Server>,
+    /// Threads that `{threads}` stood for.
+    pub threads: u32,
+    /// Connection counts of the campaign that this machine can't hold, and were left out.
+    pub left_out_connections: Vec<u32>,
+    /// The trials, in order.
+    pub trials: Vec<Trial>,
+}
+
+/// What a run was measured with and on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// When the run began, in UTC.
+    pub started_at: String,
+    /// The machine.
+    pub host: Host,
+    /// The load tool.
+    pub tool: Tool,
+    /// What each server said when it was ready: every effective setting.
+    pub servers: std::collections::BTreeMap<String, Value>,
+    /// How the harness was called.
+    pub command: String,
+}
+
+/// A run's folder.
+#[derive(Debug, Clone)]
+pub struct RunFolder(pub PathBuf);
+
+impl RunFolder {
+    /// Makes a new folder under `results`, named by time and campaign; a name that is taken gets a number.
+    pub fn create(results: &Path, campaign: &str) -> Result<Self> {
+        let hint = "choose another folder with --results";
+        fs::create_dir_all(results).with_context(|| format!("can't create {}; {hint}", results.display()))?;
+        let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H%M%SZ").to_string();
+        for number in 1..100 {
+            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+            let path = results.join(format!("{time}-{campaign}{suffix}"));
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let tools = path.join("tool-output");
+                    fs::create_dir(&tools).with_context(|| format!("can't create {}", tools.display()))?;
+                    return Ok(Self(path));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("can't create {}; {hint}", path.display()));
+                }
+            }
+        }
+        bail!("{} holds a hundred runs of this second", results.display())
+    }
+
+    /// Opens the folder of a run.
+    pub fn open(path: &Path) -> Result<Self> {
+        ensure!(path.is_dir(), "{} is no results folder: there is no such folder", path.display());
+        ensure!(
+            path.join("plan.json").is_file(),
+            "{} is no results folder: it has no plan.json",
+            path.display()
+        );
+        Ok(Self(path.to_owned()))
+    }
+
+    /// The folder's own name.
+    pub fn name(&self) -> String {
+        self.0.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Where a tool's or a server's own output of a trial goes.
+    pub fn tool_output(&self, trial: &Trial, what: &str) -> PathBuf {
+        let Trial { number, block, server, workload, connections } = trial;
+        self.0
+            .join("tool-output")
+            .join(format!("{number:04}-b{block}-{server}-{workload}-c{connections}.{what}"))
+    }
+
+    /// Writes a file that is not there yet.
+    pub fn write_new(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.0.join(name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("can't write {}", path.display()))
+    }
+
+    /// Writes a file that is worked out from the rest, in place of an earlier one, whole or not at all.
+    pub fn write_derived(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.0.join(name);
+        let draft = self.0.join(format!(".{name}.draft"));
+        let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
+        if written.is_err() {
+            // Nothing is left behind where there was no room; that the draft may not even exist is fine.
+            let _ = fs::remove_file(&draft);
+        }
+        written.with_context(|| format!("can't write {}", path.display()))
+    }
+
+    /// Adds an observation and brings it to the disk.
+    pub fn append(&self, observation: &Observation) -> Result<()> {
+        let path = self.0.join("observations.ndjson");
+        let mut line = serde_json::to_string(observation)?;
+        line.push('\n');
+        let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
+            file.write_all(line.as_bytes())?;
+            // A device can't be brought to a disk; that is not what this is for.
+            file.sync_data().or(Ok(()))
+        });
+        written.with_context(|| format!("can't add to {}", path.display()))
+    }
+
+    /// The observations so far, in the order they were made. A last line without its end was cut off by a crash and does
+    /// not count; its trial is run again.
+    pub fn observations(&self) -> Result<Vec<Observation>> {
+        let path = self.0.join("observations.ndjson");
+        let Ok(file) = File::open(&path) else { return Ok(Vec::new()) };
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(Vec::new());
+        }
+        let mut observations = Vec::new();
+        let mut reader = BufReader::new(file);
+        let mut line = String::new();
+        while reader.read_line(&mut line).with_context(|| format!("can't read {}", path.display()))? > 0 {
+            if line.ends_with('\n') {
+                let place = || format!("{}:{}", path.display(), observations.len() + 1);
+                let observation = serde_json::from_str(&line).with_context(place)?;
+                observations.push(observation);
+            }
+            line.clear();
+        }
+        Ok(observations)
+    }
+
+    /// Cuts a last line off that has no end, so that the next one starts on its own.
+    pub fn mend(&self) -> Result<()> {
+        let path = self.0.join("observations.ndjson");
+        let Ok(text) = fs::read(&path) else { return Ok(()) };
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole == text.len() {
+            return Ok(());
+        }
+        let file = OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.set_len(whole as u64))
+            .with_context(|| format!("can't mend {}", path.display()))
+    }
+
+    /// Reads the plan.
+    pub fn plan(&self) -> Result<Plan> {
+        self.read_json("plan.json")
+    }
+
+    /// Reads what the run was measured with and on.
+    pub fn conditions(&self) -> Result<Conditions> {
+        self.read_json("environment.json")
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let path = self.0.join(name);
+        let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is not of this version's format", path.display()))
+    }
+}
+
+/// JSON for a file that a person may read.
+pub fn pretty(value: &impl Serialize) -> Result<String> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Outcome;
+
+    fn observation(number: u32) -> Observation {
+        let trial = Trial { number, block: 1, server: "a".into(), workload: "w".into(), connections: 1 };
+        let outcome = Outcome::ToolFailed { reason: "x".into() };
+        Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_off_is_left_out_and_mended() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(dir.path(), "test").unwrap();
+        run.append(&observation(1)).unwrap();
+        let path = run.0.join("observations.ndjson");
+        let mut text = fs::read_to_string(&path).unwrap();
+        text.push_str(r#"{"number":2,"blo"#);
+        fs::write(&path, text).unwrap();
+        assert_eq!(run.observations().unwrap(), [observation(1)]);
+        run.mend().unwrap();
+        run.append(&observation(2)).unwrap();
+        assert_eq!(run.observations().unwrap(), [observation(1), observation(2)]);
+    }
+
+    #[test]
+    fn no_run_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs: Vec<_> = (0..3).map(|_| RunFolder::create(dir.path(), "test").unwrap().0).collect();
+        assert!(runs[0] != runs[1] && runs[1] != runs[2] && runs[0] != runs[2]);
+        let run = RunFolder(runs[0].clone());
+        run.write_new("plan.json", "a").unwrap();
+        assert!(run.write_new("plan.json", "b").is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! Carrying a plan out: trial after trial, each observation written before the next begins.
+
+mod progress;
+mod trial;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use validator_state::SeededSpec;
+
+use crate::config::{Campaign, ConfigDir, Server, Workload};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tool;
+use crate::plan;
+use crate::probe::host::{self, Host};
+use crate::results::{Conditions, Plan, RunFolder, pretty};
+use crate::subject::{self, Subject};
+
+pub use trial::Bench;
+
+/// Connections take one file each in the server; this many more are the server's own, and the harness's.
+const SPARE_FILES: u64 = 100;
+
+/// Resolves a campaign: its servers and workloads, its true answers, and the loads that this machine can carry.
+pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
+    let (campaign, text) = config.campaign(name)?;
+    let servers: Vec<Server> =
+        campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
+    let workloads: Vec<Workload> =
+        campaign.workloads.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    let most = most_connections();
+    let (held, left_out): (Vec<u32>, Vec<u32>) =
+        campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
+    ensure!(
+        !held.is_empty(),
+        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load asks \
+         for more; see `just doctor`"
+    );
+    let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
+    let plan = Plan { campaign, workloads, servers, threads, left_out_connections: left_out, trials };
+    Ok((plan, text))
+}
+
+/// The most connections that one client on this machine can hold to one server.
+fn most_connections() -> u64 {
+    let ports = host::client_ports().map_or(u64::MAX, |(first, last)| u64::from(last.saturating_sub(first)));
+    host::open_files().saturating_sub(SPARE_FILES).min(ports)
+}
+
+/// Starts a new run: its folder, its plan, and what it is measured on.
+pub fn begin(results: &Path, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<RunFolder> {
+    let folder = RunFolder::create(results, &plan.campaign.name)?;
+    folder.write_new("campaign.toml", text)?;
+    folder.write_new("plan.json", &pretty(plan)?)?;
+    let conditions = Conditions {
+        started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        host: Host::look(),
+        tool: tool.clone(),
+        servers: BTreeMap::new(),
+        command: command.to_owned(),
+    };
+    folder.write_new("environment.json", &pretty(&conditions)?)?;
+    Ok(folder)
+}
+
+/// Runs the trials of a plan that have no observation yet.
+pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+    let done: HashSet<u32> =
+        folder.observations()?.iter().map(|observation| observation.trial.number).collect();
+    let left: Vec<_> = plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+    let truths = truths(plan)?;
+    note_ready_lines(folder, plan, interrupt)?;
+    let bench = Bench { folder, plan, tool, truths: &truths, interrupt };
+    let mut progress = progress::Progress::new(plan, left.len());
+    for trial in left {
+        progress.begin(trial);
+        let observation = bench.run(trial)?;
+        folder.append(&observation)?;
+        progress.end(&observation);
+    }
+    Ok(())
+}
+
+/// The true answer of each workload.
+fn truths(plan: &Plan) -> Result<BTreeMap<String, Value>> {
+    let ledger: SeededSpec = plan.campaign.environment.ledger();
+    plan.workloads.iter().map(|workload| Ok((workload.name.clone(), workload.truth(&ledger)?))).collect()
+}
+
+/// Starts each server once, before anything is measured, to note its effective settings. A server that does not start is
+/// left to its trials, which say so.
+fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
+    let mut conditions = folder.conditions()?;
+    let request = plan.workloads.first().context("the plan has no workload")?.body.clone();
+    let stderr = folder.0.join("tool-output/ready.stderr");
+    for server in &plan.servers {
+        if conditions.servers.contains_key(&server.name) {
+            continue;
+        }
+        match Subject::start(server, &plan.campaign.environment, &request, &stderr, interrupt) {
+            Ok(subject) => {
+                let mut ready = subject.ready.clone();
+                // What differs at every start says nothing of the settings.
+                for moment in ["addr", "metrics", "pid"] {
+                    ready.as_object_mut().map(|ready| ready.remove(moment));
+                }
+                conditions.servers.insert(server.name.clone(), ready);
+                subject.process.stop(interrupt)?;
+            }
+            Err(error) if error.is::<crate::interrupt::Interrupted>() => return Err(error),
+            Err(error) => eprintln!("{error:#}"),
+        }
+    }
+    // Its content is in the trials' own files where it matters.
+    let _ = std::fs::remove_file(&stderr);
+    folder.write_derived("environment.json", &pretty(&conditions)?)
+}
+
+/// Builds what a plan needs.
+pub fn build(plan: &Plan) -> Result<()> {
+    subject::build(&plan.servers)
+}

@@ -1,0 +1,92 @@
+//! What a person sees while a campaign runs: which trial, what it gave, how far, and how long still.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::Instant;
+
+use crate::observation::Observation;
+use crate::plan::Trial;
+use crate::results::Plan;
+
+/// Seconds that a trial takes beyond its warm-up and window, until one has shown it: start, checks and end.
+const GUESSED_OVERHEAD_S: f64 = 0.4;
+
+/// Progress of a run, on standard error.
+pub struct Progress {
+    total: usize,
+    left: usize,
+    done_here: u32,
+    blocks: u32,
+    guess_s: f64,
+    began: Instant,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Of a plan with `left` trials still to run.
+    pub fn new(plan: &Plan, left: usize) -> Self {
+        let campaign = &plan.campaign;
+        let guess_s = (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S;
+        let total = plan.trials.len();
+        eprintln!("{}: {left} of {total} trials to run, {}", campaign.name, minutes(guess_s * left as f64));
+        Self {
+            total,
+            left,
+            done_here: 0,
+            blocks: campaign.blocks,
+            guess_s,
+            began: Instant::now(),
+            terminal: stderr().is_terminal(),
+        }
+    }
+
+    /// A trial begins.
+    pub fn begin(&self, trial: &Trial) {
+        if self.terminal {
+            eprint!("\r\x1b[K{} …", self.head(trial));
+            // A terminal that takes no text is no reason to stop measuring.
+            let _ = stderr().flush();
+        }
+    }
+
+    /// A trial gave something.
+    pub fn end(&mut self, observation: &Observation) {
+        self.left -= 1;
+        self.done_here += 1;
+        let trial_s = self.began.elapsed().as_secs_f64() / f64::from(self.done_here);
+        let trial_s = if self.done_here < 3 { trial_s.max(self.guess_s) } else { trial_s };
+        let gave = match &observation.outcome.sample() {
+            Some(sample) => format!(
+                "{:>9.0} req/s  p99 {:>8.2} ms  {:>7.2} us CPU/request",
+                sample.load.requests_per_second(),
+                sample.load.latency_us.p99 / 1e3,
+                sample.cpu_us_per_request(),
+            ),
+            None => format!("FAILED {}", observation.outcome.failure().unwrap_or_else(String::new)),
+        };
+        let start = if self.terminal { "\r\x1b[K" } else { "" };
+        let left = minutes(trial_s * self.left as f64);
+        eprintln!("{start}{}  {gave}  {left} left", self.head(&observation.trial));
+    }
+
+    fn head(&self, trial: &Trial) -> String {
+        let width = self.total.to_string().len();
+        format!(
+            "[{:>width$}/{}] block {}/{}  {:<17} {:<10} {:>5} connections",
+            trial.number,
+            self.total,
+            trial.block,
+            self.blocks,
+            trial.server,
+            trial.workload,
+            trial.connections
+        )
+    }
+}
+
+/// A duration as a person says it.
+fn minutes(seconds: f64) -> String {
+    match seconds.round() as u64 {
+        seconds @ 0..100 => format!("about {seconds} s"),
+        seconds => format!("about {} min", (seconds + 30) / 60),
+    }
+}

@@ -1,0 +1,257 @@
+//! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::config::{Server, Workload};
+use crate::http::{self, ServerCounts};
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::load::toolchain::Tool;
+use crate::load::{Load, LoadSample, bombardier};
+use crate::observation::{Observation, Outcome, Sample};
+use crate::plan::Trial;
+use crate::probe::host::HostActivity;
+use crate::probe::network::NetworkCounters;
+use crate::probe::process::{children_cpu_time, cpu_time, peak_memory_bytes};
+use crate::process::{Output, Owned, describe};
+use crate::results::{Plan, RunFolder};
+use crate::subject::Subject;
+
+/// How long a load tool may take beyond its window and its timeout.
+const TOOL_GRACE: Duration = Duration::from_secs(10);
+
+/// What every trial of a run shares.
+pub struct Bench<'a> {
+    /// Where tools' own output goes.
+    pub folder: &'a RunFolder,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The load tool.
+    pub tool: &'a Tool,
+    /// The true answers, by workload.
+    pub truths: &'a BTreeMap<String, Value>,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+/// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
+type Ended<T> = Result<std::result::Result<T, Outcome>>;
+
+/// Gives the inner value, or leaves the function with the failure as the trial's outcome.
+macro_rules! or_failed {
+    ($ended:expr) => {
+        match $ended {
+            Ok(value) => value,
+            Err(outcome) => return Ok(Err(outcome)),
+        }
+    };
+}
+
+impl Bench<'_> {
+    /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
+    ///
+    /// # Errors
+    /// Only what ends the run: an interrupt, or a results folder that takes no more.
+    pub fn run(&self, trial: &Trial) -> Result<Observation> {
+        let started = Instant::now();
+        let started_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
+        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
+        let stderr = self.folder.tool_output(trial, "server.stderr");
+        let environment = &self.plan.campaign.environment;
+        let outcome = match Subject::start(server, environment, &workload.body, &stderr, self.interrupt) {
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
+            Ok(mut subject) => {
+                let outcome = match self.measure(trial, workload, &mut subject)? {
+                    Ok(sample) => Outcome::Completed(Box::new(sample)),
+                    // Whatever was noticed first, a server that is gone is the reason.
+                    Err(outcome) => {
+                        subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how })
+                    }
+                };
+                subject.process.stop(self.interrupt)?;
+                outcome
+            }
+        };
+        remove_if_empty(&stderr);
+        let took_s = started.elapsed().as_secs_f64();
+        Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
+    }
+
+    fn measure(&self, trial: &Trial, workload: &Workload, subject: &mut Subject) -> Ended<Sample> {
+        let campaign = &self.plan.campaign;
+        let load = |duration_ms| Load {
+            connections: trial.connections,
+            duration_ms,
+            timeout_ms: campaign.timeout_ms,
+        };
+        or_failed!(self.verify(workload, subject, "before the window"));
+        or_failed!(self.bombard(trial, "warmup", &load(campaign.warmup_ms), workload, &subject.addr)?);
+
+        let counts = or_failed!(counts(subject));
+        let (network, host) = (NetworkCounters::read(), HostActivity::read());
+        let client = children_cpu_time();
+        let server = or_failed!(cpu_time(subject.process.pid()).map_err(died));
+        let began = Instant::now();
+        let load_sample = or_failed!(self.bombard(
+            trial,
+            "bombardier",
+            &load(campaign.window_ms),
+            workload,
+            &subject.addr
+        )?);
+        let window_s = began.elapsed().as_secs_f64();
+        let server_cpu = or_failed!(cpu_time(subject.process.pid()).map_err(died)).since(server);
+        let client_cpu = children_cpu_time().since(client);
+        let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
+        let counted = or_failed!(counts_since(subject, counts));
+        let server_peak_memory_bytes = peak_memory_bytes(subject.process.pid());
+
+        or_failed!(self.verify(workload, subject, "after the window"));
+        or_failed!(check_counts(counted, &load_sample, trial.connections));
+        let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
+        Ok(Ok(Sample {
+            load: load_sample,
+            server_cpu,
+            server_requests: counted.map(|counted| counted.requests),
+            server_peak_memory_bytes,
+            client_cpu,
+            window_s,
+            network,
+            host,
+            answer_bytes,
+        }))
+    }
+
+    fn verify(&self, workload: &Workload, subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
+        let truth = self.truths.get(&workload.name).unwrap_or(&Value::Null);
+        let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
+        match http::verify(&subject.addr, &workload.body, truth) {
+            Ok(verdict) => verdict.map_err(wrong),
+            Err(error) => Err(wrong(format!("{error:#}"))),
+        }
+    }
+
+    /// Runs the load tool once and reads what it printed, which is kept.
+    fn bombard(
+        &self,
+        trial: &Trial,
+        what: &str,
+        load: &Load,
+        workload: &Workload,
+        addr: &str,
+    ) -> Ended<LoadSample> {
+        let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
+        let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
+        let url = format!("http://{addr}/");
+        let args = bombardier::arguments(load, &workload.body, &url, &bombardier::JSON_ONLY);
+        let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
+        let mut tool =
+            Owned::spawn(&self.tool.path, &args, &Output { stdout: Some(&stdout), stderr: &stderr })?;
+        let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
+        match tool.wait(limit, self.interrupt)? {
+            None => return failed(format!("did not end within {limit:?} and was killed")),
+            Some(status) if !status.success() => return failed(describe(status)),
+            Some(_) => {}
+        }
+        remove_if_empty(&stderr);
+        let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
+        match bombardier::parse(&text) {
+            Ok(sample) if sample.succeeded == 0 => {
+                failed(format!("no request succeeded: {:?}", sample.failed).replace('"', ""))
+            }
+            Ok(sample) => Ok(Ok(sample)),
+            Err(error) => failed(format!("{error:#}")),
+        }
+    }
+}
+
+fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> Result<&'a T> {
+    items.iter().find(|item| name_of(item) == name).with_context(|| format!("the plan has no {name:?}"))
+}
+
+fn died(error: anyhow::Error) -> Outcome {
+    Outcome::ServerDied { reason: format!("{error:#}") }
+}
+
+/// The server's own counts, where it has any.
+fn counts(subject: &Subject) -> std::result::Result<Option<ServerCounts>, Outcome> {
+    let Some(metrics) = &subject.metrics else { return Ok(None) };
+    http::server_counts(metrics).map(Some).map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
+}
+
+fn counts_since(
+    subject: &Subject,
+    earlier: Option<ServerCounts>,
+) -> std::result::Result<Option<ServerCounts>, Outcome> {
+    let (Some(now), Some(earlier)) = (counts(subject)?, earlier) else { return Ok(None) };
+    Ok(Some(ServerCounts { requests: now.requests - earlier.requests, errors: now.errors - earlier.errors }))
+}
+
+/// Holds the server's counts against the load tool's. A JSON-RPC error in HTTP 200 is a success to the tool, and only the
+/// server's count shows it.
+fn check_counts(
+    counted: Option<ServerCounts>,
+    load: &LoadSample,
+    connections: u32,
+) -> std::result::Result<(), Outcome> {
+    let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
+    if errors > 0 {
+        let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
+        return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
+    }
+    // Requests that were under way when the window closed are the server's alone, at most one a connection; requests
+    // that failed may have been answered too late.
+    let most = load.succeeded + load.failures() + u64::from(connections);
+    if requests < load.succeeded || requests > most {
+        let reason = format!("the server counted {requests} calls, the load tool {} answers", load.succeeded);
+        return Err(Outcome::Invalid { reason });
+    }
+    Ok(())
+}
+
+/// An empty file says nothing. Where it can't be removed, it stays, and is still empty.
+fn remove_if_empty(path: &Path) {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Latency;
+
+    fn load(succeeded: u64) -> LoadSample {
+        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, max: 1.0 };
+        LoadSample { succeeded, failed: BTreeMap::new(), time_taken_s: 1.0, bytes_read: 1, latency_us }
+    }
+
+    fn check(requests: u64, errors: u64) -> Option<Outcome> {
+        check_counts(Some(ServerCounts { requests, errors }), &load(1_000), 10).err()
+    }
+
+    #[test]
+    fn counts_that_fit_pass() {
+        assert_eq!(check(1_000, 0), None);
+        assert_eq!(check(1_010, 0), None);
+        assert_eq!(check_counts(None, &load(1_000), 10), Ok(()));
+    }
+
+    #[test]
+    fn a_json_rpc_error_in_http_200_is_a_wrong_answer() {
+        assert!(matches!(check(1_000, 1), Some(Outcome::WrongAnswer { .. })));
+    }
+
+    #[test]
+    fn counts_that_do_not_fit_make_the_trial_invalid() {
+        assert!(matches!(check(999, 0), Some(Outcome::Invalid { .. })));
+        assert!(matches!(check(1_011, 0), Some(Outcome::Invalid { .. })));
+    }
+}
