@@ -1,0 +1,78 @@
+//! `rpc-bench bombard`: one plain bombardier run against a fresh server.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use rpc_bench::config::{ConfigDir, Tuning};
+use rpc_bench::http;
+use rpc_bench::interrupt::Interrupt;
+use rpc_bench::load::toolchain::Tool;
+use rpc_bench::load::{Load, bombardier};
+use rpc_bench::probe::host;
+use rpc_bench::probe::process::cpu_time;
+use rpc_bench::subject::{self, Subject};
+
+use super::serve;
+
+/// Which server, request and load.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The server: a name of servers.toml.
+    name: String,
+    /// The request: a name of workloads/.
+    workload: String,
+    /// Connections to hold.
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    connections: u32,
+    /// Seconds to bombard.
+    #[arg(long, default_value = "5", value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Whose settings: the same for all, or the framework's own.
+    #[arg(long, default_value = "equal", value_parser = serve::tuning)]
+    tuning: Tuning,
+}
+
+/// Starts a server, holds its answer against the truth, and shows bombardier's own output.
+pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    let server = config.server(&args.name)?;
+    let workload = config.workload(&args.workload)?;
+    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    subject::build(std::slice::from_ref(&server))?;
+    host::raise_open_files();
+    let environment = serve::environment(args.tuning);
+    let truth = workload.truth(&environment.ledger())?;
+    let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));
+    let started = Subject::start(&server, &environment, &workload.body, &folder, &interrupt);
+    // The server holds the file open; a name is needed no longer.
+    let _ = std::fs::remove_file(&folder);
+    let subject = started?;
+    if let Err(answer) = http::verify(&subject.addr, &workload.body, &truth)? {
+        bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
+    }
+    println!("{} on {}; its answer to {} is the true one\n", server.name, subject.addr, workload.name);
+    let counts = |subject: &Subject| subject.metrics.as_deref().map(http::server_counts).transpose();
+    let (before, cpu) = (counts(&subject)?, cpu_time(subject.process.pid())?);
+    let load = Load { connections: args.connections, duration_ms: args.seconds * 1_000, timeout_ms: 2_000 };
+    let arguments = bombardier::arguments(&load, &workload.body, &format!("http://{}/", subject.addr), &[]);
+    let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
+    let limit = std::time::Duration::from_secs(args.seconds + 15);
+    let ended = interrupt.wait(limit, || Ok(child.try_wait()?));
+    if !matches!(ended, Ok(Some(_))) {
+        // It may have ended in the meantime, by the same Ctrl-C.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ensure!(ended?.is_some(), "bombardier did not end within {limit:?}");
+    let cpu = cpu_time(subject.process.pid())?.since(cpu);
+    if let (Some(before), Some(after)) = (before, counts(&subject)?) {
+        let served = after.requests - before.requests;
+        println!(
+            "\nthe server counted {served} calls, {} of them answered with an error",
+            after.errors - before.errors
+        );
+        println!("server CPU per request: {:.2} us", cpu.total_s() * 1e6 / served as f64);
+    }
+    subject.process.stop(&interrupt)?;
+    Ok(true)
+}

@@ -1,0 +1,42 @@
+//! `rpc-bench check`: is a run whole? What CI asks of the smoke campaign.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rpc_bench::report::Run;
+use rpc_bench::results::RunFolder;
+
+/// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server.
+pub fn check(path: &Path) -> Result<bool> {
+    let folder = RunFolder::open(path)?;
+    let run = Run::load(&folder)?;
+    let report = std::fs::read_to_string(folder.0.join("report.md"))
+        .with_context(|| format!("{} has no report.md", folder.0.display()))?;
+    let blocks = run.plan.campaign.blocks as usize;
+    let mut problems: Vec<String> = Vec::new();
+    for cell in &run.summary.cells {
+        if cell.completed < blocks {
+            let at = format!("{} {} at {}", cell.server, cell.workload, cell.connections);
+            problems.push(format!("{at}: {} of {blocks} trials have a verified answer", cell.completed));
+        }
+    }
+    for trial in &run.summary.failed {
+        problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
+    }
+    for server in &run.plan.servers {
+        if !report.contains(&format!("| {} ", server.name)) {
+            problems.push(format!("report.md shows no row of {}", server.name));
+        }
+    }
+    for bound in run.summary.bounds.iter().filter(|bound| !bound.holds) {
+        problems.push(format!(
+            "{} over {} is not within {}",
+            bound.rule.server, bound.rule.over, bound.rule.at_most
+        ));
+    }
+    problems.iter().for_each(|problem| println!("{problem}"));
+    if problems.is_empty() {
+        println!("{}: {} trials, each with a verified answer", folder.0.display(), run.summary.observed);
+    }
+    Ok(problems.is_empty())
+}

@@ -1,0 +1,147 @@
+//! `rpc-bench doctor`: what of this machine would spoil a measurement, and what to do about it.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Result;
+use rpc_bench::config::ConfigDir;
+use rpc_bench::load::toolchain::Tool;
+use rpc_bench::probe::host::{self, Host, HostActivity};
+
+/// Connections that the largest campaign asks for, and a server's own files.
+const WANTED_FILES: u64 = 16_100;
+/// The listen backlog that `equal` tuning asks for.
+const WANTED_BACKLOG: u64 = 1_024;
+/// How long the machine is watched for what others do on it.
+const WATCH: Duration = Duration::from_secs(1);
+/// Share of the machine's time above which others are in the way.
+const MUCH: f64 = 0.05;
+
+/// One finding: what, whether it is well, and what to do if not.
+struct Finding {
+    what: &'static str,
+    found: String,
+    remedy: Option<String>,
+}
+
+fn finding(what: &'static str, found: String, spoils: bool, remedy: &str) -> Finding {
+    Finding { what, found, remedy: spoils.then(|| remedy.to_owned()) }
+}
+
+/// Looks at the machine and prints what it finds. False where something would spoil a measurement.
+pub fn doctor(config: &ConfigDir) -> Result<bool> {
+    let soft = host::open_files();
+    host::raise_open_files();
+    let mut findings = limits(&Host::look(), soft);
+    findings.extend(others());
+    findings.push(tool(config));
+    for Finding { what, found, remedy } in &findings {
+        let sign = if remedy.is_some() { "!" } else { " " };
+        println!("{sign} {what:<18} {found}");
+        if let Some(remedy) = remedy {
+            println!("{:<21}-> {remedy}", "");
+        }
+    }
+    let well = findings.iter().all(|finding| finding.remedy.is_none());
+    println!(
+        "\n{}",
+        if well {
+            "nothing that would spoil a measurement"
+        } else {
+            "what is marked ! would spoil a measurement"
+        }
+    );
+    Ok(well)
+}
+
+fn limits(host: &Host, soft: u64) -> Vec<Finding> {
+    let ports = host.client_ports.map_or(0, |(first, last)| u64::from(last - first) + 1);
+    let backlog = host.max_backlog;
+    let governor = host.governor.as_deref();
+    vec![
+        finding(
+            "open files",
+            format!("{soft} now, {} after the harness has raised it", host.open_files),
+            host.open_files < WANTED_FILES,
+            &format!(
+                "campaigns leave out loads beyond it; `full` wants {WANTED_FILES}: raise the hard limit (ulimit -Hn)"
+            ),
+        ),
+        finding(
+            "client ports",
+            format!("{ports}"),
+            ports < 20_000,
+            "widen net.ipv4.ip_local_port_range; each connection takes one",
+        ),
+        finding(
+            "listen backlog",
+            backlog.map_or_else(|| "unavailable".to_owned(), |backlog| format!("at most {backlog}")),
+            backlog.is_some_and(|backlog| backlog < WANTED_BACKLOG),
+            &format!("raise net.core.somaxconn to {WANTED_BACKLOG} or more"),
+        ),
+        finding(
+            "cores",
+            host.cores.to_string(),
+            host.cores < 2,
+            "with one core, server and load generator can't run at the same time",
+        ),
+        finding(
+            "governor",
+            governor.unwrap_or("unavailable").to_owned(),
+            governor.is_some_and(|governor| governor != "performance"),
+            "set it to performance, so that the clock does not change while measuring",
+        ),
+    ]
+}
+
+/// What others do on this machine now.
+fn others() -> Vec<Finding> {
+    let before = HostActivity::read();
+    std::thread::sleep(WATCH);
+    let now = HostActivity::read().since(before);
+    let capacity = WATCH.as_secs_f64() * host::cores() as f64;
+    let percent = |seconds: Option<f64>| {
+        seconds.map_or_else(
+            || "unavailable".to_owned(),
+            |seconds| format!("{:.0} %", seconds / capacity * 100.0),
+        )
+    };
+    let much = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > capacity * MUCH);
+    let waiting = fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("TCP:"))?;
+        line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse::<u64>().ok()
+    });
+    vec![
+        finding(
+            "busy with others",
+            percent(now.busy_s),
+            much(now.busy_s),
+            "end what else is running; measure alone",
+        ),
+        finding(
+            "steal",
+            percent(now.steal_s),
+            much(now.steal_s),
+            "the hypervisor gives the cores to others: wait or move",
+        ),
+        finding(
+            "closing sockets",
+            waiting.map_or_else(|| "unavailable".to_owned(), |count| count.to_string()),
+            waiting.is_some_and(|count| count > 20_000),
+            "wait a minute: sockets in TIME_WAIT hold client ports",
+        ),
+    ]
+}
+
+fn tool(config: &ConfigDir) -> Finding {
+    match Tool::bombardier(&config.0.join("tools")) {
+        Ok(tool) => {
+            let caveat = tool.caveat();
+            let found = format!("{} {}", tool.name, tool.version);
+            Finding { what: "load tool", found, remedy: caveat }
+        }
+        Err(error) => {
+            Finding { what: "load tool", found: "none".to_owned(), remedy: Some(format!("{error:#}")) }
+        }
+    }
+}

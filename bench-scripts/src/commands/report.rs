@@ -1,0 +1,15 @@
+//! `rpc-bench report`: a run's report again, from its folder alone.
+
+use std::path::Path;
+
+use anyhow::Result;
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
+
+/// Writes the report and prints its headline.
+pub fn report(run: &Path) -> Result<bool> {
+    let folder = RunFolder::open(run)?;
+    let run = report::write(&folder)?;
+    println!("{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
+    Ok(true)
+}

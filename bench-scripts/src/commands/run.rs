@@ -1,0 +1,75 @@
+//! `rpc-bench run`: a campaign from its file to its report.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use rpc_bench::config::ConfigDir;
+use rpc_bench::interrupt::{Interrupt, Interrupted};
+use rpc_bench::load::toolchain::Tool;
+use rpc_bench::probe::host;
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
+use rpc_bench::run;
+
+/// What to run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The campaign: a file of bench-scripts/campaigns, without its ending.
+    #[arg(default_value = "quick")]
+    campaign: String,
+    /// Go on with a run that was interrupted.
+    #[arg(long, value_name = "RUN", conflicts_with = "campaign")]
+    resume: Option<PathBuf>,
+}
+
+/// Runs a campaign, or goes on with one, and writes its report. False where a trial failed or a bound is broken.
+pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    // What the folder holds or the campaign says wrongly is told before anything is built.
+    let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
+    let (plan, text) = match &opened {
+        Some(folder) => (folder.plan()?, String::new()),
+        None => run::resolve(config, &args.campaign)?,
+    };
+    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    run::build(&plan)?;
+    let folder = match opened {
+        Some(folder) => {
+            same_tool(&folder, &tool)?;
+            folder.mend()?;
+            folder
+        }
+        None => run::begin(results, &plan, &text, &tool, &format!("just bench-all {}", args.campaign))?,
+    };
+    eprintln!("results go to {}", folder.0.display());
+    match run::carry_out(&folder, &plan, &tool, &interrupt) {
+        Ok(()) => {}
+        Err(error) => {
+            let kept = folder.observations().map_or(0, |observations| observations.len());
+            let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
+            eprintln!("\n{kept} of {} trials are kept; go on with: {again}", plan.trials.len());
+            ensure!(!error.is::<Interrupted>(), Interrupted);
+            return Err(error);
+        }
+    }
+    let run = report::write(&folder)?;
+    println!("\n{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
+    Ok(run.summary.failed.is_empty() && run.summary.bounds.iter().all(|bound| bound.holds))
+}
+
+/// A run is measured with one load tool, or its halves don't compare.
+fn same_tool(folder: &RunFolder, tool: &Tool) -> Result<()> {
+    let before = folder.conditions()?.tool;
+    ensure!(
+        before.sha256 == tool.sha256,
+        "{} was begun with {} {} (SHA-256 {}); here is {} ({}): set BOMBARDIER to the same program",
+        folder.0.display(),
+        before.name,
+        before.version,
+        before.sha256,
+        tool.version,
+        tool.sha256
+    );
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! `rpc-bench serve`: one server in the foreground, for a person.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use rpc_bench::config::{ConfigDir, Environment, Server, Tuning, Workload};
+use rpc_bench::load::{Load, bombardier};
+use rpc_bench::probe::host;
+use rpc_bench::report::shell;
+use rpc_bench::subject::{self, placeholders};
+use validator_state::SeededSpec;
+
+/// Which server, and where.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The server: a name of servers.toml.
+    name: String,
+    /// The address to serve on.
+    #[arg(long, default_value = "127.0.0.1:8899")]
+    listen: std::net::SocketAddr,
+    /// Whose settings: the same for all, or the framework's own.
+    #[arg(long, default_value = "equal", value_parser = tuning)]
+    tuning: Tuning,
+    /// The workload whose lines are printed, and whose answer `control` gives.
+    #[arg(long, default_value = "getBalance")]
+    workload: String,
+}
+
+pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
+    match text {
+        "equal" => Ok(Tuning::Equal),
+        "shipped" => Ok(Tuning::Shipped),
+        _ => Err("give equal or shipped".to_owned()),
+    }
+}
+
+/// The environment of a server that no campaign describes: the default ledger, a thread a core.
+pub(super) fn environment(tuning: Tuning) -> Environment {
+    let SeededSpec { accounts, slots, seed } = SeededSpec::default();
+    Environment { tuning, threads: None, accounts, slots, ledger_seed: seed }
+}
+
+/// Builds and starts a server; ends when it ends. Its own ready line follows the hints.
+pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
+    let server = config.server(&args.name)?;
+    let workload = config.workload(&args.workload)?;
+    subject::build(std::slice::from_ref(&server))?;
+    host::raise_open_files();
+    print_hints(&server, &workload, &args.listen.to_string());
+    let values = placeholders(&environment(args.tuning), &args.listen.to_string(), &workload.body);
+    let status = Command::new(&server.program).args(server.arguments(&values)).status();
+    let status = status.with_context(|| format!("can't start {}", server.program))?;
+    Ok(status.success())
+}
+
+fn print_hints(server: &Server, workload: &Workload, addr: &str) {
+    let url = format!("http://{addr}/");
+    let curl =
+        ["curl", &url, "-H", "Content-Type: application/json", "-d", &workload.body].map(str::to_owned);
+    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000 };
+    let mut bombard = vec!["bombardier".to_owned()];
+    bombard.extend(bombardier::arguments(&load, &workload.body, &url, &[]));
+    println!("{}: {}\n", server.name, server.title);
+    println!("{}\n", shell(&curl));
+    println!("{}\n", shell(&bombard));
+    println!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");
+}

@@ -1,0 +1,190 @@
+//! Charts: a figure against connections, one panel a workload, one line a server.
+//!
+//! The background is drawn, so that a chart reads the same on a light page and on a dark one. Colours are those of Okabe
+//! and Ito, told apart by most colour-blind readers, and each line has a marker of its own.
+
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::Run;
+use super::format::{thousands, time_us};
+use crate::analysis::Figure;
+use crate::analysis::stats::Estimate;
+
+const PANEL: (u32, u32) = (560, 400);
+const LEGEND_HEIGHT: u32 = 44;
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(40, 40, 40);
+const GRID: RGBColor = RGBColor(222, 222, 222);
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(110, 110, 110),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// A line of a chart: connections and estimates.
+type Line = Vec<(f64, Estimate)>;
+
+/// Draws a figure of a run.
+pub fn svg(run: &Run, figure: Figure) -> Result<String> {
+    let mut text = String::new();
+    let panels = run.plan.workloads.len().max(1) as u32;
+    let size = (PANEL.0 * panels, PANEL.1 + LEGEND_HEIGHT);
+    {
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        root.fill(&WHITE).map_err(broken)?;
+        let (above, below) = root.split_vertically(PANEL.1);
+        for (workload, area) in run.plan.workloads.iter().zip(above.split_evenly((1, panels as usize))) {
+            panel(run, &workload.name, figure, &area)?;
+        }
+        legend(run, &below)?;
+        root.present().map_err(broken)?;
+    }
+    Ok(text)
+}
+
+fn broken<E: std::fmt::Display>(error: E) -> anyhow::Error {
+    anyhow!("can't draw a chart: {error}")
+}
+
+/// The figure's name, with its unit.
+fn title(figure: Figure) -> &'static str {
+    match figure {
+        Figure::RequestsPerSecond => "successful requests a second",
+        Figure::P99Us => "p99 latency",
+        _ => "figure",
+    }
+}
+
+fn tick(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::P99Us => time_us(value).replace(".00", "").replace(".0 ", " "),
+        _ => thousands(value),
+    }
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<()> {
+    let connections = run.plan.connections();
+    let lines: Vec<Line> = run
+        .plan
+        .servers
+        .iter()
+        .map(|server| {
+            let point = |count: &u32| {
+                let cell = run.summary.cell(&server.name, workload, *count)?;
+                Some((f64::from(*count), cell.figure(figure)?))
+            };
+            let mut line: Line = connections.iter().filter_map(point).collect();
+            line.sort_by(|a, b| a.0.total_cmp(&b.0));
+            line
+        })
+        .collect();
+    let caption = format!("{workload}: {}", title(figure));
+    let caption_style = (FONT, 17).into_font().color(&INK);
+    let Some(((x_low, x_high), (y_low, y_high))) = extent(&lines) else {
+        let style = caption_style.pos(Pos::new(HPos::Left, VPos::Top));
+        return area
+            .draw(&Text::new(format!("{caption}: nothing was measured"), (20, 20), style))
+            .map_err(broken);
+    };
+    let y_ticks = ticks(y_low, y_high);
+    let mut chart = ChartBuilder::on(area)
+        .caption(caption, caption_style)
+        .margin(14)
+        .margin_right(28)
+        .x_label_area_size(48)
+        .y_label_area_size(78)
+        .build_cartesian_2d(
+            (x_low..x_high)
+                .log_scale()
+                .with_key_points(connections.iter().map(|count| f64::from(*count)).collect()),
+            (y_low..y_high).log_scale().with_key_points(y_ticks),
+        )
+        .map_err(broken)?;
+    chart
+        .configure_mesh()
+        .disable_axes()
+        .light_line_style(GRID.mix(0.0))
+        .bold_line_style(GRID)
+        .x_desc("connections (log scale)")
+        .y_desc("log scale")
+        .label_style((FONT, 13).into_font().color(&INK))
+        .axis_desc_style((FONT, 13).into_font().color(&INK))
+        .x_label_formatter(&|value| thousands(*value))
+        .y_label_formatter(&|value| tick(figure, *value))
+        .x_labels(30)
+        .y_labels(30)
+        .draw()
+        .map_err(broken)?;
+    for (index, line) in lines.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        let points = line.iter().map(|(x, estimate)| (*x, estimate.value));
+        chart.draw_series(LineSeries::new(points, colour.stroke_width(2))).map_err(broken)?;
+        for (x, estimate) in line {
+            if let Some((low, high)) = estimate.interval {
+                let bar = PathElement::new(vec![(*x, low), (*x, high)], colour.stroke_width(2));
+                chart.plotting_area().draw(&bar).map_err(broken)?;
+            }
+            let (left, top) = area.get_base_pixel();
+            let (pixel_x, pixel_y) = chart.backend_coord(&(*x, estimate.value));
+            draw_marker(area, index, (pixel_x - left, pixel_y - top), colour)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lowest and highest of both axes, with room around; `None` where there is nothing to draw.
+fn extent(lines: &[Line]) -> Option<((f64, f64), (f64, f64))> {
+    let xs = || lines.iter().flatten().map(|(x, _)| *x);
+    let ys = || {
+        lines.iter().flatten().flat_map(|(_, estimate)| {
+            let (low, high) = estimate.interval.unwrap_or((estimate.value, estimate.value));
+            [low, high]
+        })
+    };
+    let low = |values: &mut dyn Iterator<Item = f64>| values.filter(|v| *v > 0.0).min_by(f64::total_cmp);
+    let high = |values: &mut dyn Iterator<Item = f64>| values.max_by(f64::total_cmp);
+    let x = (low(&mut xs())? / 1.25, high(&mut xs())? * 1.25);
+    let y = (low(&mut ys())? / 1.3, high(&mut ys())? * 1.3);
+    Some((x, y))
+}
+
+/// Round values for a logarithmic axis: 1, 2 and 5 times the powers of ten.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+    let values = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(decade)));
+    values.filter(|value| (low..=high).contains(value)).collect()
+}
+
+/// Draws a server's marker around a pixel.
+fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
+    match index % 4 {
+        0 => area.draw(&Circle::new((x, y), 5, colour.filled())),
+        1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], colour.filled())),
+        2 => area.draw(&Polygon::new(vec![(x, y - 6), (x + 6, y + 5), (x - 6, y + 5)], colour.filled())),
+        _ => area.draw(&Polygon::new(vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)], colour.filled())),
+    }
+    .map_err(broken)
+}
+
+fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
+    let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+    let mut x = 40;
+    let y = LEGEND_HEIGHT as i32 / 2 - 4;
+    for (index, server) in run.plan.servers.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        area.draw(&PathElement::new(vec![(x, y), (x + 28, y)], colour.stroke_width(2))).map_err(broken)?;
+        draw_marker(area, index, (x + 14, y), colour)?;
+        area.draw(&Text::new(server.name.clone(), (x + 36, y), style.clone())).map_err(broken)?;
+        x += 36 + 9 * server.name.len() as i32 + 30;
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! The commands that make a figure again by hand.
+
+use super::Run;
+use super::format::shell;
+use crate::config::{Server, Workload};
+use crate::load::toolchain::Source;
+use crate::load::{Load, bombardier};
+use crate::subject::placeholders;
+
+/// The address that the commands use: one that a person can type.
+const ADDR: &str = "127.0.0.1:8899";
+
+/// The command that starts a server as it was measured.
+pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
+    let mut environment = run.plan.campaign.environment.clone();
+    environment.threads = Some(run.plan.threads);
+    let mut command = vec![server.program.clone()];
+    command.extend(server.arguments(&placeholders(&environment, ADDR, &workload.body)));
+    shell(&command)
+}
+
+/// The command that puts a load on it.
+pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
+    let campaign = &run.plan.campaign;
+    let load = Load { connections, duration_ms: campaign.window_ms, timeout_ms: campaign.timeout_ms };
+    let tool = match run.conditions.tool.source {
+        Source::Pinned => "bench-scripts/tools/bin/bombardier",
+        Source::Environment | Source::Path => "bombardier",
+    };
+    let mut command = vec![tool.to_owned()];
+    command.extend(bombardier::arguments(&load, &workload.body, &format!("http://{ADDR}/"), &[]));
+    shell(&command)
+}

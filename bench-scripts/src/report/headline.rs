@@ -1,0 +1,163 @@
+//! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
+
+use std::fmt::Write;
+
+use super::Run;
+use super::format::{Table, estimate, ratio, significant, thousands, time_us};
+use crate::analysis::{Cell, Comparison, Figure, Mark, Verdict};
+
+/// The headline's table and sentences, in Markdown.
+pub fn headline(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    let mut out = warnings(run);
+    for workload in &campaign.workloads {
+        let connections = run.plan.headline_connections(workload);
+        for comparison in
+            run.summary.comparisons.iter().filter(|c| &c.workload == workload && c.connections == connections)
+        {
+            let marks =
+                run.summary.cell(&comparison.server, workload, connections).map(|cell| cell.marks.as_slice());
+            // Writing to a String can't fail, here and below.
+            let _ = writeln!(out, "- {}", sentence(comparison, marks.unwrap_or_default()));
+        }
+    }
+    out.push('\n');
+    out.push_str(&table(run).markdown());
+    let marks = used_marks(run);
+    if !marks.is_empty() {
+        out.push('\n');
+        for mark in marks {
+            let _ = writeln!(out, "- **{}**: {}", mark.letter(), mark.meaning());
+        }
+    }
+    out
+}
+
+impl crate::results::Plan {
+    /// The connection count that the headline shows for a workload: the campaign's, unless this machine can't hold it.
+    pub fn headline_connections(&self, workload: &str) -> u32 {
+        let wanted = self.campaign.headline_connections(workload);
+        let held = self.connections();
+        if held.contains(&wanted) { wanted } else { held.iter().copied().max().unwrap_or(wanted) }
+    }
+}
+
+/// What must be read before any figure.
+fn warnings(run: &Run) -> String {
+    let mut out = String::new();
+    let summary = &run.summary;
+    if summary.has_wrong_answer() {
+        let mut servers: Vec<&str> = summary
+            .failed
+            .iter()
+            .filter(|trial| trial.wrong_answer)
+            .map(|trial| trial.server.as_str())
+            .collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let _ = writeln!(
+            out,
+            "> **Wrong answers: {}.** A server that answers wrongly is not timed; what it answered stands under \"What \
+             failed\".\n",
+            servers.join(", ")
+        );
+    }
+    if summary.observed < summary.planned {
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {} of {} trials.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
+            summary.observed, summary.planned, run.name
+        );
+    }
+    if let Some(caveat) = run.conditions.tool.caveat() {
+        let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
+    }
+    out
+}
+
+/// One comparison as a sentence that is true by itself.
+fn sentence(comparison: &Comparison, marks: &[Mark]) -> String {
+    let Comparison { server, over, workload, connections, rate_ratio, cpu_ratio, .. } = comparison;
+    let head = format!("**{workload}** at {} connections: ", thousands(f64::from(*connections)));
+    let rate = match comparison.rate_verdict {
+        Verdict::CantTell if rate_ratio.interval.is_none() => {
+            format!(
+                "**can't tell** whether {server} or {over} is faster: {} common block(s), and an interval needs six",
+                comparison.pairs
+            )
+        }
+        Verdict::CantTell => {
+            format!(
+                "**can't tell** whether {server} or {over} is faster ({} times its rate)",
+                ratio(*rate_ratio)
+            )
+        }
+        verdict => {
+            format!("**{server} is {}** than {over}: {} times its rate", verdict.words(), ratio(*rate_ratio))
+        }
+    };
+    let cpu = format!("{} times its server CPU for a request", ratio(*cpu_ratio));
+    let bound = if marks.contains(&Mark::ClientBound) {
+        "; the rate is held back by the load generator, so CPU is the truer figure"
+    } else {
+        ""
+    };
+    format!("{head}{rate}; {cpu}{bound}.")
+}
+
+/// The headline's cells: each workload at its headline load.
+fn cells(run: &Run) -> impl Iterator<Item = &Cell> {
+    run.summary.cells.iter().filter(|cell| cell.connections == run.plan.headline_connections(&cell.workload))
+}
+
+fn used_marks(run: &Run) -> Vec<Mark> {
+    Mark::ALL.into_iter().filter(|mark| cells(run).any(|cell| cell.marks.contains(mark))).collect()
+}
+
+fn table(run: &Run) -> Table {
+    let campaign = &run.plan.campaign;
+    let baseline = campaign.baseline.as_deref();
+    let over = baseline.map_or_else(|| "ratio".to_owned(), |baseline| format!("ratio to {baseline}"));
+    let ceiling = campaign.ceiling.as_deref().map_or_else(String::new, |ceiling| format!("% of {ceiling}"));
+    let headers =
+        ["request", "server", "successful requests/s", &over, "p99", "CPU us/request", &ceiling, "verdict"];
+    let mut table = Table::new(&headers, 2);
+    for cell in cells(run) {
+        let compared = |pair: &&Comparison| {
+            pair.server == cell.server
+                && pair.workload == cell.workload
+                && pair.connections == cell.connections
+        };
+        let comparison = run.summary.comparisons.iter().find(compared);
+        let figure = |figure: Figure, format: fn(f64) -> String| {
+            cell.figure(figure).map_or_else(|| "-".to_owned(), |value| estimate(value, format))
+        };
+        let place = if Some(cell.server.as_str()) == baseline {
+            "baseline"
+        } else if Some(&cell.server) == campaign.ceiling.as_ref() {
+            "ceiling"
+        } else {
+            ""
+        };
+        table.row(vec![
+            format!("{} at {}", cell.workload, thousands(f64::from(cell.connections))),
+            cell.server.clone(),
+            with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
+            comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate_ratio)),
+            figure(Figure::P99Us, time_us),
+            figure(Figure::CpuUsPerRequest, significant),
+            cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
+            comparison.map_or_else(|| place.to_owned(), |pair| pair.rate_verdict.words().to_owned()),
+        ]);
+    }
+    table
+}
+
+/// A figure with the letters of what to distrust in it.
+pub(super) fn with_marks(figure: String, marks: &[Mark]) -> String {
+    if marks.is_empty() {
+        return figure;
+    }
+    let letters: Vec<String> = marks.iter().map(|mark| mark.letter().to_string()).collect();
+    format!("{figure} **{}**", letters.join(" "))
+}

@@ -1,0 +1,62 @@
+//! What a person reads: `report.md`, its charts, and the part of the README that quotes a run.
+//!
+//! Made from a results folder alone, on any machine, with no load tool and no server.
+
+mod chart;
+mod commands;
+mod format;
+mod headline;
+mod sections;
+mod splice;
+
+use anyhow::Result;
+
+use crate::analysis::{Figure, Summary, summarize};
+use crate::results::{Conditions, Plan, RunFolder, pretty};
+
+pub use format::shell;
+pub use headline::headline;
+pub use splice::{Spliced, quoted, splice};
+
+/// All that a report is made from.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder's name.
+    pub name: String,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What it was measured with and on.
+    pub conditions: Conditions,
+    /// What came of it.
+    pub summary: Summary,
+}
+
+impl Run {
+    /// Reads a results folder and works its summary out.
+    pub fn load(folder: &RunFolder) -> Result<Self> {
+        let plan = folder.plan()?;
+        let observations = folder.observations()?;
+        let summary = summarize(&plan.campaign, &plan.connections(), plan.trials.len(), &observations);
+        Ok(Self { name: folder.name(), conditions: folder.conditions()?, plan, summary })
+    }
+}
+
+impl Plan {
+    /// The connection counts that are measured, as the campaign orders them.
+    pub fn connections(&self) -> Vec<u32> {
+        let left_out = |count: &u32| self.left_out_connections.contains(count);
+        self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
+    }
+}
+
+/// Writes `summary.json`, the charts and `report.md` into a results folder, in place of earlier ones.
+pub fn write(folder: &RunFolder) -> Result<Run> {
+    let run = Run::load(folder)?;
+    folder.write_derived("summary.json", &pretty(&run.summary)?)?;
+    let charts = [("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)];
+    for (name, figure) in charts {
+        folder.write_derived(name, &chart::svg(&run, figure)?)?;
+    }
+    folder.write_derived("report.md", &sections::markdown(&run))?;
+    Ok(run)
+}

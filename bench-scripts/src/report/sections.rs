@@ -1,0 +1,365 @@
+//! The report's sections, in the order in which a reader needs them.
+
+use std::fmt::Write;
+
+use super::format::{Table, bytes, estimate, ratio, significant, thousands, time_us};
+use super::headline::with_marks;
+use super::{Run, commands, headline};
+use crate::analysis::{Cell, Figure, Mark};
+use crate::config::Workload;
+
+/// The original test, as far as its figures are known.
+struct Original {
+    workload: &'static str,
+    connections: u32,
+    /// Requests a second of its branches, read in the order legacy, jsonrpsee, actix.
+    rates: [Option<f64>; 3],
+}
+
+const ORIGINAL: [Original; 2] = [
+    Original { workload: "getBalance", connections: 125, rates: [Some(65_326.0), Some(76_484.0), None] },
+    Original {
+        workload: "getBlocks",
+        connections: 500,
+        rates: [Some(3_315.0), Some(4_755.0), Some(24_108.0)],
+    },
+];
+
+/// The whole report.
+pub fn markdown(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    let sections = [
+        format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
+        format!("## Headline\n\n{}", headline(run)),
+        charts(),
+        bounds(run),
+        original(run),
+        run.plan.workloads.iter().map(|workload| tables(run, workload)).collect(),
+        distrust(run),
+        failed(run),
+        environment(run),
+        by_hand(run),
+    ];
+    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn charts() -> String {
+    "## Charts\n\n\
+     ![Successful requests a second against connections](throughput.svg)\n\n\
+     ![99th percentile of latency against connections](p99.svg)\n\n\
+     Points are medians over blocks, bars their 95 % intervals. Both axes are logarithmic.\n"
+        .to_owned()
+}
+
+fn bounds(run: &Run) -> String {
+    if run.summary.bounds.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["figure", "at", "ratio", "at most", "bound"], 2);
+    for bound in &run.summary.bounds {
+        let rule = &bound.rule;
+        let figure = match rule.figure {
+            Figure::CpuUsPerRequest => "server CPU per request",
+            Figure::RequestsPerSecond => "successful requests/s",
+            _ => "figure",
+        };
+        table.row(vec![
+            format!("{figure}, {} over {}", rule.server, rule.over),
+            format!("{} at {}", bound.workload, bound.connections),
+            bound.ratio.map_or_else(|| "not measured".to_owned(), ratio),
+            format!("{:.2}", rule.at_most),
+            if bound.holds { "holds" } else { "**broken**" }.to_owned(),
+        ]);
+    }
+    format!("## Bounds\n\nA bound holds where the estimate is within it.\n\n{}", table.markdown())
+}
+
+/// Our ratios beside those of the test that started all this.
+fn original(run: &Run) -> String {
+    let mut table = Table::new(&["request", "ratio", "original test", "here", "verdict here"], 2);
+    let mut rows = 0;
+    for test in &ORIGINAL {
+        for (server, rate) in ["jsonrpsee", "actix"].into_iter().zip(&test.rates[1..]) {
+            let found = run.summary.comparison(server, "legacy", test.workload, test.connections);
+            let Some(comparison) = found else { continue };
+            let then = match (rate, test.rates[0]) {
+                (Some(rate), Some(base)) => format!("{:.2}", rate / base),
+                _ => "failed".to_owned(),
+            };
+            rows += 1;
+            table.row(vec![
+                format!("{} at {}", test.workload, test.connections),
+                format!("{server} / legacy"),
+                then,
+                ratio(comparison.rate_ratio),
+                comparison.rate_verdict.words().to_owned(),
+            ]);
+        }
+    }
+    if rows == 0 {
+        return String::new();
+    }
+    format!(
+        "## Beside the original test\n\n{}\n\
+         The original test gave 65,326 and 76,484 requests/s for getBalance at 125 connections, and 3,315, 4,755 and 24,108 \
+         for getBlocks at 500; they are read here in the order legacy, jsonrpsee, actix. Only ratios compare: that test ran \
+         the load from a second machine against a real validator's branches, with its block store; here server and load \
+         generator share one machine and every server reads the same ledger in memory.\n",
+        table.markdown()
+    )
+}
+
+fn tables(run: &Run, workload: &Workload) -> String {
+    let name = &workload.name;
+    let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
+    let mut out = format!("## {name}\n\n{}\n\n", workload.why.trim());
+    if let Some(size) = cells().find_map(|cell| cell.answer_bytes) {
+        let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
+    }
+    out.push_str("### Rate and latency\n\n");
+    out.push_str(&rates(run, cells()).markdown());
+    out.push_str("\n### What the server and the load generator used\n\n");
+    out.push_str(&resources(cells()).markdown());
+    if run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
+        out.push_str("\n### Comparisons\n\n");
+        out.push_str(&comparisons(run, name).markdown());
+    }
+    out
+}
+
+fn show(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
+    cell.figure(figure).map_or_else(|| "-".to_owned(), |value| estimate(value, format))
+}
+
+/// The median alone, for figures that stand beside others.
+fn bare(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
+    cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
+}
+
+fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
+    let ceiling =
+        run.plan.campaign.ceiling.as_deref().map_or_else(|| "%".to_owned(), |name| format!("% of {name}"));
+    let headers = [
+        "connections",
+        "server",
+        "successful requests/s",
+        "p50",
+        "p99",
+        "slowest",
+        &ceiling,
+        "failed requests",
+        "trials",
+    ];
+    let mut table = Table::new(&headers, 2);
+    for cell in cells {
+        let failed: u64 = cell.failed_requests.values().sum();
+        table.row(vec![
+            thousands(f64::from(cell.connections)),
+            cell.server.clone(),
+            with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
+            bare(cell, Figure::P50Us, time_us),
+            show(cell, Figure::P99Us, time_us),
+            bare(cell, Figure::MaxUs, time_us),
+            cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0)),
+            thousands(failed as f64),
+            format!("{} of {}", cell.completed, run.plan.campaign.blocks),
+        ]);
+    }
+    table
+}
+
+fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
+    let headers = [
+        "connections",
+        "server",
+        "CPU us/request",
+        "of it in the kernel",
+        "server cores",
+        "client cores",
+        "peak memory",
+        "queue overflows",
+        "retransmits",
+    ];
+    let mut table = Table::new(&headers, 2);
+    let count =
+        |count: Option<u64>| count.map_or_else(|| "unavailable".to_owned(), |count| thousands(count as f64));
+    for cell in cells {
+        table.row(vec![
+            thousands(f64::from(cell.connections)),
+            cell.server.clone(),
+            show(cell, Figure::CpuUsPerRequest, significant),
+            bare(cell, Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
+            bare(cell, Figure::ServerCores, |cores| format!("{cores:.2}")),
+            bare(cell, Figure::ClientCores, |cores| format!("{cores:.2}")),
+            bare(cell, Figure::PeakMemoryBytes, bytes),
+            count(cell.listen_overflows),
+            count(cell.retransmits),
+        ]);
+    }
+    table
+}
+
+fn comparisons(run: &Run, workload: &str) -> Table {
+    let headers = [
+        "connections",
+        "servers",
+        "ratio of rates",
+        "by rate",
+        "ratio of CPU per request",
+        "blocks",
+        "by CPU per request",
+    ];
+    let mut table = Table::new(&headers, 2);
+    for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == workload) {
+        table.row(vec![
+            thousands(f64::from(pair.connections)),
+            format!("{} / {}", pair.server, pair.over),
+            ratio(pair.rate_ratio),
+            pair.rate_verdict.words().to_owned(),
+            ratio(pair.cpu_ratio),
+            pair.pairs.to_string(),
+            pair.cpu_verdict.words().to_owned(),
+        ]);
+    }
+    table
+}
+
+fn distrust(run: &Run) -> String {
+    let mut out = "## What to distrust\n\n".to_owned();
+    let cores = run.conditions.host.cores;
+    let _ = writeln!(
+        out,
+        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
+         server's own."
+    );
+    for mark in Mark::ALL {
+        let cells: Vec<String> = run
+            .summary
+            .cells
+            .iter()
+            .filter(|cell| cell.marks.contains(&mark))
+            .map(|cell| format!("{} {} at {}", cell.server, cell.workload, cell.connections))
+            .collect();
+        if !cells.is_empty() {
+            let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
+        }
+    }
+    for cell in run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()) {
+        let kinds: Vec<String> =
+            cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")).collect();
+        let at = format!("{} {} at {}", cell.server, cell.workload, cell.connections);
+        let _ = writeln!(out, "- Failed requests of {at}: {}.", kinds.join(", "));
+    }
+    if !run.plan.left_out_connections.is_empty() {
+        let counts: Vec<String> = run.plan.left_out_connections.iter().map(ToString::to_string).collect();
+        let counts = counts.join(", ");
+        let _ = writeln!(out, "- Left out, since this machine can't hold that many connections: {counts}.");
+    }
+    out.push_str(
+        "- Each interval is right by itself with 95 % confidence; of twenty of them one may well be wrong. A verdict says \
+         only that the interval does not hold \"no difference\", however small the difference.\n\
+         - Latencies are those of a closed loop: a connection asks again only when it has its answer, so waiting that an \
+         independent user would see is not in them.\n",
+    );
+    out
+}
+
+fn failed(run: &Run) -> String {
+    let mut out = "## What failed\n\n".to_owned();
+    if run.summary.failed.is_empty() {
+        let _ = writeln!(
+            out,
+            "Nothing: {} of {} trials were measured, and each server's answer was the true one before and after each \
+             window.",
+            run.summary.observed, run.summary.planned
+        );
+        return out;
+    }
+    let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
+    for trial in &run.summary.failed {
+        table.row(vec![
+            trial.number.to_string(),
+            trial.block.to_string(),
+            trial.server.clone(),
+            format!("{} at {}", trial.workload, trial.connections),
+            trial.reason.replace('\n', " "),
+        ]);
+    }
+    out.push_str(&table.markdown());
+    out
+}
+
+fn environment(run: &Run) -> String {
+    let conditions = &run.conditions;
+    let host = &conditions.host;
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
+    let tool = &conditions.tool;
+    let ports = host
+        .client_ports
+        .map_or_else(|| "unavailable".to_owned(), |(first, last)| format!("{first} to {last}"));
+    let rows = [
+        ("run", format!("`{}`, begun {}", conditions.command, conditions.started_at)),
+        ("commit", known(&host.commit)),
+        ("processor", format!("{}, {} cores", host.cpu, host.cores)),
+        ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
+        ("kernel", known(&host.kernel)),
+        ("governor", known(&host.governor)),
+        ("compiler", known(&host.rustc)),
+        ("open files, client ports", format!("{}, {ports}", host.open_files)),
+        ("load tool", format!("{} {} ({:?}), SHA-256 {}", tool.name, tool.version, tool.source, tool.sha256)),
+        ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
+    ];
+    let mut table = Table::new(&["what", "value"], 2);
+    for (what, value) in rows {
+        table.row(vec![what.to_owned(), value]);
+    }
+    let mut out =
+        format!("## Environment\n\n{}\nEach server's effective settings:\n\n```json\n", table.markdown());
+    for ready in conditions.servers.values() {
+        let _ = writeln!(out, "{ready}");
+    }
+    out.push_str("```\n");
+    out
+}
+
+fn by_hand(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    let mut out = format!(
+        "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with two \
+         terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count over the \
+         time taken, p99 the 99 % line; CPU per request is the growth of user and system time in `/proc/PID/stat` over the \
+         requests.\n\n```sh\n",
+        servers_by_hand(run)
+    );
+    for workload in &run.plan.workloads {
+        for connections in run.plan.connections() {
+            let _ = writeln!(
+                out,
+                "# {} at {connections}\n{}",
+                workload.name,
+                commands::load(run, workload, connections)
+            );
+        }
+    }
+    let _ = writeln!(out, "```\n\nThe whole run: `just bench-all {}`.", campaign.name);
+    out
+}
+
+/// One command a server; one a workload where the command holds the request.
+fn servers_by_hand(run: &Run) -> String {
+    let mut out = String::new();
+    for server in &run.plan.servers {
+        let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+        for workload in &run.plan.workloads {
+            let command = commands::server(run, server, workload);
+            match lines.iter_mut().find(|(known, _)| *known == command) {
+                Some((_, names)) => names.push(&workload.name),
+                None => lines.push((command, vec![&workload.name])),
+            }
+        }
+        for (command, names) in lines {
+            let _ = writeln!(out, "# {}, for {}\n{command}", server.name, names.join(" and "));
+        }
+    }
+    out
+}
