@@ -137,10 +137,10 @@ impl Meta {
     fn of(request: &HttpRequest<Body>, counters: &'static Counters, max_body_bytes: usize) -> Self {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let length = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-        // All else ends in an HTTP error, which is no answer to a call.
+        // All else ends in an HTTP error, which is no answer to a call, or might: a body that names no length.
         let is_call = *request.method() == HttpMethod::POST
             && header(CONTENT_TYPE).is_some_and(is_json)
-            && length.is_none_or(|length| length <= max_body_bytes);
+            && length.is_some_and(|length| length <= max_body_bytes);
         Self { budget: None, unread: is_call.then_some(counters) }
     }
 }

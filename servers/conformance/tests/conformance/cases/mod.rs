@@ -1,0 +1,150 @@
+//! The table: what is sent, and what has to come back.
+
+mod batches;
+mod framing;
+mod http;
+mod methods;
+
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::{Value, json};
+use server_kit::testing::{HttpAnswer, exchange, request};
+
+use crate::gaps::Verdict;
+use crate::servers::Server;
+
+/// The largest ledger that a case needs: more slots than one getBlocks may answer with.
+const LARGE: [&str; 6] = ["--accounts", "4", "--slots", "900000", "--seed", "1"];
+
+/// One row of the table.
+pub struct Case {
+    name: String,
+    /// The request, byte for byte.
+    request: Vec<u8>,
+    want: Want,
+}
+
+/// The answer that the contract asks for.
+#[derive(Debug)]
+pub enum Want {
+    /// 200 and this JSON.
+    Json(Value),
+    /// 200 and no body.
+    Nothing,
+    /// A text with a status.
+    Text(u16, &'static str),
+}
+
+/// Asks a server every case.
+pub fn hold(server: &'static Server) {
+    let mut verdict = Verdict::of(server);
+    let small = server.start(&[]);
+    for case in [methods::cases(), framing::cases(), batches::cases(), http::cases()].concat_all() {
+        verdict.take(&case.name, case.ask(small.addr));
+    }
+    let large = server.start_with(&LARGE);
+    for case in [methods::large_cases(), batches::large_cases()].concat_all() {
+        verdict.take(&case.name, case.ask(large.addr));
+    }
+    verdict.close();
+}
+
+trait ConcatAll {
+    fn concat_all(self) -> Vec<Case>;
+}
+
+impl<const N: usize> ConcatAll for [Vec<Case>; N] {
+    fn concat_all(self) -> Vec<Case> {
+        self.into_iter().flatten().collect()
+    }
+}
+
+impl Case {
+    /// A body by POST.
+    pub fn post(name: impl Into<String>, body: impl AsRef<str>, want: Want) -> Self {
+        Self { name: name.into(), request: request(body.as_ref()), want }
+    }
+
+    /// Bytes as they are.
+    pub fn raw(name: impl Into<String>, request: impl Into<Vec<u8>>, want: Want) -> Self {
+        Self { name: name.into(), request: request.into(), want }
+    }
+
+    fn ask(&self, addr: SocketAddr) -> Result<(), String> {
+        // A connection that breaks fails one case, not the table.
+        let answer = catch_unwind(AssertUnwindSafe(|| exchange(addr, &self.request)));
+        self.want.check(&answer.map_err(|_| "no answer; see above".to_owned())?)
+    }
+}
+
+impl Want {
+    fn check(&self, got: &HttpAnswer) -> Result<(), String> {
+        let (status, media) = match self {
+            Self::Json(_) => (200, Some("application/json; charset=utf-8")),
+            Self::Nothing => (200, None),
+            Self::Text(status, _) => (*status, Some("text/plain")),
+        };
+        let right_media = media.is_none_or(|media| {
+            got.content_type.as_ref().is_some_and(|got| got.to_ascii_lowercase().starts_with(media))
+        });
+        let right_body = match self {
+            Self::Json(json) => serde_json::from_str::<Value>(&got.body).is_ok_and(|got| got == *json),
+            Self::Nothing => got.body.is_empty(),
+            Self::Text(_, text) => got.body == *text,
+        };
+        if got.status == status && right_media && right_body {
+            return Ok(());
+        }
+        let shown: String = format!("{got:?}").chars().take(300).collect();
+        let wanted: String = format!("{self:?}").chars().take(300).collect();
+        Err(format!("{shown}, not {wanted}"))
+    }
+}
+
+/// A call with id 1.
+pub fn call(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+/// The answer to a call with id 1.
+pub fn result(result: Value) -> Want {
+    Want::Json(json!({"jsonrpc": "2.0", "result": result, "id": 1}))
+}
+
+/// An error to a call with id 1.
+pub fn error(code: i64, message: &str) -> Want {
+    error_to(json!(1), code, message)
+}
+
+/// An error to a call with this id.
+pub fn error_to(id: Value, code: i64, message: &str) -> Want {
+    Want::Json(error_object(id, code, message))
+}
+
+/// An error as an entry of a batch.
+pub fn error_object(id: Value, code: i64, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": id})
+}
+
+/// What is not JSON, or holds what JSON-RPC has no place for.
+pub fn parse_error() -> Want {
+    error_to(Value::Null, -32700, "Parse error")
+}
+
+#[test]
+fn a_wrong_answer_is_seen() {
+    let answer = |status, content_type: &str, body: &str| HttpAnswer {
+        status,
+        content_type: Some(content_type.to_owned()),
+        body: body.to_owned(),
+    };
+    let json = "application/json; charset=utf-8";
+    let ok = r#"{"jsonrpc":"2.0","id":1,"result":"ok"}"#;
+    assert_eq!(result(json!("ok")).check(&answer(200, json, ok)), Ok(()));
+    for wrong in [answer(500, json, ok), answer(200, "text/html", ok), answer(200, json, "null")] {
+        assert!(result(json!("ok")).check(&wrong).is_err(), "{wrong:?}");
+    }
+    assert!(Want::Nothing.check(&answer(200, json, "null")).is_err());
+    assert!(Want::Text(200, "ok").check(&answer(200, "text/plain", "OK")).is_err());
+}

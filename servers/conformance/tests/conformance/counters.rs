@@ -1,0 +1,45 @@
+//! The server-side counts that the harness holds against the load tool's own.
+
+use server_kit::testing::{get, post};
+
+use crate::cases::call;
+use crate::gaps::Verdict;
+use crate::servers::Server;
+
+/// What is sent, how many calls of it are answered, and how many of those with an error.
+const COUNTED: [(&str, u64, u64); 9] = [
+    (r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#, 1, 0),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, 1, 1),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}"#, 1, 1),
+    (r#"{"id":1,"method":"getHealth"}"#, 1, 1),
+    ("{", 1, 1),
+    ("[]", 1, 1),
+    (r#"{"jsonrpc":"2.0","method":"getHealth"}"#, 0, 0),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2, 0),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{},{"jsonrpc":"2.0","method":"getSlot"}]"#, 2, 1),
+];
+
+/// Asks, and reads the counts after each request.
+pub fn count(server: &'static Server) {
+    let running = server.start(&["--metrics", "127.0.0.1:0"]);
+    let mut verdict = Verdict::of(server);
+    for (body, answered, errors) in COUNTED {
+        let before = running.totals();
+        post(running.addr, body);
+        let after = running.totals();
+        let got = (after.answered - before.answered, after.errors - before.errors);
+        let outcome = if got == (answered, errors) {
+            Ok(())
+        } else {
+            Err(format!("counted {got:?}, not {:?}", (answered, errors)))
+        };
+        verdict.take(&format!("counters/{body}"), outcome);
+    }
+    let before = running.totals();
+    get(running.addr, "/health");
+    get(running.addr, "/");
+    post(running.addr, &call("getBalance", &" ".repeat(60_000)));
+    let outcome = if running.totals() == before { Ok(()) } else { Err("counted as calls".to_owned()) };
+    verdict.take("counters/http-alone", outcome);
+    verdict.close();
+}

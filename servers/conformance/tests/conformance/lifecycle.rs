@@ -1,0 +1,96 @@
+//! How a server starts and ends.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+use server_kit::testing::{Connection, PATIENCE, Running, post, refusal, request};
+use socket2::{Domain, Socket, Type};
+use validator_state::{Ledger, Method, Params, SeededSpec, State};
+
+use crate::cases::call;
+use crate::gaps::Verdict;
+use crate::servers::Server;
+
+const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+
+fn assert_answers(running: &Running) {
+    assert_eq!(post(running.addr, HEALTH).json()["result"], "ok");
+}
+
+/// SIGTERM ends it with code 0 within 5 s, though clients keep their connections.
+pub fn ends_with_idle_connections(server: &'static Server) {
+    let running = server.start(&[]);
+    let _never_used = TcpStream::connect(running.addr).unwrap();
+    let mut used: Vec<Connection> = (0..8).map(|_| Connection::open(running.addr)).collect();
+    for connection in &mut used {
+        assert_eq!(connection.post(HEALTH).json()["result"], "ok");
+    }
+    let status = running.stop_gracefully();
+    assert_eq!(status.code(), Some(0), "{}: {status}", server.package);
+}
+
+/// An answer that was begun before SIGTERM is finished, though its client reads slowly.
+pub fn finishes_what_it_began(server: &'static Server) {
+    let state = State::new(Ledger::seeded(&SeededSpec { accounts: 4, slots: 900_000, seed: 1 }));
+    let expected = state.call(Method::GetBlocks, Params::Raw("[0,500000]")).unwrap();
+    let running = server.start_with(&["--accounts", "4", "--slots", "900000", "--seed", "1"]);
+    let mut client = connect_with_small_buffer(&running);
+    client.write_all(&request(&call("getBlocks", "[0,500000]"))).unwrap();
+    client.peek(&mut [0]).unwrap();
+    running.signal("TERM");
+    let mut answer = Vec::new();
+    // A connection that breaks leaves the answer short.
+    let _broken = client.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).unwrap();
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let outcome = match serde_json::from_str::<Value>(body) {
+        Ok(body) if body["result"] == serde_json::to_value(expected).unwrap() => Ok(()),
+        Ok(_) => Err("another answer".to_owned()),
+        Err(_) => Err(format!("cut after {} bytes", answer.len())),
+    };
+    let mut verdict = Verdict::of(server);
+    verdict.take("lifecycle/finishes-a-large-answer", outcome);
+    verdict.close();
+    assert_eq!(running.stop_gracefully().code(), Some(0));
+}
+
+/// A client that takes so little at once that most of a large answer waits in the server.
+fn connect_with_small_buffer(running: &Running) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    socket.connect(&running.addr.into()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.into()
+}
+
+/// A port in use is refused in one line, whatever the number of threads, and the first server keeps all its connections.
+pub fn refuses_a_port_in_use(server: &'static Server) {
+    let first = server.start(&["--threads", "2"]);
+    let addr = first.addr.to_string();
+    for threads in ["1", "2"] {
+        let line = refusal(&server.program(), &["--listen", &addr, "--threads", threads]);
+        assert!(line.contains(&addr) && line.contains("in use"), "{line}");
+    }
+    assert_answers(&first);
+}
+
+/// Whatever thread a connection falls to, it is answered.
+pub fn answers_on_every_thread(server: &'static Server) {
+    for threads in ["1", "2", "5"] {
+        let running = server.start(&["--threads", threads]);
+        assert_eq!(running.ready["threads"].to_string(), threads);
+        for _ in 0..40 {
+            assert_answers(&running);
+        }
+    }
+}
+
+/// The framework's own defaults change no answer, and are what the ready line says.
+pub fn answers_as_shipped(server: &'static Server) {
+    let running = server.start(&["--tuning", "shipped"]);
+    assert_eq!(running.ready["tuning"], Value::from("shipped"));
+    assert_answers(&running);
+    let batch = post(running.addr, "[]");
+    assert_eq!(batch.json()["error"]["code"], -32600);
+}

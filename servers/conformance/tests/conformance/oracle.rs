@@ -1,0 +1,143 @@
+//! Every recorded request of a real node, sent again over HTTP.
+//!
+//! Equal is: the same status, the same media type, the same JSON. What depends on the moment of the recording is set
+//! aside: the slot beside a value, and the newest slot in rows that ask for it.
+
+use serde_json::{Value, json};
+use server_kit::testing::{HttpAnswer, exchange};
+
+use crate::gaps::Verdict;
+use crate::servers::{Server, oracle_dir};
+
+/// How many rows are asked; so many more or fewer are a recording that changed.
+const ROWS: usize = 324;
+
+/// Sends every row to a server.
+pub fn replay(server: &'static Server) {
+    let running = server.start(&[]);
+    let rows = std::fs::read_to_string(oracle_dir().join("agave-2.3.13.jsonl")).unwrap();
+    let mut verdict = Verdict::of(server);
+    let mut asked = 0;
+    for row in rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap()) {
+        let name = row["name"].as_str().unwrap();
+        // CORS is not part of the contract.
+        if name.starts_with("http/origin/") {
+            continue;
+        }
+        verdict.take(&format!("oracle/{name}"), compare(&row, &exchange(running.addr, &request(&row))));
+        asked += 1;
+    }
+    assert_eq!(asked, ROWS);
+    verdict.close();
+}
+
+/// The recorded request as bytes.
+fn request(row: &Value) -> Vec<u8> {
+    let (method, path) = (row["method"].as_str().unwrap(), row["path"].as_str().unwrap());
+    let body = body(row);
+    let mut request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in row["headers"].as_object().unwrap() {
+        request += &format!("{name}: {}\r\n", value.as_str().unwrap());
+    }
+    [request.as_bytes(), b"\r\n", &body].concat()
+}
+
+/// The recorded body: text, base64 where it is no text, or a call with spaces behind it where only its length matters.
+fn body(row: &Value) -> Vec<u8> {
+    if let Some(base64) = row["body_b64"].as_str() {
+        return decode_base64(base64);
+    }
+    if let Some(length) = row["body_pad_to"].as_u64() {
+        let mut body = br#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#.to_vec();
+        body.resize(usize::try_from(length).unwrap(), b' ');
+        return body;
+    }
+    row["body"].as_str().unwrap().as_bytes().to_vec()
+}
+
+fn decode_base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let sextets = text
+        .bytes()
+        .filter(|digit| *digit != b'=')
+        .map(|digit| ALPHABET.iter().position(|letter| *letter == digit).expect("a letter of base64") as u32);
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0u32, 0);
+    for sextet in sextets {
+        (bits, held) = (bits << 6 | sextet, held + 6);
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    bytes
+}
+
+fn compare(row: &Value, got: &HttpAnswer) -> Result<(), String> {
+    let text = |member: &str| row[member].as_str().unwrap_or_default();
+    let expected = better(text("name")).unwrap_or_else(|| normal(text("response"), text("state")));
+    let answer = normal(&got.body, text("state"));
+    if u64::from(got.status) != row["status"].as_u64().unwrap() {
+        return Err(format!("status {}, not {}", got.status, row["status"]));
+    }
+    let (media, recorded) =
+        (media_type(got.content_type.as_deref()), media_type(row["content_type"].as_str()));
+    if !recorded.is_empty() && expected != "" && media != recorded {
+        return Err(format!("media type {media}, not {recorded}"));
+    }
+    if answer == expected { Ok(()) } else { Err(format!("{answer}, not {expected}")) }
+}
+
+fn media_type(header: Option<&str>) -> String {
+    header.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Where the contract is deliberately better than the recorded node.
+fn better(name: &str) -> Option<Value> {
+    let id = match name {
+        "framing/array" => Value::Null,
+        "version/absent" | "version/null" => json!(1),
+        _ => return None,
+    };
+    Some(json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid request"}, "id": id}))
+}
+
+/// An answer without what depends on its moment; text that is no JSON stays as it is.
+fn normal(text: &str, state: &str) -> Value {
+    if text.trim().is_empty() {
+        return json!("");
+    }
+    let Ok(mut answer) = serde_json::from_str::<Value>(text) else { return json!(text) };
+    let moments: &[&str] = match state {
+        "context" => &["/result/context/slot", "/error/data/contextSlot"],
+        "tip" => &["/result", "/error/data/contextSlot"],
+        _ => &[],
+    };
+    for moment in moments {
+        if let Some(slot) = answer.pointer_mut(moment).filter(|slot| slot.is_u64()) {
+            *slot = json!("any");
+        }
+    }
+    answer
+}
+
+#[test]
+fn a_different_answer_is_seen() {
+    let row = json!({
+        "name": "x", "state": "context", "status": 200, "content_type": "application/json",
+        "response": r#"{"result":{"context":{"slot":5},"value":1}}"#,
+    });
+    let answer = |status, media: &str, body: &str| HttpAnswer {
+        status,
+        content_type: Some(media.to_owned()),
+        body: body.to_owned(),
+    };
+    let json = "Application/JSON; charset=utf-8";
+    let same = r#"{"result": {"value": 1, "context": {"slot": 6}}}"#;
+    assert_eq!(compare(&row, &answer(200, json, same)), Ok(()));
+    assert!(compare(&row, &answer(400, json, same)).is_err());
+    assert!(compare(&row, &answer(200, "text/plain", same)).is_err());
+    assert!(compare(&row, &answer(200, json, r#"{"result":{"context":{"slot":5},"value":2}}"#)).is_err());
+    assert!(compare(&row, &answer(200, json, "")).is_err());
+    assert_eq!(decode_base64("//4="), [0xff, 0xfe]);
+}
