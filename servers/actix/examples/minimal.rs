@@ -1,0 +1,58 @@
+//! actix-web's shortest honest getBalance: what the framework costs without the contract. The campaign adapter-cost holds
+//! the server against it. Flags, ledger, tuning and counters are the server's own, so that the adapter is the difference.
+
+#[path = "../src/tuning.rs"]
+mod tuning;
+
+use std::process::ExitCode;
+
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{HttpResponse, Responder};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use server_kit::{Context, Counters, StartError};
+use validator_state::{Answer, Method, Params, State};
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    method: &'a str,
+    #[serde(borrow)]
+    params: &'a RawValue,
+    id: u64,
+}
+
+#[derive(Serialize)]
+struct Reply {
+    jsonrpc: &'static str,
+    result: Answer,
+    id: u64,
+}
+
+fn main() -> ExitCode {
+    server_kit::run(&tuning::framework("actix-minimal"), serve)
+}
+
+fn serve(context: Context) -> Result<(), StartError> {
+    let state = Data::from(context.state.clone());
+    let counters = Data::new(context.counters.clone());
+    tuning::serve(&context, move |app| {
+        app.app_data(state.clone()).app_data(counters.clone()).route("/", web::post().to(get_balance));
+    })
+}
+
+async fn get_balance(state: Data<State>, counters: Data<Counters>, body: Bytes) -> impl Responder {
+    let Ok(Call { method: "getBalance", params, id }) = serde_json::from_slice(&body) else {
+        return HttpResponse::BadRequest().finish();
+    };
+    match state.call(Method::GetBalance, Params::Raw(params.get())) {
+        Ok(result) => {
+            counters.count(1, 0);
+            HttpResponse::Ok().content_type("application/json; charset=utf-8").json(Reply {
+                jsonrpc: "2.0",
+                result,
+                id,
+            })
+        }
+        Err(_) => HttpResponse::BadRequest().finish(),
+    }
+}
