@@ -12,7 +12,8 @@ use tokio::runtime::Runtime;
 use tower::ServiceBuilder;
 use validator_state::{Answer, MAX_BATCH_ENTRIES, MAX_BODY_BYTES, Method, Params, SlotBudget, State};
 
-use crate::mend::{MarkClean, MendLayer};
+use crate::clean::MarkClean;
+use crate::mend::MendLayer;
 
 /// What the framework does when nothing is set.
 pub static FRAMEWORK: Framework = Framework {

@@ -3,6 +3,7 @@
 //! Not for: what the methods mean (`validator-state`), flags and ready line (`server-kit`).
 
 mod adapter;
+mod clean;
 mod mend;
 
 use std::process::ExitCode;

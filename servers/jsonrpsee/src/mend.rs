@@ -1,14 +1,10 @@
 //! Mends jsonrpsee where the contract asks for something else, at next to no cost for a clean call.
 //!
-//! Two hooks work together. [`MarkClean`] sees calls: it marks the answer of a call that succeeded. [`Mend`] sees HTTP: it
-//! keeps the body while the framework answers, lets a marked answer pass, and replaces any other by what
-//! `validator_state::envelope` says to the same body. So there is one truth of framing and of errors, whatever the
-//! framework would have said, and a clean call pays for a mark and a look at its body.
+//! The body is kept while the framework answers. An answer that carries the mark of a clean call passes; any other is
+//! replaced by what `validator_state::envelope` says to the same body. So there is one truth of framing and of errors,
+//! whatever the framework would have said, and a clean call pays for a mark and a look at its body.
 //!
-//! What a marked answer may still hide is a request that the framework reads more kindly than the contract: members that
-//! no request has, or a call in a batch written as an array. [`Shape`] finds those by counting.
-//!
-//! Not for: what a method means, or which error it is.
+//! Not for: which call is clean (`clean`), what a method means, or which error it is.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -20,133 +16,15 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method as HttpMethod, StatusCode};
 use http_body_util::{BodyExt, Full};
 use jsonrpsee::core::BoxError;
-use jsonrpsee::server::middleware::rpc::{
-    Batch, BatchEntry, MethodResponse, Notification, Request, RpcServiceT,
-};
-use jsonrpsee::server::{BatchResponseBuilder, HttpBody, HttpRequest, HttpResponse};
-use jsonrpsee::types::Id;
+use jsonrpsee::server::{HttpBody, HttpRequest, HttpResponse};
 use server_kit::{Context, Counters};
 use tower::{Layer, Service};
-use validator_state::{SlotBudget, State, envelope};
+use validator_state::{State, envelope};
+
+use crate::clean::Clean;
 
 const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
-
-/// Characters that tell how many members and arrays a body has beside its parameters.
-///
-/// A member beyond those of a request brings the two quotes of its name at least, and a call that is written as an array
-/// brings a bracket. Nothing else that the framework accepts can have fewer of either than the request it was read as. So
-/// where both counts agree, nothing was overlooked; where they don't (an id that holds a quote), the general way answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Shape {
-    quotes: usize,
-    brackets: usize,
-}
-
-impl Shape {
-    fn of(text: &[u8]) -> Self {
-        let count = |wanted: u8| text.iter().filter(|byte| **byte == wanted).count();
-        Self { quotes: count(b'"'), brackets: count(b'[') }
-    }
-
-    /// The least that this call was written with: three or four names, the version, the method, and a textual id.
-    fn of_call(request: &Request<'_>) -> Self {
-        let mut shape = Self { quotes: 2 * (3 + 2), brackets: 0 };
-        if let Some(params) = &request.params {
-            shape = shape + Self::of(params.get().as_bytes()) + Self { quotes: 2, brackets: 0 };
-        }
-        if let Id::Str(_) = request.id {
-            shape.quotes += 2;
-        }
-        shape
-    }
-}
-
-impl std::ops::Add for Shape {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { quotes: self.quotes + other.quotes, brackets: self.brackets + other.brackets }
-    }
-}
-
-/// The mark of an answer whose calls have all succeeded.
-#[derive(Debug, Clone, Copy)]
-struct Clean {
-    shape: Shape,
-    answered: u64,
-}
-
-/// Marks the answers of calls that succeed, alone or all in a batch.
-#[derive(Debug, Clone)]
-pub struct MarkClean<S> {
-    inner: S,
-}
-
-impl<S> MarkClean<S> {
-    /// Wraps the framework's own service.
-    pub fn new(inner: S) -> Self {
-        Self { inner }
-    }
-}
-
-impl<S> RpcServiceT for MarkClean<S>
-where
-    S: RpcServiceT<MethodResponse = MethodResponse> + Clone + Send + Sync + 'static,
-{
-    type MethodResponse = MethodResponse;
-    type NotificationResponse = MethodResponse;
-    type BatchResponse = MethodResponse;
-
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let clean = Clean { shape: Shape::of_call(&request), answered: 1 };
-        let answering = self.inner.call(request);
-        async move {
-            let mut answer = answering.await;
-            if answer.is_success() {
-                answer.extensions_mut().insert(clean);
-            }
-            answer
-        }
-    }
-
-    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let inner = self.inner.clone();
-        async move { clean_batch(&inner, batch).await.unwrap_or_else(MethodResponse::notification) }
-    }
-
-    /// Executes nothing, and is not marked: only the general way can tell a notification from a call with a bad id.
-    fn notification<'a>(&self, _: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        ready(MethodResponse::notification())
-    }
-}
-
-/// The marked answer of a batch that holds nothing but calls that succeed.
-async fn clean_batch<S>(inner: &S, batch: Batch<'_>) -> Option<MethodResponse>
-where
-    S: RpcServiceT<MethodResponse = MethodResponse>,
-{
-    let budget = Arc::<SlotBudget>::default();
-    let mut answers = BatchResponseBuilder::new_with_limit(usize::MAX);
-    let mut clean = Clean { shape: Shape { quotes: 0, brackets: 1 }, answered: 0 };
-    for entry in batch {
-        let Ok(BatchEntry::Call(mut request)) = entry else { return None };
-        clean.shape = clean.shape + Shape::of_call(&request);
-        clean.answered += 1;
-        request.extensions_mut().insert(Arc::clone(&budget));
-        let answer = inner.call(request).await;
-        if !answer.is_success() {
-            return None;
-        }
-        answers.append(answer).ok()?;
-    }
-    if answers.is_empty() {
-        return None;
-    }
-    let mut answer = MethodResponse::from_batch(answers.finish());
-    answer.extensions_mut().insert(clean);
-    Some(answer)
-}
 
 /// What answers need beside their body, for the life of the process, so that no request counts references to it.
 #[derive(Debug)]
@@ -230,7 +108,7 @@ where
 impl Shared {
     fn pass_or_replace(&self, body: &[u8], answer: HttpResponse) -> HttpResponse {
         match answer.extensions().get::<Clean>() {
-            Some(clean) if clean.shape == Shape::of(body) && begins_as_json(body) => {
+            Some(clean) if clean.is_all_of(body) => {
                 self.counters.count(clean.answered, 0);
                 answer
             }
@@ -255,11 +133,6 @@ impl Shared {
         self.counters.count(tally.answered, tally.errors);
         response(StatusCode::OK, JSON, out)
     }
-}
-
-/// Whether no form feed, which JSON does not have, is among the white space that the framework takes off the front.
-fn begins_as_json(body: &[u8]) -> bool {
-    !body.iter().take_while(|byte| byte.is_ascii_whitespace()).any(|byte| *byte == b'\x0c')
 }
 
 /// The whole body; `None` where it is longer than the limit. Copies nothing where it came in one piece.

@@ -20,6 +20,9 @@ macro_rules! ask_every_server {
         mod jsonrpsee {
             $(#[test] fn $name() { $check(&crate::servers::JSONRPSEE); })*
         }
+        mod actix {
+            $(#[test] fn $name() { $check(&crate::servers::ACTIX); })*
+        }
     };
 }
 

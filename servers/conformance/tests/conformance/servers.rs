@@ -15,8 +15,9 @@ pub struct Server {
 
 pub const LEGACY: Server = Server { package: "server-legacy" };
 pub const JSONRPSEE: Server = Server { package: "server-jsonrpsee" };
+pub const ACTIX: Server = Server { package: "server-actix" };
 
-const ALL: [Server; 2] = [LEGACY, JSONRPSEE];
+const ALL: [Server; 3] = [LEGACY, JSONRPSEE, ACTIX];
 
 impl Server {
     /// The binary, built if it is missing or stale.
