@@ -64,6 +64,24 @@ fn connect_with_small_buffer(running: &Running) -> TcpStream {
     socket.into()
 }
 
+/// A connection is kept, also for requests that arrive together or byte by byte, or that were refused.
+pub fn keeps_connections(server: &'static Server) {
+    let running = server.start(&[]);
+    let mut connection = Connection::open(running.addr);
+    connection.send(&request(HEALTH).repeat(5));
+    for _ in 0..5 {
+        assert_eq!(connection.answer().json()["result"], "ok", "{}", server.package);
+    }
+    for byte in request(HEALTH) {
+        connection.send(&[byte]);
+    }
+    assert_eq!(connection.answer().json()["result"], "ok", "{}", server.package);
+    for refused in ["{", "[]", r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#] {
+        assert!(connection.post(refused).json()["error"].is_object(), "{}: {refused}", server.package);
+    }
+    assert_eq!(connection.post(HEALTH).json()["result"], "ok", "{}", server.package);
+}
+
 /// A port in use is refused in one line, whatever the number of threads, and the first server keeps all its connections.
 pub fn refuses_a_port_in_use(server: &'static Server) {
     let first = server.start(&["--threads", "2"]);

@@ -32,6 +32,7 @@ ask_every_server! {
     crate::counters::count as counts_what_it_answered,
     crate::lifecycle::ends_with_idle_connections as ends_with_idle_connections,
     crate::lifecycle::finishes_what_it_began as finishes_what_it_began,
+    crate::lifecycle::keeps_connections as keeps_connections,
     crate::lifecycle::refuses_a_port_in_use as refuses_a_port_in_use,
     crate::lifecycle::answers_on_every_thread as answers_on_every_thread,
     crate::lifecycle::answers_as_shipped as answers_as_shipped,
