@@ -34,8 +34,8 @@ enum Verb {
     },
     /// Say whether a run is whole: every trial measured, every answer true, every bound kept.
     Check {
-        /// The run's folder.
-        run: PathBuf,
+        /// The run's folder; the newest run where left out.
+        run: Option<PathBuf>,
     },
     /// Start one server in the foreground and print a curl and a bombardier line for it.
     Serve(commands::serve::Args),
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args),
         Verb::Report { run } => commands::report::report(&run),
-        Verb::Check { run } => commands::check::check(&run),
+        Verb::Check { run } => commands::check::check(&cli.results, run.as_deref()),
         Verb::Serve(args) => commands::serve::serve(&config, &args),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args),
         Verb::Doctor => commands::doctor::doctor(&config),

@@ -90,6 +90,16 @@ impl RunFolder {
         Ok(Self(path.to_owned()))
     }
 
+    /// Opens the newest run in a folder of runs; their names begin with the time.
+    pub fn newest(results: &Path) -> Result<Self> {
+        let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
+        let runs = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.join("plan.json").is_file());
+        let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
+        Self::open(&newest)
+    }
+
     /// The folder's own name.
     pub fn name(&self) -> String {
         self.0.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -140,10 +150,11 @@ impl RunFolder {
     /// not count; its trial is run again.
     pub fn observations(&self) -> Result<Vec<Observation>> {
         let path = self.0.join("observations.ndjson");
-        let Ok(file) = File::open(&path) else { return Ok(Vec::new()) };
-        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        // Anything but a file, such as a device, holds no observation and may have no end.
+        if !path.is_file() {
             return Ok(Vec::new());
         }
+        let file = File::open(&path).with_context(|| format!("can't read {}", path.display()))?;
         let mut observations = Vec::new();
         let mut reader = BufReader::new(file);
         let mut line = String::new();
@@ -161,7 +172,10 @@ impl RunFolder {
     /// Cuts a last line off that has no end, so that the next one starts on its own.
     pub fn mend(&self) -> Result<()> {
         let path = self.0.join("observations.ndjson");
-        let Ok(text) = fs::read(&path) else { return Ok(()) };
+        if !path.is_file() {
+            return Ok(());
+        }
+        let text = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         if whole == text.len() {
             return Ok(());

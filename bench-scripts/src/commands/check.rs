@@ -7,8 +7,8 @@ use rpc_bench::report::Run;
 use rpc_bench::results::RunFolder;
 
 /// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server.
-pub fn check(path: &Path) -> Result<bool> {
-    let folder = RunFolder::open(path)?;
+pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
+    let folder = run.map_or_else(|| RunFolder::newest(results), RunFolder::open)?;
     let run = Run::load(&folder)?;
     let report = std::fs::read_to_string(folder.0.join("report.md"))
         .with_context(|| format!("{} has no report.md", folder.0.display()))?;

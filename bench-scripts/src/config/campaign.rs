@@ -134,8 +134,9 @@ impl Campaign {
         distinct("workloads", &self.workloads)?;
         distinct("connections", &self.connections)?;
         within("blocks", self.blocks.into(), 1, 1_000)?;
-        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
-        within("window_ms", self.window_ms, 100, 600_000)?;
+        // The load tool refuses less than a second.
+        within("warmup_ms", self.warmup_ms, 1_000, 60_000)?;
+        within("window_ms", self.window_ms, 1_000, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;

@@ -62,6 +62,15 @@ fn title(figure: Figure) -> &'static str {
     }
 }
 
+/// What the vertical axis shows, with its unit.
+fn axis(figure: Figure) -> &'static str {
+    match figure {
+        Figure::RequestsPerSecond => "requests/s (log scale)",
+        Figure::P99Us => "latency (log scale)",
+        _ => "log scale",
+    }
+}
+
 fn tick(figure: Figure, value: f64) -> String {
     match figure {
         Figure::P99Us => time_us(value).replace(".00", "").replace(".0 ", " "),
@@ -111,11 +120,11 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         .map_err(broken)?;
     chart
         .configure_mesh()
-        .disable_axes()
+        .axis_style(GRID)
         .light_line_style(GRID.mix(0.0))
         .bold_line_style(GRID)
         .x_desc("connections (log scale)")
-        .y_desc("log scale")
+        .y_desc(axis(figure))
         .label_style((FONT, 13).into_font().color(&INK))
         .axis_desc_style((FONT, 13).into_font().color(&INK))
         .x_label_formatter(&|value| thousands(*value))
@@ -157,11 +166,15 @@ fn extent(lines: &[Line]) -> Option<((f64, f64), (f64, f64))> {
     Some((x, y))
 }
 
-/// Round values for a logarithmic axis: 1, 2 and 5 times the powers of ten.
+/// Round values for a logarithmic axis, finer where the axis is short.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
-    let values = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(decade)));
-    values.filter(|value| (low..=high).contains(value)).collect()
+    let of = |steps: &[f64]| {
+        let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+        let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
+        values.filter(|value| (low..=high).contains(value)).collect::<Vec<f64>>()
+    };
+    let coarse = of(&[1.0, 2.0, 5.0]);
+    if coarse.len() >= 4 { coarse } else { of(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]) }
 }
 
 /// Draws a server's marker around a pixel.

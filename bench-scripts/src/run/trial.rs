@@ -157,7 +157,12 @@ impl Bench<'_> {
         let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
         match tool.wait(limit, self.interrupt)? {
             None => return failed(format!("did not end within {limit:?} and was killed")),
-            Some(status) if !status.success() => return failed(describe(status)),
+            Some(status) if !status.success() => {
+                let said = last_line(&stderr).or_else(|| last_line(&stdout));
+                return failed(
+                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status))),
+                );
+            }
             Some(_) => {}
         }
         remove_if_empty(&stderr);
@@ -214,6 +219,12 @@ fn check_counts(
         return Err(Outcome::Invalid { reason });
     }
     Ok(())
+}
+
+/// The last line that says something in a file, if there is one.
+fn last_line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
 /// An empty file says nothing. Where it can't be removed, it stays, and is still empty.

@@ -1,0 +1,217 @@
+//! A configuration folder of a test's own, the harness run on it, and a look at what is left running.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rpc_bench::load::toolchain::Tool;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long anything here may take. A bound, never a measure.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with a configuration, links to the programs, and results.
+pub struct Bench {
+    pub dir: TempDir,
+}
+
+/// The built servers' folder: cargo builds them once for all tests, the way it built this one.
+fn programs() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "server-actix", "--package", "server-control"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success(), "the servers could not be built");
+        Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap().to_owned()
+    })
+}
+
+/// The load tool, built once. Without it and without Go there is nothing to run: the test says so and ends, except in CI,
+/// where that is a failure.
+fn load_tool() -> Option<&'static Path> {
+    static TOOL: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = TOOL.get_or_init(|| {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
+        match Tool::bombardier(&tools) {
+            Ok(tool) => Some(tool.path),
+            Err(error) if std::env::var_os("CI").is_none() => {
+                eprintln!("SKIPPED: {error:#}");
+                None
+            }
+            Err(error) => panic!("no load tool in CI: {error:#}"),
+        }
+    });
+    found.as_deref()
+}
+
+impl Bench {
+    /// A campaign of `blocks` blocks over actix and control, two seconds a trial. `None` without a load tool.
+    pub fn new(blocks: u32) -> Option<Self> {
+        let tool = load_tool()?;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for folder in ["workloads", "campaigns", "tools"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        symlink(fs::canonicalize(tool).unwrap(), root.join("bombardier")).unwrap();
+        let mut servers = String::new();
+        for name in ["actix", "control"] {
+            let program = root.join(format!("server-{name}"));
+            symlink(programs().join(format!("server-{name}")), &program).unwrap();
+            let answer = if name == "control" { r#", "--answer-to", "{request}""# } else { "" };
+            servers.push_str(&format!(
+                "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {program:?}\n\
+                 args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
+                 ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+            ));
+        }
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
+        fs::copy(shipped.join("workloads/getBalance.toml"), root.join("workloads/getBalance.toml")).unwrap();
+        let bench = Self { dir };
+        bench.write("servers.toml", &servers);
+        bench.write(
+            "campaigns/tiny.toml",
+            &format!(
+                "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
+                 connections = [3]\nblocks = {blocks}\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
+                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
+            ),
+        );
+        Some(bench)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Changes one place in a configuration file.
+    pub fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        assert!(text.contains(from), "{name} has no {from:?}");
+        self.write(name, &text.replace(from, to));
+    }
+
+    /// The harness on this configuration, not yet started.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+        command.arg("--config").arg(self.dir.path()).arg("--results").arg(self.path("results"));
+        command.args(args).env("BOMBARDIER", self.path("bombardier")).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Starts the harness and leaves it running. What it prints goes to a file, so that it never waits for a reader.
+    pub fn start(&self, args: &[&str]) -> Running {
+        let log = fs::File::create(self.path("log")).unwrap();
+        let child = self.command(args).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+        Running { child }
+    }
+
+    /// The only run there is.
+    pub fn folder(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> =
+            fs::read_dir(self.path("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.remove(0)
+    }
+
+    /// The observations so far, whole lines only.
+    pub fn observations(&self) -> Vec<Value> {
+        if !self.path("results").is_dir() {
+            return Vec::new();
+        }
+        let Ok(text) = fs::read_to_string(self.folder().join("observations.ndjson")) else {
+            return Vec::new();
+        };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// How each trial came out.
+    pub fn outcomes(&self) -> Vec<String> {
+        self.observations().iter().map(|o| o["outcome"]["kind"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn report(&self) -> String {
+        fs::read_to_string(self.folder().join("report.md")).unwrap()
+    }
+
+    /// Processes of this test's programs: their command lines hold the test's own folder.
+    pub fn running(&self, program: &str) -> Vec<i32> {
+        let wanted = self.path(program).to_str().unwrap().to_owned();
+        let pids = fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        pids.filter(|pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_else(|_| Vec::new());
+            line.split(|byte| *byte == 0).next() == Some(wanted.as_bytes())
+        })
+        .collect()
+    }
+
+    /// Waits until no server and no load tool of this test is left.
+    pub fn nothing_is_left_running(&self) {
+        let programs = ["server-actix", "server-control", "bombardier"];
+        until("nothing is left running", || {
+            programs.iter().all(|program| self.running(program).is_empty()).then_some(())
+        });
+    }
+}
+
+/// A harness that was started; killed where a test ends early.
+pub struct Running {
+    pub child: Child,
+}
+
+impl Running {
+    pub fn signal(&self, signal: i32) {
+        kill(self.child.id() as i32, signal);
+    }
+
+    /// How it ended.
+    pub fn exit_code(mut self) -> Option<i32> {
+        until("the harness ends", || self.child.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill only sends a signal; the processes are this test's own.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Asks until there is an answer, for a bounded time.
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what}: not within {PATIENCE:?}")
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

@@ -1,0 +1,117 @@
+//! What goes wrong while measuring: it is written down with its reason, the run goes on, and nothing is left running.
+
+use std::fs;
+
+use crate::bench::{Bench, kill, stderr, until};
+
+#[test]
+fn a_server_that_is_killed_is_an_observation() {
+    let Some(bench) = Bench::new(2) else { return };
+    let harness = bench.start(&["run", "tiny"]);
+    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
+    until("a load is on", || bench.running("bombardier").first().copied());
+    let server = [bench.running("server-actix"), bench.running("server-control")].concat();
+    server.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
+    assert_eq!(harness.exit_code(), Some(1), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    bench.nothing_is_left_running();
+    let outcomes = bench.outcomes();
+    assert_eq!(outcomes.len(), 4, "the run went on");
+    assert_eq!(outcomes.iter().filter(|kind| *kind == "completed").count(), 3);
+    let died = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "server_died").unwrap();
+    assert_eq!(died["outcome"]["reason"], "killed (signal 9)");
+    assert!(bench.report().contains("server died: killed (signal 9)"));
+    assert!(!bench.run(&["check"]).status.success());
+}
+
+#[test]
+fn a_load_tool_that_is_killed_is_an_observation() {
+    let Some(bench) = Bench::new(2) else { return };
+    let harness = bench.start(&["run", "tiny"]);
+    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
+    let tool = until("a load is on", || bench.running("bombardier").first().copied());
+    kill(tool, libc::SIGKILL);
+    assert_eq!(harness.exit_code(), Some(1));
+    bench.nothing_is_left_running();
+    let failed = bench.observations().into_iter().find(|o| o["outcome"]["kind"] == "tool_failed").unwrap();
+    assert!(failed["outcome"]["reason"].as_str().unwrap().contains("killed (signal 9)"));
+    assert_eq!(bench.outcomes().iter().filter(|kind| *kind == "completed").count(), 3);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
+    let Some(bench) = Bench::new(2) else { return };
+    let harness = bench.start(&["run", "tiny"]);
+    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
+    until("a load is on", || bench.running("bombardier").first().copied());
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    bench.nothing_is_left_running();
+    let kept = bench.observations();
+    assert!(!kept.is_empty() && kept.len() < 4, "{}", kept.len());
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(log.contains("of 4 trials are kept; go on with: cargo rpc-bench run --resume"), "{log}");
+
+    let folder = bench.folder();
+    let output = bench.run(&["run", "--resume", folder.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let all = bench.observations();
+    assert_eq!(all[..kept.len()], kept, "nothing that was measured is lost");
+    let numbers: Vec<u64> = all.iter().map(|o| o["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    assert!(bench.report().contains("Nothing: 4 of 4 trials"));
+}
+
+#[test]
+fn a_harness_that_is_killed_takes_its_children_along() {
+    let Some(bench) = Bench::new(2) else { return };
+    let harness = bench.start(&["run", "tiny"]);
+    until("a load is on", || bench.running("bombardier").first().copied());
+    harness.signal(libc::SIGKILL);
+    harness.exit_code();
+    bench.nothing_is_left_running();
+}
+
+#[test]
+fn a_wrong_answer_is_never_timed_and_stands_at_the_top() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.replace(
+        "workloads/getBalance.toml",
+        "expected = \"ledger\"",
+        r#"expected = { answer = '{"jsonrpc":"2.0","result":{"value":7},"id":1}' }"#,
+    );
+    let output = bench.run(&["run", "tiny"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(bench.outcomes(), ["wrong_answer", "wrong_answer"]);
+    let report = bench.report();
+    let top = report.split("## Charts").next().unwrap();
+    assert!(top.contains("**Wrong answers: actix, control.**"), "{top}");
+    assert!(report.contains("wrong answer before the window: HTTP 200"), "{report}");
+}
+
+#[test]
+fn a_server_that_does_not_start_is_an_observation_with_its_own_words() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.replace("servers.toml", "\"--accounts\"", "\"--akkounts\"");
+    let output = bench.run(&["run", "tiny"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(bench.outcomes(), ["server_died", "server_died"]);
+    assert!(bench.report().contains("exit code 2"), "{}", bench.report());
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_one_line_and_keeps_the_rest() {
+    let Some(bench) = Bench::new(1) else { return };
+    assert!(bench.run(&["run", "tiny"]).status.success());
+    let observations = bench.folder().join("observations.ndjson");
+    let kept = fs::read(&observations).unwrap();
+    fs::remove_file(&observations).unwrap();
+    // A device that is always full stands for a disk that is.
+    std::os::unix::fs::symlink("/dev/full", &observations).unwrap();
+    let folder = bench.folder();
+    let output = bench.run(&["run", "--resume", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("can't add to") && said.contains("No space left"), "{said}");
+    bench.nothing_is_left_running();
+    assert!(!kept.is_empty());
+}

@@ -1,0 +1,9 @@
+//! The harness as a person meets it: the real binary, real servers, the real load tool, and everything that can go wrong
+//! around them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod bench;
+mod failures;
+mod mistakes;
+mod whole;

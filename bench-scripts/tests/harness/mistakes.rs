@@ -1,0 +1,142 @@
+//! Wrong calls and things that are missing: one clear line, exit code 2, nothing begun.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::bench::{Bench, stderr};
+
+/// The last line, which must hold all of these, and the exit code 2.
+fn refuses(bench: &Bench, args: &[&str], holds: &[&str]) {
+    let output = bench.run(args);
+    let said = stderr(&output);
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    for part in holds {
+        assert!(said.contains(part), "{args:?}: {last:?} lacks {part:?}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn names_that_do_not_exist() {
+    let Some(bench) = Bench::new(1) else { return };
+    refuses(&bench, &["run", "nope"], &["no \"nope\"", "there are: tiny"]);
+    refuses(
+        &bench,
+        &["bombard", "nope", "getBalance", "3"],
+        &["no server \"nope\"", "there are: actix, control"],
+    );
+    refuses(&bench, &["bombard", "actix", "nope", "3"], &["no \"nope\"", "there are: getBalance"]);
+    refuses(&bench, &["bombard", "actix", "getBalance", "0"], &["0"]);
+    refuses(&bench, &["serve", "nope"], &["no server \"nope\""]);
+    refuses(&bench, &["report", "nope"], &["nope is no results folder"]);
+    refuses(&bench, &["run", "--resume", "nope"], &["nope is no results folder"]);
+    refuses(&bench, &["run", "tiny", "--fast"], &["--fast"]);
+    refuses(&bench, &["fly"], &["fly"]);
+    assert!(!bench.path("results").exists(), "nothing was begun");
+}
+
+#[test]
+fn rubbish_in_configuration_files() {
+    let cases = [
+        (
+            "campaigns/tiny.toml",
+            "connections = [3]",
+            "connections = [\"three\"]",
+            &["tiny.toml:", "connections"][..],
+        ),
+        ("campaigns/tiny.toml", "servers = [\"actix\"", "servers = [\"nobody\"", &["no server \"nobody\""]),
+        ("campaigns/tiny.toml", "connections = [3]", "connections = [59999]", &["holds at most"]),
+        ("workloads/getBalance.toml", "body = '{", "body = '{{", &["getBalance.toml", "field body"]),
+        (
+            "workloads/getBalance.toml",
+            "\"method\": \"getBalance\"",
+            "\"m\": 1",
+            &["getBalance.toml", "has no method"],
+        ),
+        (
+            "workloads/getBalance.toml",
+            "getBalance\", \"params\": [",
+            "getBalance\", \"params\": [1,",
+            &["answers it with an error"],
+        ),
+        (
+            "workloads/getBalance.toml",
+            "expected = \"ledger\"",
+            "expected = \"guess\"",
+            &["getBalance.toml:", "expected"],
+        ),
+        ("servers.toml", "{listen}", "{lisen}", &["servers.toml", "unknown placeholder {lisen}"]),
+        ("servers.toml", "name = \"actix\"", "name = \"ac tix\"", &["servers.toml", "field name"]),
+        ("servers.toml", "ready = {", "ready = 7 #", &["servers.toml:", "ready"]),
+    ];
+    for (file, from, to, holds) in cases {
+        let Some(bench) = Bench::new(1) else { return };
+        bench.replace(file, from, to);
+        let output = bench.run(&["run", "tiny"]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{file} with {to:?}: {said}");
+        holds
+            .iter()
+            .for_each(|part| assert!(said.contains(part), "{file} with {to:?}: {said:?} lacks {part:?}"));
+    }
+}
+
+#[test]
+fn a_results_folder_that_cannot_be_written() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write("results", "a file stands where the folder should be");
+    refuses(&bench, &["run", "tiny"], &["can't create", "choose another folder with --results"]);
+}
+
+#[test]
+fn a_load_tool_that_is_missing() {
+    let Some(bench) = Bench::new(1) else { return };
+    let missing = bench.command(&["run", "tiny"]).env("BOMBARDIER", bench.path("nothing")).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("there is no such file"), "{}", stderr(&missing));
+
+    // No bombardier and no Go: a `tools` folder that was never built in, and an empty PATH.
+    fs::write(bench.path("tools/go.mod"), "module x\n").unwrap();
+    let none =
+        bench.command(&["tools"]).env_remove("BOMBARDIER").env("PATH", bench.path("tools")).output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("install Go 1.24 or newer, or set BOMBARDIER"), "{}", stderr(&none));
+    assert_eq!(stderr(&none).lines().count(), 1, "{}", stderr(&none));
+}
+
+#[test]
+fn a_program_that_is_no_load_tool() {
+    let Some(bench) = Bench::new(1) else { return };
+    let echo = bench.command(&["run", "tiny"]).env("BOMBARDIER", "/bin/echo").output().unwrap();
+    assert_eq!(echo.status.code(), Some(1), "{}", stderr(&echo));
+    assert_eq!(bench.outcomes(), ["tool_failed", "tool_failed"]);
+    assert!(bench.report().contains("not the JSON of version 1.2.6"), "{}", bench.report());
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let Some(bench) = Bench::new(1) else { return };
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let output = bench.run(&["serve", "actix", "--listen", &addr]);
+    assert!(!output.status.success());
+    let said = stderr(&output);
+    assert!(said.contains(&addr) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn few_open_files() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.replace("campaigns/tiny.toml", "connections = [3]", "connections = [3, 900]");
+    let call = format!(
+        "ulimit -n 256; exec \"$0\" --config {0} --results {0}/results run tiny",
+        bench.dir.path().display()
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &call, env!("CARGO_BIN_EXE_rpc-bench")]).env("BOMBARDIER", bench.path("bombardier"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(bench.outcomes().len(), 2, "900 connections are left out");
+    assert!(bench.report().contains("can't hold that many connections: 900"), "{}", bench.report());
+}

@@ -1,0 +1,88 @@
+//! A run from its campaign to its report.
+
+use std::fs;
+
+use crate::bench::{Bench, stderr};
+
+#[test]
+fn a_campaign_runs_to_its_report_which_can_be_made_again_without_tools() {
+    let Some(bench) = Bench::new(1) else { return };
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+    let folder = bench.folder();
+    for name in
+        ["campaign.toml", "plan.json", "environment.json", "summary.json", "throughput.svg", "p99.svg"]
+    {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("campaign.toml")).unwrap(), {
+        fs::read_to_string(bench.path("campaigns/tiny.toml")).unwrap()
+    });
+
+    // The tool's own output is kept, and gives the same count as the observation.
+    let first = &bench.observations()[0];
+    let kept = fs::read_dir(folder.join("tool-output")).unwrap().map(|entry| entry.unwrap().path());
+    let window = kept
+        .into_iter()
+        .find(|path| path.to_str().unwrap().contains("/0001-") && !path.to_str().unwrap().contains("warmup"));
+    let raw: serde_json::Value = serde_json::from_str(&fs::read_to_string(window.unwrap()).unwrap()).unwrap();
+    assert_eq!(raw["result"]["req2xx"], first["outcome"]["load"]["succeeded"]);
+
+    // Again, from the folder alone: no configuration, no tool on the PATH, and the same bytes.
+    let before = (bench.report(), fs::read(folder.join("summary.json")).unwrap());
+    let copy = bench.path("elsewhere").join(folder.file_name().unwrap());
+    fs::create_dir_all(&copy).unwrap();
+    for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()) {
+        if entry.file_type().unwrap().is_file()
+            && !["report.md", "summary.json"].contains(&entry.file_name().to_str().unwrap())
+        {
+            fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+        }
+    }
+    let mut again = bench.command(&["report", copy.to_str().unwrap()]);
+    let again = again.env("PATH", "").env_remove("BOMBARDIER").current_dir("/").output().unwrap();
+    assert!(again.status.success(), "{}", stderr(&again));
+    let made =
+        (fs::read_to_string(copy.join("report.md")).unwrap(), fs::read(copy.join("summary.json")).unwrap());
+    assert_eq!(made, before);
+}
+
+#[test]
+fn the_report_has_what_a_reader_needs() {
+    let Some(bench) = Bench::new(1) else { return };
+    assert!(bench.run(&["run", "tiny"]).status.success());
+    let report = bench.report();
+    for needed in [
+        "## Headline",
+        "can't tell",
+        "needs six",
+        "![Successful requests a second against connections](throughput.svg)",
+        "CPU us/request",
+        "% of",
+        "## What to distrust",
+        "Nothing: 2 of 2 trials were measured",
+        "## By hand",
+        "bombardier -c 3 -d 1000ms -t 1000ms -m POST",
+        "--listen 127.0.0.1:8899",
+        "SHA-256",
+    ] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+    let checked = bench.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[test]
+fn a_server_without_a_ready_line_is_taken_by_its_port() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.replace(
+        "servers.toml",
+        r#"{ line = { addr = "/addr", metrics = "/metrics" } }"#,
+        "{ connect = {} }",
+    );
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(bench.observations().iter().all(|o| o["outcome"]["server_requests"].is_null()));
+}
