@@ -1,0 +1,84 @@
+# The verbs of this project. `just` alone lists them.
+
+bench := "cargo rpc-bench"
+
+_list:
+    @just --list --unsorted
+
+# Run a campaign (smoke, quick, full, adapter-cost) and write its report
+[group('measure')]
+bench-all campaign="quick":
+    @{{bench}} run {{campaign}}
+
+# Go on with a run that was interrupted
+[group('measure')]
+resume run:
+    @{{bench}} run --resume {{run}}
+
+# Write the report of a run again, from its folder alone
+[group('measure')]
+report run:
+    @{{bench}} report {{run}}
+
+# Run the criterion micro-benchmarks of the methods (report in target/criterion)
+[group('measure')]
+micro:
+    cargo bench --package validator-state
+
+# Say what of this machine would spoil a measurement, and what to do
+[group('measure')]
+doctor:
+    @{{bench}} doctor
+
+# Start one server (legacy, jsonrpsee, actix, control) and print a curl and a bombardier line
+[group('by hand')]
+serve name *options:
+    @{{bench}} serve {{name}} {{options}}
+
+# One plain bombardier run against a fresh server: just bombard actix getBlocks 500
+[group('by hand')]
+bombard name method connections *options:
+    @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
+
+# Find or build the pinned bombardier and say where it is
+[group('by hand')]
+tools:
+    @{{bench}} tools
+
+# Run every test
+[group('develop')]
+test:
+    cargo test --workspace
+
+# What CI runs: format, clippy, tests, benchmarks in test mode, the smoke campaign, and whether its report is whole
+[group('develop')]
+ci: check-fmt lint test check-bench smoke
+    {{bench}} splice --check
+
+# Format the code
+[group('develop')]
+fmt:
+    cargo fmt --all
+
+# Clippy with warnings denied
+[group('develop')]
+lint:
+    cargo clippy --workspace --all-targets -- --deny warnings
+
+# Put the headline of a run into the README
+[group('develop')]
+splice run:
+    @{{bench}} splice {{run}}
+
+[private]
+check-fmt:
+    cargo fmt --all --check
+
+[private]
+check-bench:
+    cargo test --package validator-state --benches
+
+[private]
+smoke:
+    {{bench}} --results target/smoke run smoke
+    {{bench}} --results target/smoke check
