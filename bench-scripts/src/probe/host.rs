@@ -118,7 +118,7 @@ pub struct HostActivity {
 impl HostActivity {
     /// As of now.
     pub fn read() -> Self {
-        let stat = text("/proc/stat").unwrap_or_else(String::new);
+        let stat = text("/proc/stat").unwrap_or_default();
         let fields: Vec<f64> = stat
             .lines()
             .next()

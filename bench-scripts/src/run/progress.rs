@@ -61,7 +61,9 @@ impl Progress {
                 sample.load.latency_us.p99 / 1e3,
                 sample.cpu_us_per_request(),
             ),
-            None => format!("FAILED {}", observation.outcome.failure().unwrap_or_else(String::new)),
+            None => {
+                format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
+            }
         };
         let start = if self.terminal { "\r\x1b[K" } else { "" };
         let left = minutes(trial_s * self.left as f64);

@@ -176,7 +176,8 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn the_minimal_server_gives_the_same_balance() {
-    let minimal = Running::start(&example("minimal-actix"), &["--accounts", "10", "--metrics", "127.0.0.1:0"]);
+    let minimal =
+        Running::start(&example("minimal-actix"), &["--accounts", "10", "--metrics", "127.0.0.1:0"]);
     assert_eq!(minimal.ready["server"], "actix-minimal");
     let (expected, answer) = (post(start(&[]).addr, BALANCE), post(minimal.addr, BALANCE));
     assert_eq!((answer.status, &answer.content_type), (expected.status, &expected.content_type));

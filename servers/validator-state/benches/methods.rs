@@ -4,6 +4,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     missing_docs,
     reason = "a benchmark may fail loudly; criterion's macros document nothing"
 )]
