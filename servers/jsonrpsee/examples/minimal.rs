@@ -27,9 +27,11 @@ fn main() -> ExitCode {
 
 fn serve(context: Context) -> Result<(), StartError> {
     let mut module = RpcModule::new(Arc::clone(&context.state));
-    let registered = module.register_method("getBalance", |params, state, _| {
+    let counters = context.counters.clone();
+    let registered = module.register_method("getBalance", move |params, state, _| {
         let params = params.as_str().map_or(Params::None, Params::Raw);
         let balance = state.call(Method::GetBalance, params);
+        counters.count(1, u64::from(balance.is_err()));
         balance.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
     });
     registered.map_err(|error| StartError::failed("register getBalance", error))?;

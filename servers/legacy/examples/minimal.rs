@@ -28,12 +28,13 @@ fn main() -> ExitCode {
 
 fn serve(context: Context) -> Result<(), StartError> {
     let mut handler = IoHandler::new();
-    let state = Arc::clone(&context.state);
+    let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
     handler.add_method("getBalance", move |params: RpcParams| {
         let RpcParams::Array(params) = params else {
             return ready(Err(Error::invalid_params("not an array")));
         };
         let balance = state.call(Method::GetBalance, Params::Array(&params));
+        counters.count(1, u64::from(balance.is_err()));
         ready(match balance {
             Ok(balance) => serde_json::to_value(balance).map_err(|_| Error::internal_error()),
             Err(error) => Err(Error {
