@@ -135,9 +135,11 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         .map_err(broken)?;
     for (index, line) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
+        let aside = beside(index, lines.len());
+        let line: Line = line.iter().map(|(x, estimate)| (x * aside, *estimate)).collect();
         let points = line.iter().map(|(x, estimate)| (*x, estimate.value));
         chart.draw_series(LineSeries::new(points, colour.stroke_width(2))).map_err(broken)?;
-        for (x, estimate) in line {
+        for (x, estimate) in &line {
             if let Some((low, high)) = estimate.interval {
                 let bar = PathElement::new(vec![(*x, low), (*x, high)], colour.stroke_width(2));
                 chart.plotting_area().draw(&bar).map_err(broken)?;
@@ -148,6 +150,12 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// How far a line's points are moved aside, as a factor, so that the bars of several lines can be told apart.
+fn beside(index: usize, lines: usize) -> f64 {
+    const STEP: f64 = 0.045;
+    (STEP * (index as f64 - (lines as f64 - 1.0) / 2.0)).exp()
 }
 
 /// Lowest and highest of both axes, with room around; `None` where there is nothing to draw.

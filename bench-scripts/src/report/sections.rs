@@ -34,7 +34,7 @@ pub fn markdown(run: &Run) -> String {
         charts(),
         bounds(run),
         original(run),
-        run.plan.workloads.iter().map(|workload| tables(run, workload)).collect(),
+        run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         distrust(run),
         failed(run),
         environment(run),
@@ -47,7 +47,8 @@ fn charts() -> String {
     "## Charts\n\n\
      ![Successful requests a second against connections](throughput.svg)\n\n\
      ![99th percentile of latency against connections](p99.svg)\n\n\
-     Points are medians over blocks, bars their 95 % intervals. Both axes are logarithmic.\n"
+     Points are medians over blocks, bars their 95 % intervals; servers stand side by side at each connection count. Both \
+     axes are logarithmic.\n"
         .to_owned()
 }
 
@@ -102,9 +103,9 @@ fn original(run: &Run) -> String {
     format!(
         "## Beside the original test\n\n{}\n\
          The original test gave 65,326 and 76,484 requests/s for getBalance at 125 connections, and 3,315, 4,755 and 24,108 \
-         for getBlocks at 500; they are read here in the order legacy, jsonrpsee, actix. Only ratios compare: that test ran \
-         the load from a second machine against a real validator's branches, with its block store; here server and load \
-         generator share one machine and every server reads the same ledger in memory.\n",
+         for getBlocks at 500; they are read here in the order legacy, jsonrpsee, actix. Only ratios compare: two \
+         machines were used there, and branches of a real validator answered from its block store; here server and load \
+         generator share one machine, and every server reads the same ledger in memory.\n",
         table.markdown()
     )
 }
@@ -177,8 +178,8 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
         "server cores",
         "client cores",
         "peak memory",
-        "queue overflows",
-        "retransmits",
+        "queue overflows, all trials",
+        "retransmits, all trials",
     ];
     let mut table = Table::new(&headers, 2);
     let count =
