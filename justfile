@@ -7,41 +7,49 @@ _list:
 
 # Run a campaign (smoke, quick, full, adapter-cost) and write its report
 [group('measure')]
+[no-exit-message]
 bench-all campaign="quick":
     @{{bench}} run {{campaign}}
 
 # Go on with a run that was interrupted
 [group('measure')]
+[no-exit-message]
 resume run:
     @{{bench}} run --resume {{run}}
 
 # Write the report of a run again, from its folder alone
 [group('measure')]
+[no-exit-message]
 report run:
     @{{bench}} report {{run}}
 
 # Run the criterion micro-benchmarks of the methods (report in target/criterion)
 [group('measure')]
+[no-exit-message]
 micro:
     cargo bench --package validator-state
 
 # Say what of this machine would spoil a measurement, and what to do
 [group('measure')]
+[no-exit-message]
 doctor:
     @{{bench}} doctor
 
 # Start one server (legacy, jsonrpsee, actix, control) and print a curl and a bombardier line
 [group('by hand')]
+[no-exit-message]
 serve name *options:
     @{{bench}} serve {{name}} {{options}}
 
 # One plain bombardier run against a fresh server: just bombard actix getBlocks 500
 [group('by hand')]
+[no-exit-message]
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
 # Find or build the pinned bombardier and say where it is
 [group('by hand')]
+[no-exit-message]
 tools:
     @{{bench}} tools
 
@@ -67,6 +75,7 @@ lint:
 
 # Put the headline of a run into the README
 [group('develop')]
+[no-exit-message]
 splice run:
     @{{bench}} splice {{run}}
 

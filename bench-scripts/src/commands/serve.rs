@@ -1,5 +1,6 @@
 //! `rpc-bench serve`: one server in the foreground, for a person.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -40,7 +41,7 @@ pub(super) fn environment(tuning: Tuning) -> Environment {
     Environment { tuning, threads: None, accounts, slots, ledger_seed: seed }
 }
 
-/// Builds and starts a server; ends when it ends. Its own ready line follows the hints.
+/// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.
 pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
@@ -48,9 +49,9 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     host::raise_open_files();
     print_hints(&server, &workload, &args.listen.to_string());
     let values = placeholders(&environment(args.tuning), &args.listen.to_string(), &workload.body);
-    let status = Command::new(&server.program).args(server.arguments(&values)).status();
-    let status = status.with_context(|| format!("can't start {}", server.program))?;
-    Ok(status.success())
+    // Comes back only where the program could not be started.
+    let error = Command::new(&server.program).args(server.arguments(&values)).exec();
+    Err(error).with_context(|| format!("can't start {}", server.program))
 }
 
 fn print_hints(server: &Server, workload: &Workload, addr: &str) {
