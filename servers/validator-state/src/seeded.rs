@@ -125,6 +125,15 @@ mod tests {
     }
 
     #[test]
+    fn an_account_takes_less_than_200_bytes() {
+        let ledger = Ledger::seeded(&SeededSpec { accounts: 1_000_000, slots: 1, seed: 1 });
+        // The table keeps an eighth of its buckets free, and a byte beside each.
+        let buckets = ledger.accounts.capacity() * 8 / 7;
+        let bytes = buckets * (size_of::<(Pubkey, u64)>() + 1);
+        assert!(bytes / ledger.accounts.len() < 200, "{bytes}");
+    }
+
+    #[test]
     fn the_smallest_ledger_holds_the_seed_account() {
         let ledger = Ledger::seeded(&SeededSpec { accounts: 0, slots: 0, seed: 1 });
         assert!(ledger.accounts.contains_key(&Pubkey::parse(SEED_ACCOUNT).unwrap()));
