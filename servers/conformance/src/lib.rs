@@ -1,3 +1,8 @@
-//! One table of cases, and every recorded answer of a real node, asked of every server binary over a real socket.
+//! What the tests of the contract share: where the servers are.
 //!
-//! The crate is its tests: see `tests/conformance`. `oracle/` holds the recordings and the ledger that they were made over.
+//! The table of cases and the recorded answers are in `tests/conformance`; `oracle/` holds the recordings and the ledger
+//! that they were made over. Not for: speed (the harness), what a method means (`validator-state`).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code may fail loudly")]
+
+pub mod servers;

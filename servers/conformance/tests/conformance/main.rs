@@ -9,7 +9,8 @@ mod counters;
 mod gaps;
 mod lifecycle;
 mod oracle;
-mod servers;
+
+use conformance::servers;
 
 /// Makes a test of each server out of each check.
 macro_rules! ask_every_server {

@@ -13,25 +13,38 @@ pub struct Server {
     pub package: &'static str,
 }
 
+/// jsonrpc-http-server.
 pub const LEGACY: Server = Server { package: "server-legacy" };
+/// jsonrpsee.
 pub const JSONRPSEE: Server = Server { package: "server-jsonrpsee" };
+/// actix-web.
 pub const ACTIX: Server = Server { package: "server-actix" };
 
-const ALL: [Server; 3] = [LEGACY, JSONRPSEE, ACTIX];
+/// Every server under test.
+pub const ALL: [Server; 3] = [LEGACY, JSONRPSEE, ACTIX];
 
 impl Server {
     /// The binary, built if it is missing or stale.
+    ///
+    /// # Panics
+    /// It can't be built.
     pub fn program(&self) -> PathBuf {
         binaries().join(self.package)
     }
 
     /// Starts it over the ledger that the recordings were made over.
+    ///
+    /// # Panics
+    /// It can't be started.
     pub fn start(&self, args: &[&str]) -> Running {
         let ledger = oracle_dir().join("ledger");
         self.start_with(&[&["--ledger", ledger.to_str().expect("a path of text")], args].concat())
     }
 
     /// Starts it with these arguments alone.
+    ///
+    /// # Panics
+    /// It does not start.
     pub fn start_with(&self, args: &[&str]) -> Running {
         Running::start(&self.program(), args)
     }
@@ -47,10 +60,11 @@ pub fn oracle_dir() -> PathBuf {
 fn binaries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // This test is TARGET/PROFILE/deps/conformance-HASH.
-        let test = std::env::current_exe().expect("the test is a file");
+        // A test is TARGET/PROFILE/deps/NAME-HASH, a program TARGET/PROFILE/NAME.
+        let own = std::env::current_exe().expect("the program is a file");
+        let folder = own.parent().expect("a file is in a folder");
         let profile_dir =
-            test.ancestors().nth(2).expect("tests are built in target/PROFILE/deps").to_path_buf();
+            if folder.ends_with("deps") { folder.parent().expect("deps is in PROFILE") } else { folder };
         let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
             Some("debug") | None => "dev",
             Some(name) => name,
@@ -63,6 +77,6 @@ fn binaries() -> &'static Path {
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status();
         assert!(status.is_ok_and(|status| status.success()), "the servers can't be built; see above");
-        profile_dir
+        profile_dir.to_path_buf()
     })
 }
