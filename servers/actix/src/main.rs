@@ -1,5 +1,12 @@
 //! getBalance, getBlocks and the rest of the contract over actix-web.
 
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
 mod adapter;
 mod tuning;
 

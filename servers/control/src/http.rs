@@ -137,7 +137,7 @@ impl Conversation {
                 },
             };
             let taken = incoming.body_left.min(bytes.len());
-            bytes = &bytes[taken..];
+            bytes = bytes.get(taken..).unwrap_or_default();
             incoming.body_left -= taken;
             if incoming.body_left == 0 {
                 answers.write(&incoming, &mut fed, out);
@@ -153,7 +153,7 @@ impl Conversation {
         if self.head.is_empty() {
             return match parse(bytes, max_body_bytes)? {
                 Some((incoming, length)) => {
-                    *bytes = &bytes[length..];
+                    *bytes = bytes.get(length..).unwrap_or_default();
                     Ok(Some(incoming))
                 }
                 None => {
@@ -167,7 +167,7 @@ impl Conversation {
         let parsed = parse(&self.head, max_body_bytes)?;
         Ok(parsed.map(|(incoming, length)| {
             // The head did not end with the bytes before, so it ends among the new ones.
-            *bytes = &bytes[length.saturating_sub(before)..];
+            *bytes = bytes.get(length.saturating_sub(before)..).unwrap_or_default();
             self.head.clear();
             incoming
         }))

@@ -4,6 +4,13 @@
 //! It computes one true answer when it starts and then only moves bytes. It is no JSON-RPC server: what it leaves out is
 //! what the others are measured for.
 
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
 mod http;
 mod worker;
 

@@ -167,14 +167,16 @@ impl Worker {
 
     /// Closing the file takes it out of the epoll.
     fn remove(&mut self, place: usize) {
-        self.connections[place] = None;
-        self.free.push(place);
+        if let Some(connection) = self.connections.get_mut(place) {
+            *connection = None;
+            self.free.push(place);
+        }
     }
 
     fn stop(&mut self) {
         self.listener = None;
         for place in 0..self.connections.len() {
-            let Some(connection) = &mut self.connections[place] else { continue };
+            let Some(Some(connection)) = self.connections.get_mut(place) else { continue };
             // A request that has arrived is answered even though its event has not been seen.
             if connection.serve(&mut self.line, false) == Next::Drop || connection.is_idle() {
                 self.remove(place);
@@ -219,13 +221,14 @@ impl Connection {
 
     fn answer(&mut self, line: &mut Line, length: usize) -> io::Result<()> {
         line.output.clear();
-        let fed = self.conversation.feed(&line.input[..length], &line.answers, &mut line.output);
+        let arrived = line.input.get(..length).unwrap_or_default();
+        let fed = self.conversation.feed(arrived, &line.answers, &mut line.output);
         // Counted first: a client that has its answer may ask for the counts.
         line.counters.count(fed.answered, fed.errors);
         self.closing = fed.close;
         let sent = send(&mut self.stream, &line.output)?;
-        if sent < line.output.len() {
-            self.unsent.extend_from_slice(&line.output[sent..]);
+        if let Some(left @ [_, ..]) = line.output.get(sent..) {
+            self.unsent.extend_from_slice(left);
             return Ok(());
         }
         self.end_if_closing()
@@ -249,8 +252,8 @@ impl Connection {
 /// Sends as much as the socket takes; its bytes.
 fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
-    while sent < bytes.len() {
-        match stream.write(&bytes[sent..]) {
+    while let Some(left @ [_, ..]) = bytes.get(sent..) {
+        match stream.write(left) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(length) => sent += length,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

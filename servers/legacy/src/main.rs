@@ -2,6 +2,13 @@
 //!
 //! Not for: what the methods mean (`validator-state`), flags and ready line (`server-kit`).
 
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
 mod adapter;
 
 use std::process::ExitCode;

@@ -85,9 +85,9 @@ impl Context {
     /// Nobody reads the line any more.
     pub fn ready(&self, addr: SocketAddr) -> Result<(), StartError> {
         let failed = |error: io::Error| StartError::failed("print the ready line", error);
-        if !addr.ip().is_loopback() {
+        for open in [Some(addr), self.metrics].into_iter().flatten().filter(|addr| !addr.ip().is_loopback()) {
             let server = self.server;
-            eprintln!("server-{server}: other machines can reach {addr}, and there is no access control");
+            eprintln!("server-{server}: other machines can reach {open}, and there is no access control");
         }
         self.start_chain().map_err(failed)?;
         let ready = Ready {

@@ -42,6 +42,7 @@ impl Default for Counters {
 impl Counters {
     /// Counts calls that were answered, and how many of them with a JSON-RPC error.
     #[inline]
+    #[allow(clippy::indexing_slicing, reason = "SLOT is a remainder of SLOTS, the array's length")]
     pub fn count(&self, answered: u64, errors: u64) {
         let slot = &self.0[SLOT.with(|slot| *slot)];
         slot.answered.fetch_add(answered, Ordering::Relaxed);

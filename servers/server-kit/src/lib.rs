@@ -5,6 +5,13 @@
 //!
 //! What is not here: any framework, any method, HTTP (but for the few lines of the admin address).
 
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
 mod context;
 mod counters;
 mod error;

@@ -52,7 +52,7 @@ fn read_head(client: &mut TcpStream) -> io::Result<String> {
     while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") && head.len() < MAX_HEAD_BYTES {
         match client.read(&mut part)? {
             0 => break,
-            length => head.extend_from_slice(&part[..length]),
+            length => head.extend_from_slice(part.get(..length).unwrap_or_default()),
         }
     }
     Ok(String::from_utf8_lossy(&head).into_owned())

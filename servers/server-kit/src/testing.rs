@@ -2,7 +2,13 @@
 //!
 //! Everything here fails by panicking, as tests do, and every wait has a bound. Not for measuring: see the harness.
 //! Switched on by the feature `testing`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "used by tests alone")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "used by tests alone"
+)]
 
 mod http;
 
@@ -85,6 +91,16 @@ impl Running {
     /// The server is still there after 5 s.
     pub fn wait_for_end(mut self) -> ExitStatus {
         wait(&mut self.child, DRAIN_LIMIT).unwrap_or_else(|| panic!("still running 5 s after the signal"))
+    }
+
+    /// Stops it as [`Self::stop_gracefully`] does, and gives what it wrote to stderr.
+    ///
+    /// # Panics
+    /// The server is still there 5 s after the signal.
+    pub fn stop_for_stderr(mut self) -> String {
+        self.signal("TERM");
+        assert!(wait(&mut self.child, DRAIN_LIMIT).is_some(), "still running 5 s after the signal");
+        self.kill()
     }
 
     /// Sends a signal, such as `TERM` or `INT`.

@@ -82,6 +82,22 @@ fn a_port_in_use_is_refused_and_named() {
 }
 
 #[test]
+fn only_loopback_is_listened_on_without_a_word() {
+    let help = String::from_utf8(testing::run_to_end(&hello(), &["--help"]).stdout).unwrap();
+    assert!(help.contains("[default: 127.0.0.1:8899]"), "{help}");
+    let server = Running::start(&hello(), &["--metrics", "127.0.0.1:0"]);
+    assert_eq!(server.stop_for_stderr(), "");
+    let server = Running::start(&hello(), &["--listen", "0.0.0.0:0"]);
+    let addr = server.addr.to_string();
+    let said = server.stop_for_stderr();
+    assert!(said.lines().count() == 1 && said.contains(&addr) && said.contains("other machines"), "{said}");
+    let server = Running::start(&hello(), &["--metrics", "0.0.0.0:0"]);
+    let addr = server.metrics.unwrap().to_string();
+    let said = server.stop_for_stderr();
+    assert!(said.lines().count() == 1 && said.contains(&addr), "{said}");
+}
+
+#[test]
 fn counts_are_told_on_the_admin_address() {
     let server = Running::start(&hello(), &["--metrics", "127.0.0.1:0"]);
     assert_eq!(server.totals().answered, 0);

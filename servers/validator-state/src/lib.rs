@@ -9,6 +9,12 @@
 //! The behaviour is that of an Agave 2.3.13 node, whose recorded answers are the tests of this crate.
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
 
 pub mod envelope;
 mod error;

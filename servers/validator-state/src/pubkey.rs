@@ -39,7 +39,8 @@ impl fmt::Display for Pubkey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0u8; MAX_BASE58_LEN];
         let len = usize::from(five8::encode_32(&self.0, &mut text));
-        out.write_str(std::str::from_utf8(&text[..len]).map_err(|_| fmt::Error)?)
+        let text = text.get(..len).ok_or(fmt::Error)?;
+        out.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)
     }
 }
 
