@@ -22,6 +22,7 @@ mod open_files;
 mod shutdown;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod unread;
 
 use std::process::ExitCode;
 

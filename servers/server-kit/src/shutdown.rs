@@ -8,6 +8,8 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::unread;
+
 /// What a server may take to drain. Idle keep-alive connections would hold some frameworks for ever; a server must be
 /// gone 5 s after the signal.
 const DRAIN_LIMIT: Duration = Duration::from_millis(4_500);
@@ -23,13 +25,16 @@ struct Inner {
 }
 
 impl Shutdown {
-    /// Blocks until SIGTERM or SIGINT. The server then has 4.5 s to drain; after that, or on a second signal, the process
+    /// Blocks until SIGTERM or SIGINT, and until the requests that arrived before have been read (see `unread`), so that
+    /// a framework told to drain knows of them. From the signal on the server has 4.5 s to drain; after that, or on a second signal, the process
     /// ends by itself. All of these ends have exit code 0: the signal is how a server is meant to be stopped.
     pub fn wait(&self) {
         let mut requested = self.0.requested.lock().unwrap_or_else(PoisonError::into_inner);
         while !*requested {
             requested = self.0.changed.wait(requested).unwrap_or_else(PoisonError::into_inner);
         }
+        drop(requested);
+        unread::wait_until_read();
     }
 
     /// Listens for signals on a thread of its own.
