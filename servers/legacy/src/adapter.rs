@@ -1,5 +1,5 @@
-//! Registers the methods with jsonrpc-core, serves them with jsonrpc-http-server, and mends the framework in the few
-//! places where the contract asks for more than it does.
+//! Registers the methods with jsonrpc-core, has jsonrpc-http-server's handler answer them, and mends the framework in the
+//! few places where the contract asks for more than it does.
 //!
 //! A clean call passes through the framework as it comes: parameters as a tree of values, the result as another, text
 //! made of it. What is mended stands in the hooks that the framework has for it, and costs a clean call a comparison or
@@ -15,11 +15,11 @@ use jsonrpc_core::{
 };
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use jsonrpc_http_server::hyper::{Body, Method as HttpMethod, Request as HttpRequest, StatusCode};
-use jsonrpc_http_server::{
-    DomainsValidation, RequestMiddlewareAction, Response as HttpResponse, Server, ServerBuilder,
-};
+use jsonrpc_http_server::{RequestMiddlewareAction, Response as HttpResponse, Rpc};
 use server_kit::{Context, Counters, Defaults, Framework, StartError, Threads};
 use validator_state::{MAX_BATCH_ENTRIES, MAX_BODY_BYTES, Method, Params, RpcError, SlotBudget, State};
+
+use crate::listeners::{Answering, Listeners};
 
 /// What the framework does when nothing is set.
 pub static FRAMEWORK: Framework = Framework {
@@ -43,35 +43,14 @@ pub fn serve(context: Context) -> std::result::Result<(), StartError> {
     // For the life of the process, so that no call counts references to it.
     let counters: &'static Counters = Box::leak(Box::new(context.counters.clone()));
     let max_body_bytes = context.settings.max_body_bytes;
-    let server = ServerBuilder::with_meta_extractor(handler(&context.state, counters), {
-        move |request: &HttpRequest<Body>| Meta::of(request, counters, max_body_bytes)
-    })
-    .threads(context.settings.threads)
-    .max_request_body_size(max_body_bytes)
-    .cors(DomainsValidation::Disabled)
-    .allowed_hosts(DomainsValidation::Disabled)
-    .request_middleware(health);
-    let server = bind(server, &context)?;
-    context.ready(*server.address())?;
+    let extract = move |request: &HttpRequest<Body>| Meta::of(request, counters, max_body_bytes);
+    let rpc = Rpc { handler: Arc::new(handler(&context.state, counters)), extractor: Arc::new(extract) };
+    let answering = Answering { rpc, middleware: Arc::new(health), max_body_bytes };
+    let listeners = Listeners::start(&context, answering)?;
+    context.ready(listeners.addr())?;
     context.shutdown().wait();
-    server.close();
+    listeners.drain();
     Ok(())
-}
-
-/// With several threads the framework binds one SO_REUSEPORT listener a thread, so the claim on the port is held until
-/// all are bound; with one thread it binds without that option, and the claim has to go first.
-fn bind<S>(server: ServerBuilder<Meta, S>, context: &Context) -> std::result::Result<Server, StartError>
-where
-    S: Middleware<Meta>,
-    S::Future: Unpin,
-    S::CallFuture: Unpin,
-{
-    let claim = context.claim_port()?;
-    let (addr, claim) =
-        if context.settings.threads > 1 { (claim.addr(), Some(claim)) } else { (claim.release(), None) };
-    let server = server.start_http(&addr).map_err(|error| StartError::failed("start listening", error))?;
-    drop(claim);
-    Ok(server)
 }
 
 fn handler(state: &Arc<State>, counters: &'static Counters) -> MetaIoHandler<Meta, Mend> {
@@ -123,7 +102,7 @@ fn health(request: HttpRequest<Body>) -> RequestMiddlewareAction {
 }
 
 /// What goes with one HTTP request through the framework.
-struct Meta {
+pub struct Meta {
     /// Slots that a batch may still answer with.
     budget: Option<Arc<SlotBudget>>,
     /// Set from the arrival of a body until it is known to be JSON-RPC. The framework answers what is not by itself and
@@ -166,7 +145,7 @@ impl Drop for Meta {
 }
 
 /// The framework's hooks, where the contract is better than what a node's own library does.
-struct Mend {
+pub struct Mend {
     counters: &'static Counters,
 }
 

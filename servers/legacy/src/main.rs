@@ -10,6 +10,7 @@
 )]
 
 mod adapter;
+mod listeners;
 
 use std::process::ExitCode;
 

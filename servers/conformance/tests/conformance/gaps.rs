@@ -11,11 +11,7 @@ struct Gap {
     reason: &'static str,
 }
 
-const KNOWN_GAPS: &[Gap] = &[Gap {
-    server: "server-legacy",
-    case: "lifecycle/finishes-a-large-answer",
-    reason: "jsonrpc-http-server drops its runtimes as it closes: what does not fit into the socket's buffers is cut",
-}];
+const KNOWN_GAPS: &[Gap] = &[];
 
 /// Collects what a server did, and weighs it against its known gaps.
 pub struct Verdict {
