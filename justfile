@@ -58,6 +58,11 @@ tools:
 test:
     cargo test --workspace
 
+# Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
+[group('develop')]
+pressure *options:
+    @cargo run --quiet --release --package conformance --bin pressure -- {{options}}
+
 # What CI runs: format, clippy, licences and sources of crates, tests, benchmarks in test mode, the smoke campaign, and whether its report is whole
 [group('develop')]
 ci: check-fmt lint deny test check-bench smoke

@@ -5,4 +5,5 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code may fail loudly")]
 
+pub mod pressure;
 pub mod servers;

@@ -1,0 +1,209 @@
+//! Do the servers keep the contract under pressure? Each check starts a server process of its own, presses it, and gives
+//! figures and a verdict.
+//!
+//! Two users: the program `pressure` does all of it ([`Plan::FULL`]), and a test does the same in small
+//! ([`Plan::SHORT`]). Not for: what is answered (the conformance tests), and how fast (the harness).
+
+mod chain;
+mod client;
+mod files;
+mod flood;
+mod idle;
+mod pipeline;
+mod process;
+mod report;
+mod sigterm;
+mod slow;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use server_kit::testing::Running;
+
+pub use report::write as write_report;
+
+use crate::servers::Server;
+
+/// Growth of a server's memory that is still called bounded.
+const MEMORY_BOUND_BYTES: f64 = 64.0 * 1_048_576.0;
+
+/// How hard to press.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Plan {
+    /// Connections that are held and say nothing.
+    pub idle_connections: usize,
+    /// Times that the quiet and the loaded server are measured, in turn.
+    pub rounds: usize,
+    /// Requests of one measurement.
+    pub requests: usize,
+    /// Connections that send their headers slowly, and as many that send their bodies slowly.
+    pub slow_connections: usize,
+    /// How long they do.
+    pub slow_s: u64,
+    /// How long bodies and batches are poured in.
+    pub flood_s: u64,
+    /// How long to wait after the flood before memory is read.
+    pub settle_s: u64,
+    /// How long to go without a free file descriptor.
+    pub exhausted_s: u64,
+    /// Times that a server is ended under load.
+    pub endings: usize,
+    /// How long to watch the chain advance.
+    pub chain_s: u64,
+    /// Whether the ratio of p99s is judged by the medians of all rounds. On a machine that does other work at the same
+    /// time only the best rounds say anything.
+    pub judge_by_medians: bool,
+}
+
+impl Plan {
+    /// What the project asks of its servers.
+    pub const FULL: Self = Self {
+        idle_connections: 10_000,
+        rounds: 9,
+        requests: 10_000,
+        slow_connections: 500,
+        slow_s: 20,
+        flood_s: 5,
+        settle_s: 60,
+        exhausted_s: 5,
+        endings: 5,
+        chain_s: 5,
+        judge_by_medians: true,
+    };
+
+    /// The same in a few seconds, with fewer connections, and memory read sooner.
+    pub const SHORT: Self = Self {
+        idle_connections: 400,
+        rounds: 3,
+        requests: 500,
+        slow_connections: 50,
+        slow_s: 1,
+        flood_s: 1,
+        settle_s: 2,
+        exhausted_s: 1,
+        endings: 1,
+        chain_s: 1,
+        judge_by_medians: false,
+    };
+}
+
+/// One number that a check found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
+    /// What was measured.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: &'static str,
+}
+
+/// What one check found of one server.
+#[derive(Debug, Clone, Serialize)]
+pub struct Check {
+    /// Its short name.
+    pub name: &'static str,
+    /// What is demanded, in words and numbers.
+    pub bound: String,
+    /// What was measured.
+    pub figures: Vec<Figure>,
+    /// What was demanded and not so; empty for a check that passes.
+    pub failures: Vec<String>,
+}
+
+impl Check {
+    fn new(name: &'static str, bound: impl Into<String>) -> Self {
+        Self { name, bound: bound.into(), figures: Vec::new(), failures: Vec::new() }
+    }
+
+    fn figure(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+        // Three decimals are more than any of these measurements knows.
+        self.figures.push(Figure { name: name.into(), value: (value * 1e3).round() / 1e3, unit });
+    }
+
+    fn demand(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
+        if !holds {
+            self.failures.push(otherwise());
+        }
+    }
+
+    /// Whether all that is demanded is so.
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// A server under test and how hard to press it.
+#[derive(Debug)]
+struct Subject<'a> {
+    program: PathBuf,
+    plan: &'a Plan,
+}
+
+impl Subject<'_> {
+    /// Starts a process of its own.
+    fn start(&self, args: &[&str]) -> Running {
+        Running::start(&self.program, &[&["--metrics", "127.0.0.1:0"], args].concat())
+    }
+}
+
+type Run = fn(&Subject<'_>, &mut Check);
+
+/// Every check, with its name and bound.
+fn checks(plan: &Plan) -> [(Check, Run); 7] {
+    let idle = format!(
+        "p99 of one other client with {} idle connections held <= 2 x its quiet p99 ({}); all held to the end",
+        plan.idle_connections,
+        if plan.judge_by_medians { "medians of all rounds" } else { "best rounds" }
+    );
+    let slow = format!(
+        "{0} slow heads and {0} slow bodies, 1 byte/s each for {1} s: resident memory grows by <= 64 MiB; another \
+         client's every answer is right",
+        plan.slow_connections, plan.slow_s
+    );
+    let flood = format!(
+        "{} s of 51,201-byte bodies and 100-entry batches: resident memory {} s later <= 64 MiB above where it was; \
+         every answer as the contract says",
+        plan.flood_s, plan.settle_s
+    );
+    let sigterm = "each request sent whole on an accepted connection before SIGTERM, and each answer that began, is \
+                   answered whole; exit code 0 within 5 s; the port can be bound at once";
+    let chain = "on a connection no commitment's context.slot goes back; each value is the account's balance at that \
+                 slot, and each slot one that the chain produced";
+    let files = "with no file descriptor left an accepted connection is still answered; once some are free, new \
+                 connections are answered, and the idle server uses < 0.5 s of CPU time a second";
+    [
+        (Check::new("idle-connections", idle), idle::press),
+        (Check::new("slow-clients", slow), slow::press),
+        (Check::new("pipelining", "1,000 requests on one connection, answered in order"), pipeline::press),
+        (Check::new("flood", flood), flood::press),
+        (Check::new("file-descriptors", files), files::press),
+        (Check::new("sigterm-under-load", sigterm), sigterm::press),
+        (Check::new("advancing-chain", chain), chain::press),
+    ]
+}
+
+/// Does every check on one server, each on a process of its own. `said` is told of each as it ends. A check that can't be
+/// finished is one that fails.
+pub fn press(server: &Server, plan: &Plan, mut said: impl FnMut(&Check)) -> Vec<Check> {
+    process::raise_open_files();
+    let subject = Subject { program: server.program(), plan };
+    let done = checks(plan).into_iter().map(|(mut check, run)| {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&subject, &mut check))) {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+            // No report tells of paths of the machine that wrote it.
+            let program = subject.program.to_string_lossy();
+            check.failures.push(format!("not finished: {}", text.replace(&*program, server.package)));
+        }
+        said(&check);
+        check
+    });
+    done.collect()
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
