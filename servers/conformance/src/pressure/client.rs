@@ -114,10 +114,13 @@ impl Answer {
 
     /// Takes what came.
     pub fn take(&mut self, part: &[u8]) {
+        // The blank line may have begun in the part before.
+        let from = self.bytes.len().saturating_sub(3);
         self.bytes.extend_from_slice(part);
         if self.lengths.is_none()
-            && let Some(end) = self.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n")
+            && let Some(end) = self.bytes[from..].windows(4).position(|bytes| bytes == b"\r\n\r\n")
         {
+            let end = from + end;
             let head = String::from_utf8_lossy(&self.bytes[..end]).to_ascii_lowercase();
             let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
             let length = length.and_then(|length| length.trim().parse().ok());

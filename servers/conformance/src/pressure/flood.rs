@@ -8,7 +8,7 @@ use super::client::{Answer, balance_call, call, connect, exchange};
 use super::{Check, MEMORY_BOUND_BYTES, Subject, process, seconds};
 
 /// Connections that send each kind.
-const CONNECTIONS: usize = 4;
+const CONNECTIONS: usize = 16;
 
 /// One kind of request, and how its answer is told to be right.
 #[derive(Clone, Copy)]

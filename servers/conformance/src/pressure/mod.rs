@@ -61,13 +61,13 @@ impl Plan {
     /// What the project asks of its servers.
     pub const FULL: Self = Self {
         idle_connections: 10_000,
-        rounds: 9,
+        rounds: 7,
         requests: 10_000,
         slow_connections: 500,
-        slow_s: 20,
+        slow_s: 15,
         flood_s: 5,
         settle_s: 60,
-        exhausted_s: 5,
+        exhausted_s: 3,
         endings: 5,
         chain_s: 5,
         judge_by_medians: true,
@@ -75,13 +75,13 @@ impl Plan {
 
     /// The same in a few seconds, with fewer connections, and memory read sooner.
     pub const SHORT: Self = Self {
-        idle_connections: 400,
+        idle_connections: 300,
         rounds: 3,
         requests: 500,
         slow_connections: 50,
         slow_s: 1,
         flood_s: 1,
-        settle_s: 2,
+        settle_s: 1,
         exhausted_s: 1,
         endings: 1,
         chain_s: 1,

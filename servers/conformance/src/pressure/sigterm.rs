@@ -18,7 +18,7 @@ const SMALL: usize = 24;
 const LARGE: usize = 8;
 
 /// A slow reader takes this much at once, and then waits for [`SLOW_PAUSE`].
-const SLOW_PART_BYTES: usize = 32_768;
+const SLOW_PART_BYTES: usize = 65_536;
 const SLOW_PAUSE: Duration = Duration::from_millis(25);
 
 /// How a client's last request ended.
@@ -44,12 +44,12 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
         let small = (0..SMALL).map(|_| thread::spawn(move || ask(addr, &balance_call(1))));
         let large = (0..LARGE).map(|_| thread::spawn(move || ask(addr, &call(1, "getBlocks", "[0,60000]"))));
         let clients: Vec<_> = small.chain(large).collect();
-        let mut slow = begin_slowly(addr);
-        let slow = thread::spawn(move || finish_slowly(&mut slow));
         thread::sleep(Duration::from_millis(400));
+        let mut slow = begin_slowly(addr);
         let signalled = Instant::now();
         // SAFETY: the call has no memory to do with; the process is ours and not yet waited for.
         assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0, "the server runs");
+        let slow = thread::spawn(move || finish_slowly(&mut slow));
         let status = server.wait_for_end();
         longest = longest.max(signalled.elapsed());
         ports_taken += usize::from(TcpListener::bind(addr).is_err());
