@@ -103,13 +103,12 @@ impl Node {
     }
 }
 
-/// `application/json`, alone or with the one charset that JSON has, in any case.
+/// `application/json`, alone or with the one charset that JSON has, in any case; with the white space that the node's own
+/// library takes and no other.
 fn is_json(content_type: &[u8]) -> bool {
-    let mut parts = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-    let mut is_next = |expected: &[u8]| parts.next().map(|part| part.eq_ignore_ascii_case(expected));
-    is_next(b"application/json") == Some(true)
-        && is_next(b"charset=utf-8") != Some(false)
-        && parts.next().is_none()
+    [&b"application/json"[..], b"application/json; charset=utf-8", b"application/json;charset=utf-8"]
+        .iter()
+        .any(|json| content_type.eq_ignore_ascii_case(json))
 }
 
 /// A body of at most so many bytes. A body that came in one piece is not copied.

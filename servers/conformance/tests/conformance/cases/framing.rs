@@ -109,6 +109,9 @@ fn json_itself() -> Vec<Case> {
     let health = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
     let broken = |name: &str, body: &str| Case::post(format!("json/{name}"), body, parse_error());
     let fine = |name: &str, body: &str| Case::post(format!("json/{name}"), body, result(json!("ok")));
+    let fine_slot = |name: &str, body: &str| Case::post(format!("json/{name}"), body, result(json!(424)));
+    // An array and an object around so many arrays.
+    let nested_config = |depth: usize| format!(r#"[{{"a":{}{}}}]"#, "[".repeat(depth), "]".repeat(depth));
     vec![
         broken("empty", ""),
         broken("space", " "),
@@ -127,6 +130,9 @@ fn json_itself() -> Vec<Case> {
         broken("number-too-large", &call("getBlocks", "[1e400]")),
         broken("unknown-method-number-too-large", &call("nope", "[1e400]")),
         broken("deep", &call("getBalance", &format!("{}{}", "[".repeat(300), "]".repeat(300)))),
+        // Found by fuzzing: the fast ways measured the depth from the parameters on.
+        broken("deep-by-one", &call("getSlot", &nested_config(125))),
+        fine_slot("deep-enough", &call("getSlot", &nested_config(124))),
         fine("white-space", &format!(" \r\n\t{health}\n ")),
         fine("much-white-space", &format!("{}{health}", " ".repeat(2_000))),
         Case::post(

@@ -79,6 +79,10 @@ fn content_types() -> Vec<Case> {
         "Content-Type: application/json-rpc\r\n",
         "Content-Type: application/json-rpc; charset=utf-8\r\n",
         "Content-Type: application/json; charset=latin1\r\n",
+        // Found by fuzzing: actix took these.
+        "Content-Type: application/json ; charset=utf-8\r\n",
+        "Content-Type: application/json;  charset=utf-8\r\n",
+        "Content-Type: application/json;\tcharset=utf-8\r\n",
     ];
     let mut cases: Vec<Case> = good.into_iter().map(|header| ask(header, result(json!("ok")))).collect();
     cases.extend(bad.into_iter().map(|header| ask(header, Want::Text(415, WRONG_TYPE))));

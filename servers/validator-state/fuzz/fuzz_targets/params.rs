@@ -1,0 +1,39 @@
+//! The fast way of reading parameters against the node's own: text that is handed over as it came has to be answered as
+//! the values that it holds. The first byte chooses the method; the rest is the text.
+
+#![no_main]
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use validator_state::{Answer, Ledger, Method, Params, RpcError, SeededSpec, State};
+
+fn state() -> &'static State {
+    static STATE: OnceLock<State> = OnceLock::new();
+    STATE.get_or_init(|| State::new(Ledger::seeded(&SeededSpec { accounts: 16, slots: 600, seed: 1 })))
+}
+
+fn said(answer: Result<Answer, RpcError>) -> Result<Value, Value> {
+    let json = |value: Result<Value, _>| value.expect("answers and errors are JSON");
+    answer.map(|answer| json(serde_json::to_value(answer))).map_err(|error| json(serde_json::to_value(error)))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((choice, text)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let method = Method::ALL[usize::from(*choice) % Method::ALL.len()];
+    let raw = said(state().call(method, Params::Raw(text)));
+    let parsed = match serde_json::from_str::<Value>(text) {
+        Ok(Value::Null) => said(state().call(method, Params::None)),
+        Ok(Value::Array(values)) => said(state().call(method, Params::Array(&values))),
+        Ok(Value::Object(map)) => said(state().call(method, Params::Map(&map))),
+        // A framework hands over neither.
+        Ok(_) | Err(_) => return assert!(raw.is_err(), "{method} took {text}"),
+    };
+    // Text that may be too deep for a body is left to whoever reads the body.
+    if raw.as_ref().is_err_and(|error| error["code"] == -32700) && text.len() > 250 {
+        return;
+    }
+    assert_eq!(raw, parsed, "{method} {text}");
+});
