@@ -63,6 +63,11 @@ test:
 pressure *options:
     @cargo run --quiet --release --package conformance --bin pressure -- {{options}}
 
+# Send generated requests to all three servers for so many seconds; differences are failures
+[group('develop')]
+fuzz seconds *options:
+    @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
+
 # What CI runs: format, clippy, licences and sources of crates, tests, benchmarks in test mode, the smoke campaign, and whether its report is whole
 [group('develop')]
 ci: check-fmt lint deny test check-bench smoke

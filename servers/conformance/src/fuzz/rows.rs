@@ -80,8 +80,8 @@ pub const ROWS: &[Row] = &[
         oddities: &["header-huge"],
         example: "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX: PAD\r\nContent-Length: 45\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}",
         half_close: false,
-        outlines: ["431 closed", "200 200 closed", "431 closed"],
-        reason: "each has its own limit on the size of a head: about 400 KiB, about 400 KiB, 128 KiB",
+        outlines: ["431 closed|200 200 closed", "200 200 closed", "431 closed"],
+        reason: "each has its own limit on the size of a head; hyper's counts what it happens to have buffered",
     },
     Row {
         oddities: &["target-bytes"],
@@ -119,9 +119,9 @@ pub const ROWS: &[Row] = &[
             "close-pipelined",
             "options-asterisk",
         ],
-        example: "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        example: "POST / HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 45\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}",
         half_close: false,
-        outlines: ["405 200 closed", "405 200 closed", "405 no HTTP"],
+        outlines: ["200 closed", "200 closed", "200 200 closed"],
         reason: "actix-http keeps method, version and Connection of the newest request that it has read, and answers older ones by them",
     },
     Row {
