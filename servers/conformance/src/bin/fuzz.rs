@@ -12,7 +12,7 @@ use conformance::fuzz::compare::outline;
 use conformance::fuzz::random::Random;
 use conformance::fuzz::run::{Outcome, Plan, Subjects, show};
 use conformance::fuzz::wire::Script;
-use conformance::fuzz::{Case, heads};
+use conformance::fuzz::{Case, heads, odd};
 use serde_json::{Value, json};
 
 /// Sends the same generated requests to every server and compares the answers.
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 fn survey(seed: u64, subjects: &Subjects) {
     let mut lines = BTreeMap::new();
     for number in 0..2_000 {
-        let request = heads::odd(&mut Random::new(seed, number));
+        let request = odd::odd(&mut Random::new(seed, number));
         let oddity = request.oddity.unwrap_or_default();
         let first = request.bytes();
         let script = Script { requests: vec![request, heads::last()], ..Script::default() };
@@ -113,7 +113,7 @@ fn summary(seed: u64, started: &jiff::Timestamp, subjects: &Subjects, outcome: &
         "duration_s": outcome.duration.as_secs_f64().round(),
         "seed": seed,
         "commit": git(&["rev-parse", "--short=12", "HEAD"]),
-        "changed_files": git(&["status", "--porcelain", "--untracked-files=no", "--", "servers"]).lines().count(),
+        "changed_files": git(&["status", "--porcelain", "--untracked-files=no", "--", ":/servers"]).lines().count(),
         "cases": {"bodies": outcome.cases.0, "raw_http": outcome.cases.1},
         "requests_per_server": outcome.requests,
         "differences": {

@@ -1,6 +1,6 @@
 //! Differential fuzzing: the same request to every server, and nothing but the same answer will do.
 //!
-//! [`bodies`] writes JSON-RPC bodies, [`heads`] writes HTTP; [`wire`] sends and reads; [`compare`] weighs the answers,
+//! [`bodies`] writes JSON-RPC bodies, [`heads`] and [`odd`] write HTTP; [`wire`] sends and reads; [`compare`] weighs the answers,
 //! against `validator_state::envelope` too; [`rows`] lists the differences that are known; [`shrink`] makes a failing case
 //! small; [`run`] drives all of it. A case is made by its seed and its number alone.
 
@@ -8,6 +8,7 @@ pub mod bodies;
 pub mod compare;
 pub mod heads;
 pub mod json;
+pub mod odd;
 pub mod random;
 pub mod rows;
 pub mod run;

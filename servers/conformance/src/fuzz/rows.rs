@@ -7,7 +7,7 @@ use super::compare::Difference;
 /// A listed difference.
 #[derive(Debug)]
 pub struct Row {
-    /// The oddities of [`super::heads`] that it excuses.
+    /// The oddities of [`super::odd`] and [`super::heads`] that it excuses.
     pub oddities: &'static [&'static str],
     /// What shows it. [`super::heads::last`] follows it on the same connection, unless the client closes its side.
     pub example: &'static str,
