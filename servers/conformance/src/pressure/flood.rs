@@ -7,9 +7,6 @@ use std::time::Instant;
 use super::client::{Answer, balance_call, call, connect, exchange};
 use super::{Check, MEMORY_BOUND_BYTES, Subject, process, seconds};
 
-/// Connections that send each kind.
-const CONNECTIONS: usize = 16;
-
 /// One kind of request, and how its answer is told to be right.
 #[derive(Clone, Copy)]
 struct Kind<'a> {
@@ -42,11 +39,12 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let before = process::resident_bytes(server.pid());
     let counts = thread::scope(|scope| {
         let senders = kinds.map(|kind| {
-            [(); CONNECTIONS].map(|()| scope.spawn(move || send_for(server.addr, kind, plan.flood_s)))
+            let send = |_| scope.spawn(move || send_for(server.addr, kind, plan.flood_s));
+            (0..plan.flood_connections).map(send).collect::<Vec<_>>()
         });
         senders.map(|threads| {
-            let counts = threads.map(|thread| thread.join().expect("answers can be read"));
-            counts.into_iter().fold((0, 0, 0), |all, one| (all.0 + one.0, all.1 + one.1, all.2 + one.2))
+            let counts = threads.into_iter().map(|thread| thread.join().expect("answers can be read"));
+            counts.fold((0, 0, 0), |all, one| (all.0 + one.0, all.1 + one.1, all.2 + one.2))
         })
     });
     let flooded = process::resident_bytes(server.pid());

@@ -42,7 +42,9 @@ pub struct Plan {
     pub slow_connections: usize,
     /// How long they do.
     pub slow_s: u64,
-    /// How long bodies and batches are poured in.
+    /// Connections that pour in each kind of body.
+    pub flood_connections: usize,
+    /// How long they do.
     pub flood_s: u64,
     /// How long to wait after the flood before memory is read.
     pub settle_s: u64,
@@ -65,6 +67,7 @@ impl Plan {
         requests: 10_000,
         slow_connections: 500,
         slow_s: 15,
+        flood_connections: 16,
         flood_s: 5,
         settle_s: 60,
         exhausted_s: 3,
@@ -80,6 +83,7 @@ impl Plan {
         requests: 500,
         slow_connections: 50,
         slow_s: 1,
+        flood_connections: 2,
         flood_s: 1,
         settle_s: 1,
         exhausted_s: 1,
