@@ -48,7 +48,7 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     check.figure("a new connection answered after", freed.elapsed().as_secs_f64(), "s");
     check.demand(again.is_ok_and(|answer| answer.status() == 200), || "no answer once freed".to_owned());
     process::wait_for_open_files(server.pid(), before + 1);
-    let cpu = cpu_over(&server, Duration::from_secs(1));
+    let cpu = cpu_over(&server, Duration::from_millis(500));
     check.figure("CPU time of each second afterwards", cpu, "s");
     check.demand(cpu < IDLE_CPU_S, || format!("it goes on using {cpu} s of CPU time a second"));
 }

@@ -79,7 +79,7 @@ impl Plan {
     /// The same in a few seconds, with fewer connections, and memory read sooner.
     pub const SHORT: Self = Self {
         idle_connections: 300,
-        rounds: 3,
+        rounds: 2,
         requests: 500,
         slow_connections: 50,
         slow_s: 1,
