@@ -78,9 +78,9 @@ impl Plan {
 
     /// The same in a few seconds, with fewer connections, and memory read sooner.
     pub const SHORT: Self = Self {
-        idle_connections: 300,
-        rounds: 2,
-        requests: 500,
+        idle_connections: 100,
+        rounds: 8,
+        requests: 300,
         slow_connections: 50,
         slow_s: 1,
         flood_connections: 2,
