@@ -1,6 +1,7 @@
 # The verbs of this project. `just` alone lists them.
 
 bench := "cargo rpc-bench"
+deny := "target/tools/bin/cargo-deny"
 
 _list:
     @just --list --unsorted
@@ -87,20 +88,9 @@ lint:
 [group('develop')]
 [no-exit-message]
 deny:
-    #!/usr/bin/env bash
-    set -euo pipefail
-    version=0.20.2
-    deny=target/tools/bin/cargo-deny
-    if [ "$("$deny" --version 2>&1)" != "cargo-deny $version" ]; then
-        # Unoptimised: a quarter of the time to build, and it still checks in seconds.
-        CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet --root target/tools "cargo-deny@$version"
-    fi
-    "$deny" check licenses bans sources
-    if timeout 120 "$deny" fetch db 2>target/tools/advisories.log; then
-        "$deny" check advisories
-    else
-        echo "SKIPPED: advisories: the database can't be reached; see target/tools/advisories.log" >&2
-    fi
+    CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet --root target/tools cargo-deny@0.20.2
+    {{deny}} check licenses bans sources
+    if timeout 120 {{deny}} fetch db 2>target/tools/advisories.log; then {{deny}} check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
 # Put the headline of a run into the README
 [group('develop')]
