@@ -36,8 +36,10 @@ pub fn cpu_time(pid: u32) -> Result<CpuTime> {
         fs::read_to_string(format!("/proc/{pid}/stat")).with_context(|| format!("process {pid} is gone"))?;
     // The second field is the program's name in brackets, and may hold anything.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-    let (user, system) = (ticks(11), ticks(12));
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok());
+    let (user, system) =
+        ticks(11).zip(ticks(12)).with_context(|| format!("/proc/{pid}/stat has no CPU times"))?;
+    // Before the first tick there is nothing to divide by, and next to nothing to divide.
     let share = if user + system > 0.0 { user / (user + system) } else { 0.5 };
     Ok(CpuTime { user_s: total_s * share, system_s: total_s * (1.0 - share) })
 }

@@ -1,28 +1,18 @@
 //! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
 
+#[path = "../src/framework.rs"]
+mod framework;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jsonrpsee::server::{RpcModule, Server, ServerConfig};
 use jsonrpsee::types::ErrorObjectOwned;
-use server_kit::{Context, Defaults, Framework, StartError, Threads};
-use validator_state::{MAX_BODY_BYTES, Method, Params};
-
-static FRAMEWORK: Framework = Framework {
-    name: "jsonrpsee-minimal",
-    shipped: Defaults {
-        threads: Threads::Cores,
-        backlog: 128,
-        tcp_nodelay: true,
-        keep_alive_ms: None,
-        max_connections: Some(100),
-        max_body_bytes: MAX_BODY_BYTES,
-    },
-    fixed_backlog: None,
-};
+use server_kit::{Context, StartError};
+use validator_state::{Method, Params};
 
 fn main() -> ExitCode {
-    server_kit::run(&FRAMEWORK, serve)
+    server_kit::run(&framework::framework("jsonrpsee-minimal"), serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

@@ -7,27 +7,13 @@ use std::sync::Arc;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RegisterMethodError, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorObjectOwned, Params as RpcParams};
-use server_kit::{Context, Defaults, Framework, Settings, StartError, Threads, Tuning};
+use server_kit::{Context, Settings, StartError, Tuning};
 use tokio::runtime::Runtime;
 use tower::ServiceBuilder;
-use validator_state::{Answer, MAX_BATCH_ENTRIES, MAX_BODY_BYTES, Method, Params, SlotBudget, State};
+use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, SlotBudget, State};
 
 use crate::clean::MarkClean;
 use crate::mend::MendLayer;
-
-/// What the framework does when nothing is set.
-pub static FRAMEWORK: Framework = Framework {
-    name: "jsonrpsee",
-    shipped: Defaults {
-        threads: Threads::Cores,
-        backlog: 128,
-        tcp_nodelay: true,
-        keep_alive_ms: None,
-        max_connections: Some(100),
-        max_body_bytes: MAX_BODY_BYTES,
-    },
-    fixed_backlog: None,
-};
 
 /// Answers until the kit says to end.
 ///
@@ -80,7 +66,7 @@ fn methods(state: &Arc<State>) -> Result<RpcModule<Arc<State>>, RegisterMethodEr
     let mut module = RpcModule::new(Arc::clone(state));
     for method in Method::ALL {
         module.register_method(method.name(), move |params, state, extensions| {
-            // Put there by `mend` for the calls of a batch.
+            // Put there by `clean` for the calls of a batch.
             call(state, method, &params, extensions.get::<Arc<SlotBudget>>())
         })?;
     }

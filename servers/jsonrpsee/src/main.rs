@@ -11,10 +11,11 @@
 
 mod adapter;
 mod clean;
+mod framework;
 mod mend;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run(&adapter::FRAMEWORK, adapter::serve)
+    server_kit::run(&framework::framework("jsonrpsee"), adapter::serve)
 }

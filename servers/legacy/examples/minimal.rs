@@ -1,29 +1,19 @@
 //! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
 
+#[path = "../src/framework.rs"]
+mod framework;
+
 use std::future::ready;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jsonrpc_core::{Error, ErrorCode, IoHandler, Params as RpcParams};
 use jsonrpc_http_server::ServerBuilder;
-use server_kit::{Context, Defaults, Framework, StartError, Threads};
-use validator_state::{MAX_BODY_BYTES, Method, Params};
-
-static FRAMEWORK: Framework = Framework {
-    name: "legacy-minimal",
-    shipped: Defaults {
-        threads: Threads::One,
-        backlog: 1_024,
-        tcp_nodelay: true,
-        keep_alive_ms: None,
-        max_connections: None,
-        max_body_bytes: MAX_BODY_BYTES,
-    },
-    fixed_backlog: Some(1_024),
-};
+use server_kit::{Context, StartError};
+use validator_state::{Method, Params};
 
 fn main() -> ExitCode {
-    server_kit::run(&FRAMEWORK, serve)
+    server_kit::run(&framework::framework("legacy-minimal"), serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

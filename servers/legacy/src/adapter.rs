@@ -16,24 +16,10 @@ use jsonrpc_core::{
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use jsonrpc_http_server::hyper::{Body, Method as HttpMethod, Request as HttpRequest, StatusCode};
 use jsonrpc_http_server::{RequestMiddlewareAction, Response as HttpResponse, Rpc};
-use server_kit::{Context, Counters, Defaults, Framework, StartError, Threads};
-use validator_state::{MAX_BATCH_ENTRIES, MAX_BODY_BYTES, Method, Params, RpcError, SlotBudget, State};
+use server_kit::{Context, Counters, StartError};
+use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
 use crate::listeners::{Answering, Listeners};
-
-/// What the framework does when nothing is set.
-pub static FRAMEWORK: Framework = Framework {
-    name: "legacy",
-    shipped: Defaults {
-        threads: Threads::One,
-        backlog: 1_024,
-        tcp_nodelay: true,
-        keep_alive_ms: None,
-        max_connections: None,
-        max_body_bytes: MAX_BODY_BYTES,
-    },
-    fixed_backlog: Some(1_024),
-};
 
 /// Answers until the kit says to end.
 ///

@@ -10,10 +10,11 @@
 )]
 
 mod adapter;
+mod framework;
 mod listeners;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run(&adapter::FRAMEWORK, adapter::serve)
+    server_kit::run(&framework::framework("legacy"), adapter::serve)
 }
