@@ -62,6 +62,21 @@ pub struct Environment {
     pub slots: u64,
     /// Seed of the ledger.
     pub ledger_seed: u64,
+    /// Which cores server and load tool may use.
+    #[serde(default)]
+    pub placement: Placement,
+}
+
+/// Which cores server and load tool may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Any core that the harness may use; the kernel decides.
+    #[default]
+    Free,
+    /// Both share one core. Cores of one machine disturb each other, so CPU time per request repeats far better this way;
+    /// rates are those of one core.
+    OneCore,
 }
 
 /// Whose settings a server runs with.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 
-pub use campaign::{Campaign, Environment, PassRule, Tuning};
+pub use campaign::{Campaign, Environment, PassRule, Placement, Tuning};
 pub use server::{Ready, ReadyLine, Server};
 pub use workload::{Expected, Workload};
 
