@@ -1,6 +1,7 @@
 //! The command line that all servers share, and the settings that follow from it.
 
 use std::ffi::OsString;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,7 +10,6 @@ use serde::Serialize;
 use validator_state::{MAX_BODY_BYTES, SeededSpec};
 
 use crate::error::StartError;
-use crate::listen::largest_backlog;
 
 /// The listen backlog of `--tuning equal`.
 const EQUAL_BACKLOG: u32 = 1_024;
@@ -233,6 +233,11 @@ impl Flags {
             seed: self.seed,
         }
     }
+}
+
+/// The most that the system allows as a backlog; it cuts larger ones without a word. `None` where it does not say.
+fn largest_backlog() -> Option<u32> {
+    fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

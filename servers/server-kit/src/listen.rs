@@ -1,6 +1,5 @@
 //! Sockets to listen on: the backlog set, the port proven free, never shared by accident.
 
-use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
@@ -93,11 +92,6 @@ fn listen_on(socket: Socket, addr: SocketAddr, settings: &Settings) -> io::Resul
 
 fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {
     socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("not an internet address"))
-}
-
-/// The most that the system allows as a backlog; it cuts larger ones without a word. `None` where it does not say.
-pub(crate) fn largest_backlog() -> Option<u32> {
-    fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
