@@ -9,6 +9,7 @@ use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
 use crate::probe::process::CpuTime;
+use crate::probe::resources::ResourceSample;
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,38 @@ pub struct Sample {
     pub host: HostActivity,
     /// Bytes of one answer's body.
     pub answer_bytes: u64,
+    /// Calls that the server answered with a JSON-RPC error in the window; unknown where it has no metrics.
+    #[serde(default)]
+    pub server_errors: Option<u64>,
+    /// Memory that the server held when it was ready, before any load, in bytes.
+    #[serde(default)]
+    pub memory_before_bytes: Option<u64>,
+    /// The most connections that the server held at one time in the window: open files beyond those it had when ready.
+    #[serde(default)]
+    pub established: Option<u64>,
+    /// The window up to about its middle, for servers with metrics.
+    #[serde(default)]
+    pub first_half: Option<Half>,
+    /// The server's state through the window, oldest first; empty in runs of before it was recorded.
+    #[serde(default)]
+    pub resources: Vec<ResourceSample>,
+    /// CPU time that the harness took for `resources`, in seconds.
+    #[serde(default)]
+    pub sampler_cpu_s: Option<f64>,
+}
+
+/// What a server did from the window's start, connecting included, to one moment of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Half {
+    /// Calls that it counted.
+    pub requests: u64,
+    /// CPU time that it took, in seconds.
+    pub cpu_s: f64,
+    /// Time since the window's start, in seconds.
+    pub wall_s: f64,
+    /// How long the question for its count took, in seconds. `cpu_s` and `wall_s` are of the question's middle, so the moment
+    /// of the count is known to half of this.
+    pub question_s: f64,
 }
 
 impl Outcome {
@@ -117,6 +150,17 @@ impl Sample {
     /// Processors that the load tool used, on average.
     pub fn client_cores(&self) -> f64 {
         self.client_cpu.total_s() / self.window_s
+    }
+
+    /// The second half of the window: what is left of it after the first.
+    pub fn second_half(&self) -> Option<Half> {
+        let first = self.first_half?;
+        Some(Half {
+            requests: self.server_requests?.checked_sub(first.requests)?,
+            cpu_s: self.server_cpu.total_s() - first.cpu_s,
+            wall_s: self.window_s - first.wall_s,
+            question_s: first.question_s,
+        })
     }
 
     /// Share of the machine's time that went to others, from 0 to 1.

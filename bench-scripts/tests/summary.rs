@@ -30,13 +30,14 @@ fn campaign(blocks: u32) -> Campaign {
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.
 fn sample(rate: f64, cpu_us: f64) -> Sample {
-    let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, max: 1.0 };
+    let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
     let load = LoadSample {
         succeeded: rate as u64,
         failed: BTreeMap::new(),
         time_taken_s: 1.0,
         bytes_read: 1,
         latency_us,
+        quantiles: Vec::new(),
     };
     let used = rate * cpu_us / 1e6;
     Sample {
@@ -49,6 +50,12 @@ fn sample(rate: f64, cpu_us: f64) -> Sample {
         network: NetworkCounters::default(),
         host: HostActivity::default(),
         answer_bytes: 100,
+        server_errors: Some(0),
+        memory_before_bytes: None,
+        established: None,
+        first_half: None,
+        resources: Vec::new(),
+        sampler_cpu_s: None,
     }
 }
 

@@ -90,6 +90,7 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         p50: percentile("50")?,
         p90: percentile("90")?,
         p99: percentile("99")?,
+        p999: None,
         max: result.latency.max,
     };
     Ok(LoadSample {
@@ -98,6 +99,7 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         time_taken_s: result.time_taken_seconds,
         bytes_read: result.bytes_read,
         latency_us,
+        quantiles: Vec::new(),
     })
 }
 

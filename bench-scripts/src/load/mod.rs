@@ -33,6 +33,10 @@ pub struct LoadSample {
     pub bytes_read: u64,
     /// Latency, in microseconds. Failed requests are in it too.
     pub latency_us: Latency,
+    /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail. Empty in runs of
+    /// before it was recorded.
+    #[serde(default)]
+    pub quantiles: Vec<(f64, f64)>,
 }
 
 /// A latency distribution, in microseconds.
@@ -46,6 +50,9 @@ pub struct Latency {
     pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
+    /// 99.9th percentile; unknown in runs of before it was recorded.
+    #[serde(default)]
+    pub p999: Option<f64>,
     /// The slowest request.
     pub max: f64,
 }

@@ -25,6 +25,9 @@ pub struct Host {
     pub client_ports: Option<(u16, u16)>,
     /// Longest accept queue that the kernel grants (`somaxconn`).
     pub max_backlog: Option<u64>,
+    /// The processor that placement `one-core` puts server and load tool on: the last that this process may use.
+    #[serde(default)]
+    pub one_core: Option<usize>,
     /// The compiler.
     pub rustc: Option<String>,
     /// The commit that was measured, with `+` where files had changed since.
@@ -60,6 +63,7 @@ impl Host {
             open_files: open_files(),
             client_ports: client_ports(),
             max_backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
+            one_core: last_processor(),
             rustc: said("rustc", &["--version"]),
             commit: commit(),
         }
@@ -69,6 +73,19 @@ impl Host {
 /// Processors that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The last processor that this process may use, by its number.
+pub fn last_processor() -> Option<usize> {
+    // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; the pointer is to a local that outlives the call, and
+    // CPU_ISSET reads only within the set's size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
+            return None;
+        }
+        (0..libc::CPU_SETSIZE as usize).rev().find(|processor| libc::CPU_ISSET(*processor, &set))
+    }
 }
 
 /// First and last port that a client may connect from.
@@ -113,6 +130,9 @@ pub struct HostActivity {
     pub steal_s: Option<f64>,
     /// Periods in which the control group was held back (throttled).
     pub throttled_periods: Option<u64>,
+    /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
+    #[serde(default)]
+    pub cpu_pressure_us: Option<u64>,
 }
 
 impl HostActivity {
@@ -128,7 +148,8 @@ impl HostActivity {
         let busy = [0, 1, 2, 5, 6].map(field).into_iter().sum::<Option<f64>>();
         let throttled = text("/sys/fs/cgroup/cpu.stat")
             .and_then(|text| text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok()));
-        Self { busy_s: busy, steal_s: field(7), throttled_periods: throttled }
+        let pressure = text("/proc/pressure/cpu").and_then(|text| text.lines().find_map(some_total_us));
+        Self { busy_s: busy, steal_s: field(7), throttled_periods: throttled, cpu_pressure_us: pressure }
     }
 
     /// What happened between an earlier reading and this one.
@@ -139,13 +160,28 @@ impl HostActivity {
             busy_s: grown(self.busy_s, earlier.busy_s),
             steal_s: grown(self.steal_s, earlier.steal_s),
             throttled_periods: counted(self.throttled_periods, earlier.throttled_periods),
+            cpu_pressure_us: counted(self.cpu_pressure_us, earlier.cpu_pressure_us),
         }
     }
+}
+
+/// The total of a pressure file's `some` line: `some avg10=0.00 avg60=0.02 avg300=9.08 total=3540489214`.
+fn some_total_us(line: &str) -> Option<u64> {
+    line.strip_prefix("some ")?.split("total=").nth(1)?.trim().parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pressure_is_read_from_its_some_line() {
+        assert_eq!(
+            some_total_us("some avg10=0.00 avg60=0.02 avg300=9.08 total=3540489214"),
+            Some(3_540_489_214)
+        );
+        assert_eq!(some_total_us("full avg10=0.00 avg60=0.00 avg300=0.00 total=7"), None);
+    }
 
     #[test]
     fn the_machine_is_seen() {

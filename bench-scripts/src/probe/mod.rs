@@ -6,3 +6,4 @@
 pub mod host;
 pub mod network;
 pub mod process;
+pub mod resources;

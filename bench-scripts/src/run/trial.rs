@@ -126,6 +126,12 @@ impl Bench<'_> {
             network,
             host,
             answer_bytes,
+            server_errors: counted.map(|counted| counted.errors),
+            memory_before_bytes: None,
+            established: None,
+            first_half: None,
+            resources: Vec::new(),
+            sampler_cpu_s: None,
         }))
     }
 
@@ -240,8 +246,15 @@ mod tests {
     use crate::load::Latency;
 
     fn load(succeeded: u64) -> LoadSample {
-        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, max: 1.0 };
-        LoadSample { succeeded, failed: BTreeMap::new(), time_taken_s: 1.0, bytes_read: 1, latency_us }
+        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
+        LoadSample {
+            succeeded,
+            failed: BTreeMap::new(),
+            time_taken_s: 1.0,
+            bytes_read: 1,
+            latency_us,
+            quantiles: Vec::new(),
+        }
     }
 
     fn check(requests: u64, errors: u64) -> Option<Outcome> {
