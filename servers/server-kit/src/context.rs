@@ -12,19 +12,20 @@ use validator_state::{Ledger, LedgerSummary, State};
 use crate::counters::Counters;
 use crate::error::StartError;
 use crate::flags::{Flags, Framework, Settings};
+use crate::handicap::{Handicap, NoHandicap};
 use crate::listen::{self, PortClaim};
 use crate::shutdown::Shutdown;
 use crate::{metrics, open_files};
 
 /// What a server is given to serve with.
 #[derive(Debug)]
-pub struct Context {
+pub struct Context<H = NoHandicap> {
     /// Every setting as it holds.
     pub settings: Settings,
     /// The node that answers.
     pub state: Arc<State>,
     /// Where the server counts what it answered.
-    pub counters: Counters,
+    pub counters: Counters<H>,
     shutdown: Shutdown,
     server: &'static str,
     metrics: Option<SocketAddr>,
@@ -62,6 +63,14 @@ impl Context {
         Ok(Self { settings, state, counters, shutdown, server: framework.name, metrics, open_files })
     }
 
+    pub(crate) fn handicapped<H: Handicap>(self, handicap: H) -> Context<H> {
+        let Self { settings, state, counters, shutdown, server, metrics, open_files } = self;
+        let counters = counters.handicapped(handicap);
+        Context { settings, state, counters, shutdown, server, metrics, open_files }
+    }
+}
+
+impl<H: Handicap> Context<H> {
     /// A listener on the address asked for, with the backlog and TCP_NODELAY of the settings; non-blocking.
     ///
     /// # Errors

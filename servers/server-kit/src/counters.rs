@@ -1,7 +1,12 @@
 //! Counts of answered calls, cheap enough for the hottest path: each thread adds to a slot of its own.
+//!
+//! Every server counts each call that it answers once, whichever way it was answered and before the answer leaves. So this
+//! is also where a call pays the handicap, if there is one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::handicap::{Handicap, NoHandicap};
 
 /// More than the threads that a server here runs; beyond it two threads share a slot, which is slower and still right.
 const SLOTS: usize = 128;
@@ -16,7 +21,10 @@ struct Slot {
 
 /// Counts of answered calls. A clone counts into the same totals.
 #[derive(Debug, Clone)]
-pub struct Counters(Arc<[Slot; SLOTS]>);
+pub struct Counters<H = NoHandicap> {
+    slots: Arc<[Slot; SLOTS]>,
+    handicap: H,
+}
 
 /// What was counted so far, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,16 +43,24 @@ thread_local! {
 
 impl Default for Counters {
     fn default() -> Self {
-        Self(Arc::new(std::array::from_fn(|_| Slot::default())))
+        Self { slots: Arc::new(std::array::from_fn(|_| Slot::default())), handicap: NoHandicap }
     }
 }
 
 impl Counters {
-    /// Counts calls that were answered, and how many of them with a JSON-RPC error.
+    /// The same counts, for calls that pay a handicap.
+    pub(crate) fn handicapped<H: Handicap>(self, handicap: H) -> Counters<H> {
+        Counters { slots: self.slots, handicap }
+    }
+}
+
+impl<H: Handicap> Counters<H> {
+    /// Counts calls that were answered, and how many of them with a JSON-RPC error; each pays the handicap.
     #[inline]
     #[allow(clippy::indexing_slicing, reason = "SLOT is a remainder of SLOTS, the array's length")]
     pub fn count(&self, answered: u64, errors: u64) {
-        let slot = &self.0[SLOT.with(|slot| *slot)];
+        self.handicap.pay(answered);
+        let slot = &self.slots[SLOT.with(|slot| *slot)];
         slot.answered.fetch_add(answered, Ordering::Relaxed);
         if errors > 0 {
             slot.errors.fetch_add(errors, Ordering::Relaxed);
@@ -53,7 +69,7 @@ impl Counters {
 
     /// The sums over all threads. Exact once the counting threads rest.
     pub fn totals(&self) -> Totals {
-        self.0.iter().fold(Totals::default(), |sum, slot| Totals {
+        self.slots.iter().fold(Totals::default(), |sum, slot| Totals {
             answered: sum.answered + slot.answered.load(Ordering::Relaxed),
             errors: sum.errors + slot.errors.load(Ordering::Relaxed),
         })

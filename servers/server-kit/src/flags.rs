@@ -89,6 +89,8 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// How often the chain advances by one slot; 0 is never.
     pub slot_interval_ms: u64,
+    /// Rounds of CPU work that each answered call pays; 0 is no handicap.
+    pub handicap_rounds: u32,
 }
 
 /// For binaries without flags of their own.
@@ -125,6 +127,9 @@ pub(crate) struct Flags {
     /// Advance the chain by one slot each so many milliseconds; 0 lets it stand still
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slot_interval_ms: u64,
+    /// Make each call cost so many rounds of CPU work more, about 1 ns each: for testing a harness
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000_000), default_value_t = 0)]
+    pub handicap_rounds: u32,
     /// Answer GET /metrics on this address; port 0 takes any free port
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
@@ -199,7 +204,22 @@ impl Flags {
             max_connections: if shipped { defaults.max_connections } else { None },
             max_body_bytes: usize::try_from(self.max_body_bytes).unwrap_or(usize::MAX),
             slot_interval_ms: self.slot_interval_ms,
+            handicap_rounds: self.handicap_rounds,
         })
+    }
+
+    /// For a server that has no handicap.
+    pub(crate) fn refuse_handicap(&self, framework: &Framework) -> Result<(), StartError> {
+        match self.handicap_rounds {
+            0 => Ok(()),
+            rounds => Err(StartError::refused(
+                format!("--handicap-rounds {rounds}"),
+                format!(
+                    "{} has no handicap; leave the flag out, or take legacy, jsonrpsee or actix",
+                    framework.name
+                ),
+            )),
+        }
     }
 
     fn backlog(&self, framework: &Framework) -> Result<u32, StartError> {
@@ -280,6 +300,7 @@ mod tests {
         assert!(settings.tcp_nodelay);
         assert_eq!((settings.keep_alive_ms, settings.max_connections), (None, None));
         assert_eq!((settings.max_body_bytes, settings.slot_interval_ms), (51_200, 0));
+        assert_eq!(settings.handicap_rounds, 0);
     }
 
     #[test]
@@ -325,6 +346,8 @@ mod tests {
             ("--ledger x --seed 2", "--seed"),
             ("--accounts 0", "--accounts"),
             ("--max-body-bytes -1", "-1"),
+            ("--handicap-rounds -1", "-1"),
+            ("--handicap-rounds 1000000001", "1000000001"),
             ("surplus", "surplus"),
             ("--metrics", "--metrics"),
         ];

@@ -10,6 +10,7 @@
     reason = "used by tests alone"
 )]
 
+mod handicap;
 mod http;
 
 use std::io::{BufRead, BufReader, Read};
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::counters::Totals;
+pub use handicap::assert_handicap_is_honoured;
 pub use http::{Connection, HttpAnswer, exchange, get, post, request};
 
 /// The bound of every wait for something that is only slow on a busy machine.
@@ -74,6 +76,24 @@ impl Running {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// CPU time that the process has used so far, of all its threads, user and system.
+    ///
+    /// # Panics
+    /// The process is gone.
+    pub fn cpu_time(&self) -> Duration {
+        let pid = libc::pid_t::try_from(self.pid()).expect("a process id is small");
+        let mut clock: libc::clockid_t = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointers are to locals that outlive the calls.
+        let read = unsafe {
+            libc::clock_getcpuclockid(pid, &raw mut clock) == 0
+                && libc::clock_gettime(clock, &raw mut time) == 0
+        };
+        assert!(read, "process {pid} has no CPU clock");
+        let part = |number: i64| u64::try_from(number).expect("CPU time is not negative");
+        Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
     }
 
     /// Sends SIGTERM and waits for the end.

@@ -1,0 +1,69 @@
+//! Does a server honour `--handicap-rounds`? On every kind of request, once a call, without another answer.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Running, post, refusal};
+
+/// Enough work to stand out beside a call of an unoptimised server.
+const ROUNDS: &str = "1000000";
+
+/// Each kind is held against a plain call so often, in turn; the middle ratio counts.
+const REPEATS: usize = 15;
+
+/// What each other body is held against: one call that is answered with a result.
+const PLAIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
+
+/// Bodies by the ways that servers have of answering, and how many calls of each are answered.
+const KINDS: [(&str, u32); 12] = [
+    (r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,50]}"#, 1),
+    (r#"{"jsonrpc":"2.0","id":"a [","method":"getHealth"}"#, 1),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"getHealth","more":1}"#, 1),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["?"]}"#, 1),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, 1),
+    (r#"{"id":1,"method":"getHealth"}"#, 1),
+    ("{", 1),
+    ("[]", 1),
+    (r#"{"jsonrpc":"2.0","method":"getHealth"}"#, 0),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{},{"jsonrpc":"2.0","method":"getSlot"}]"#, 2),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","method":"getSlot"}]"#, 1),
+];
+
+/// Asserts that each call that the server answers costs it the rounds once, whichever way the call is answered, and that
+/// the answers are those of a server without a handicap.
+///
+/// # Panics
+/// It does not.
+pub fn assert_handicap_is_honoured(program: &Path) {
+    let start = |rounds| {
+        Running::start(program, &["--accounts", "10", "--slots", "100", "--handicap-rounds", rounds])
+    };
+    let (free, handicapped) = (start("0"), start(ROUNDS));
+    assert_eq!(
+        (&free.ready["handicap_rounds"], &handicapped.ready["handicap_rounds"]),
+        (&0.into(), &1_000_000.into())
+    );
+    let without = (0..REPEATS).map(|_| cost(&free, PLAIN)).sum::<Duration>();
+    let with = (0..REPEATS).map(|_| cost(&handicapped, PLAIN)).sum::<Duration>();
+    assert!(with > 2 * without, "a call took {with:?} of CPU with the handicap and {without:?} without");
+    for (body, calls) in KINDS {
+        assert_eq!(post(free.addr, body), post(handicapped.addr, body), "{body}");
+        let mut ratios = [(); REPEATS].map(|()| {
+            let plain = cost(&handicapped, PLAIN);
+            cost(&handicapped, body).as_secs_f64() / plain.as_secs_f64()
+        });
+        ratios.sort_by(f64::total_cmp);
+        let paid = ratios[REPEATS / 2];
+        assert!((paid - f64::from(calls)).abs() < 0.5, "{body}: paid {paid} times for {calls} calls");
+    }
+    let message = refusal(program, &["--handicap-rounds", "some"]);
+    assert!(message.contains("--handicap-rounds") && message.contains("some"), "{message}");
+}
+
+/// CPU time of one request, on a connection of its own.
+fn cost(server: &Running, body: &str) -> Duration {
+    let before = server.cpu_time();
+    post(server.addr, body);
+    server.cpu_time() - before
+}
