@@ -12,7 +12,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Bytes, BytesMut};
 use actix_web::{Error, HttpResponse};
 use futures_core::Stream;
-use server_kit::{Context, Counters, StartError};
+use server_kit::{Adapter, Context, Counters, Handicap, StartError};
 use validator_state::{State, envelope};
 
 use crate::tuning;
@@ -23,26 +23,30 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Answers up to this size are copied out of a buffer that is kept; larger ones take the buffer with them.
 const COPIED_BYTES: usize = 65_536;
 
-/// Serves until the end.
-pub fn serve(context: Context) -> Result<(), StartError> {
-    let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
-    let max_body_bytes = context.settings.max_body_bytes;
-    tuning::serve(&context, move |app| {
-        // One a worker, counted without atomics: a request must not write to what another core reads.
-        let node = Rc::new(Node {
-            state: Arc::clone(&state),
-            counters: counters.clone(),
-            max_body_bytes,
-            answer: RefCell::default(),
-        });
-        app.default_service(fn_service(move |request| answer(Rc::clone(&node), request)));
-    })
+/// The server.
+pub struct Actix;
+
+impl Adapter for Actix {
+    fn serve<H: Handicap>(context: Context<H>) -> Result<(), StartError> {
+        let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
+        let max_body_bytes = context.settings.max_body_bytes;
+        tuning::serve(&context, move |app| {
+            // One a worker, counted without atomics: a request must not write to what another core reads.
+            let node = Rc::new(Node {
+                state: Arc::clone(&state),
+                counters: counters.clone(),
+                max_body_bytes,
+                answer: RefCell::default(),
+            });
+            app.default_service(fn_service(move |request| answer(Rc::clone(&node), request)));
+        })
+    }
 }
 
 /// What a worker answers with.
-struct Node {
+struct Node<H> {
     state: Arc<State>,
-    counters: Counters,
+    counters: Counters<H>,
     max_body_bytes: usize,
     /// Where the next answer is written.
     answer: RefCell<Vec<u8>>,
@@ -56,7 +60,7 @@ enum Refusal {
     NotUtf8 { at: usize },
 }
 
-async fn answer(node: Rc<Node>, request: ServiceRequest) -> Result<ServiceResponse, Error> {
+async fn answer<H: Handicap>(node: Rc<Node<H>>, request: ServiceRequest) -> Result<ServiceResponse, Error> {
     let (request, mut payload) = request.into_parts();
     let head = request.head();
     let response = match head.method {
@@ -79,7 +83,7 @@ async fn answer(node: Rc<Node>, request: ServiceRequest) -> Result<ServiceRespon
     Ok(ServiceResponse::new(request, response))
 }
 
-impl Node {
+impl<H: Handicap> Node<H> {
     async fn answer_rpc(
         &self,
         content_type: Option<&HeaderValue>,

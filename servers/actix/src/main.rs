@@ -13,5 +13,5 @@ mod tuning;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run(&tuning::framework("actix"), adapter::serve)
+    server_kit::run_adapter::<adapter::Actix>(&tuning::framework("actix"))
 }

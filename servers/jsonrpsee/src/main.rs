@@ -17,5 +17,5 @@ mod mend;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run(&framework::framework("jsonrpsee"), adapter::serve)
+    server_kit::run_adapter::<adapter::Jsonrpsee>(&framework::framework("jsonrpsee"))
 }

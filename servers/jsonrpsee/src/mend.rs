@@ -17,7 +17,7 @@ use http::{Method as HttpMethod, StatusCode};
 use http_body_util::{BodyExt, Full};
 use jsonrpsee::core::BoxError;
 use jsonrpsee::server::{HttpBody, HttpRequest, HttpResponse};
-use server_kit::{Context, Counters};
+use server_kit::{Context, Counters, Handicap};
 use tower::{Layer, Service};
 use validator_state::{State, envelope};
 
@@ -28,21 +28,21 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What answers need beside their body, for the life of the process, so that no request counts references to it.
 #[derive(Debug)]
-struct Shared {
+struct Shared<H: Handicap> {
     state: Arc<State>,
-    counters: Counters,
+    counters: Counters<H>,
     max_body_bytes: usize,
 }
 
 /// Puts a [`Mend`] in front of each connection's service.
 #[derive(Debug, Clone, Copy)]
-pub struct MendLayer {
-    shared: &'static Shared,
+pub struct MendLayer<H: Handicap> {
+    shared: &'static Shared<H>,
 }
 
-impl MendLayer {
+impl<H: Handicap> MendLayer<H> {
     /// Mends with the state that the methods answer from.
-    pub fn new(context: &Context) -> Self {
+    pub fn new(context: &Context<H>) -> Self {
         let shared = Shared {
             state: Arc::clone(&context.state),
             counters: context.counters.clone(),
@@ -52,29 +52,29 @@ impl MendLayer {
     }
 }
 
-impl<S> Layer<S> for MendLayer {
-    type Service = Mend<S>;
+impl<S, H: Handicap> Layer<S> for MendLayer<H> {
+    type Service = Mend<S, H>;
 
-    fn layer(&self, inner: S) -> Mend<S> {
+    fn layer(&self, inner: S) -> Mend<S, H> {
         Mend { inner: Arc::new(Mutex::new(inner)), shared: self.shared }
     }
 }
 
 /// The framework's HTTP service of one connection, mended.
 #[derive(Debug)]
-pub struct Mend<S> {
+pub struct Mend<S, H: Handicap> {
     /// Used after the body is read, which outlives the call; a connection has one request at a time, so nobody waits.
     inner: Arc<Mutex<S>>,
-    shared: &'static Shared,
+    shared: &'static Shared<H>,
 }
 
-impl<S> Clone for Mend<S> {
+impl<S, H: Handicap> Clone for Mend<S, H> {
     fn clone(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), shared: self.shared }
     }
 }
 
-impl<S> Service<HttpRequest> for Mend<S>
+impl<S, H: Handicap> Service<HttpRequest> for Mend<S, H>
 where
     S: Service<HttpRequest<Full<Bytes>>, Response = HttpResponse, Error = BoxError> + Send + 'static,
     S::Future: Send,
@@ -105,7 +105,7 @@ where
     }
 }
 
-impl Shared {
+impl<H: Handicap> Shared<H> {
     fn pass_or_replace(&self, body: &[u8], answer: HttpResponse) -> HttpResponse {
         match answer.extensions().get::<Clean>() {
             Some(clean) if clean.is_all_of(body) => {

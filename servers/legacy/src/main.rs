@@ -16,5 +16,5 @@ mod listeners;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run(&framework::framework("legacy"), adapter::serve)
+    server_kit::run_adapter::<adapter::Legacy>(&framework::framework("legacy"))
 }
