@@ -18,6 +18,12 @@ bench-all campaign="quick":
 resume run:
     @{{bench}} run --resume {{run}}
 
+# Find out what this machine can tell apart, in 15 minutes (--full: an hour or two; --minutes N)
+[group('measure')]
+[no-exit-message]
+calibrate *options:
+    @{{bench}} calibrate {{options}}
+
 # Write the report of a run again, from its folder alone
 [group('measure')]
 [no-exit-message]

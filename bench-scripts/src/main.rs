@@ -27,6 +27,8 @@ struct Cli {
 enum Verb {
     /// Run a campaign and write its report.
     Run(commands::run::Args),
+    /// Find out what this machine and this harness can tell apart.
+    Calibrate(commands::calibrate::Args),
     /// Write the report of a run again, from its folder alone.
     Report {
         /// The run's folder, such as results/2026-11-20T120000Z-quick.
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let config = ConfigDir(cli.config);
     let done = match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args),
+        Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args),
         Verb::Report { run } => commands::report::report(&run),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref()),
         Verb::Serve(args) => commands::serve::serve(&config, &args),

@@ -24,11 +24,11 @@ pub struct Trial {
     pub connections: u32,
 }
 
-/// The trials of a campaign, in order. Each block runs every trial of the campaign once.
+/// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial of the campaign once.
 pub fn trials(campaign: &Campaign) -> Vec<Trial> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed);
     let mut trials = Vec::new();
-    for block in 1..=campaign.blocks {
+    for block in 1..=campaign.max_blocks {
         let mut cells: Vec<(&String, u32)> = Vec::new();
         for workload in &campaign.workloads {
             cells.extend(campaign.connections.iter().map(|connections| (workload, *connections)));
@@ -52,7 +52,7 @@ pub fn trials(campaign: &Campaign) -> Vec<Trial> {
 }
 
 /// Fisher and Yates. The modulo's bias is below 2^-50 for lists of this length.
-fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
+pub(crate) fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
     for last in (1..items.len()).rev() {
         let other = (random.next_u64() % (last as u64 + 1)) as usize;
         items.swap(last, other);
@@ -75,7 +75,7 @@ mod tests {
     fn every_block_holds_every_trial_once() {
         let campaign = quick();
         let trials = trials(&campaign);
-        for block in 1..=campaign.blocks {
+        for block in 1..=campaign.max_blocks {
             let cells: HashSet<_> = trials
                 .iter()
                 .filter(|trial| trial.block == block)
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_server_comes_first_about_as_often_as_any_other() {
-        let campaign = Campaign { blocks: 400, ..quick() };
+        let campaign = Campaign { max_blocks: 400, ..quick() };
         let trials = trials(&campaign);
         for server in &campaign.servers {
             let first = trials.chunks(4).filter(|group| &group[0].server == server).count();

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::{Campaign, Server, Workload};
+use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::Trial;
@@ -34,6 +34,17 @@ pub struct Plan {
     pub left_out_connections: Vec<u32>,
     /// The trials, in order.
     pub trials: Vec<Trial>,
+}
+
+/// What a calibration's folder holds beyond a run's: `calibration.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationPlan {
+    /// What was asked for.
+    pub calibration: Calibration,
+    /// How the handicaps were sized.
+    pub sizing: Sizing,
+    /// The servers that are compared with the base.
+    pub arms: Vec<Arm>,
 }
 
 /// What a run was measured with and on.
@@ -77,6 +88,14 @@ impl RunFolder {
             }
         }
         bail!("{} holds a hundred runs of this second", results.display())
+    }
+
+    /// Makes the folder of a run that belongs to another one, inside its folder.
+    pub fn create_inside(outer: &Self, name: &str) -> Result<Self> {
+        let path = outer.0.join(name);
+        let tools = path.join("tool-output");
+        fs::create_dir_all(&tools).with_context(|| format!("can't create {}", tools.display()))?;
+        Ok(Self(path))
     }
 
     /// Opens the folder of a run.
@@ -188,6 +207,33 @@ impl RunFolder {
     /// Reads the plan.
     pub fn plan(&self) -> Result<Plan> {
         self.read_json("plan.json")
+    }
+
+    /// Removes what the tools printed in a trial.
+    pub fn forget_tool_output(&self, trial: &Trial) -> Result<()> {
+        let any = self.tool_output(trial, "");
+        let (Some(folder), Some(prefix)) = (any.parent(), any.file_name().and_then(|name| name.to_str()))
+        else {
+            return Ok(());
+        };
+        let context = || format!("can't clear {}", folder.display());
+        for entry in fs::read_dir(folder).with_context(context)? {
+            let path = entry.with_context(context)?.path();
+            if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix)) {
+                fs::remove_file(&path).with_context(context)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the plan of a calibration.
+    pub fn calibration(&self) -> Result<CalibrationPlan> {
+        self.read_json("calibration.json")
+    }
+
+    /// Whether it is a calibration's.
+    pub fn is_calibration(&self) -> bool {
+        self.0.join("calibration.json").is_file()
     }
 
     /// Reads what the run was measured with and on.

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use rpc_bench::analysis::{Figure, Mark, Summary, Verdict, summarize};
+use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule};
 use rpc_bench::load::{Latency, LoadSample};
 use rpc_bench::observation::{Observation, Outcome, Sample};
@@ -23,14 +23,15 @@ fn campaign(blocks: u32) -> Campaign {
         workloads: vec!["getBalance".into()],
         connections: vec![125],
         headline: BTreeMap::new(),
-        blocks,
+        max_blocks: blocks,
+        precision: None,
         ..quick
     }
 }
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.
 fn sample(rate: f64, cpu_us: f64) -> Sample {
-    let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
+    let latency_us = Latency { mean: 125.0 / rate * 1e6, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
     let load = LoadSample {
         succeeded: rate as u64,
         failed: BTreeMap::new(),
@@ -76,26 +77,121 @@ fn drifting(blocks: u32, faster: f64, noise: f64) -> Summary {
         let rate = if trial.server == "actix" { machine * faster * wobble } else { machine };
         Outcome::Completed(Box::new(sample(rate, 1e6 / rate)))
     });
-    summarize(&campaign, &[125], observations.len(), &observations)
+    summarize(&campaign, &[125], &plan::trials(&campaign), &observations)
+}
+
+fn actix_over_legacy(summary: &Summary) -> &Comparison {
+    summary.comparison("actix", "legacy", "getBalance", 125).unwrap()
 }
 
 #[test]
 fn pairs_see_through_a_machine_that_drifts() {
     let summary = drifting(8, 1.10, 0.01);
-    let comparison = summary.comparison("actix", "legacy", "getBalance", 125).unwrap();
-    assert_eq!((comparison.rate_verdict, comparison.cpu_verdict), (Verdict::Faster, Verdict::Faster));
-    let (low, high) = comparison.rate_ratio.interval.unwrap();
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.rate.verdict, comparison.cpu.verdict), (Verdict::Faster, Verdict::Faster));
+    let (low, high) = comparison.rate.ratio.interval.unwrap();
     assert!(low < 1.10 && 1.10 < high && high - low < 0.04, "{comparison:?}");
-    assert!(comparison.cpu_ratio.value < 1.0);
+    assert!(comparison.cpu.ratio.value < 1.0);
 }
 
 #[test]
-fn the_other_way_round_is_slower_and_noise_is_no_verdict() {
-    let verdict =
-        |summary: Summary| summary.comparison("actix", "legacy", "getBalance", 125).unwrap().rate_verdict;
-    assert_eq!(verdict(drifting(8, 0.90, 0.01)), Verdict::Slower);
-    assert_eq!(verdict(drifting(8, 1.00, 0.05)), Verdict::CantTell);
-    assert_eq!(verdict(drifting(5, 2.00, 0.00)), Verdict::CantTell, "five blocks give no interval");
+fn each_of_the_five_verdicts_comes_from_observations() {
+    let verdict = |faster, noise| actix_over_legacy(&drifting(12, faster, noise)).rate.verdict;
+    assert_eq!(verdict(1.10, 0.01), Verdict::Faster);
+    assert_eq!(verdict(0.90, 0.01), Verdict::Slower);
+    assert_eq!(verdict(1.01, 0.002), Verdict::DifferentButSmall);
+    assert_eq!(verdict(1.00, 0.005), Verdict::Equivalent);
+    assert_eq!(verdict(1.00, 0.20), Verdict::Inconclusive);
+    let few = drifting(5, 2.00, 0.00);
+    assert_eq!(actix_over_legacy(&few).rate.verdict, Verdict::Inconclusive, "five blocks give no interval");
+    assert_eq!(actix_over_legacy(&few).rate.blocks_needed, Some(6));
+}
+
+/// What a run of `campaign` observes, stopped and gone on with after every `stint` trials.
+fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Outcome) -> Vec<Observation> {
+    let trials = plan::trials(campaign);
+    let mut observations: Vec<Observation> = Vec::new();
+    loop {
+        let observed = Observed::new(&observations);
+        let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+        let standing = Standing::new(campaign, &campaign.connections, &observed);
+        let next: Vec<Trial> = standing.needed(&trials, &done).into_iter().take(stint).cloned().collect();
+        if next.is_empty() {
+            return observations;
+        }
+        observations.extend(next.into_iter().map(|trial| {
+            let outcome = gave(&trial);
+            Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+        }));
+    }
+}
+
+/// Three servers at two loads: actix is told apart at once, jsonrpsee is not.
+fn mixed() -> (Campaign, impl Fn(&Trial) -> Outcome) {
+    let campaign = Campaign {
+        servers: ["legacy", "jsonrpsee", "actix", "control"].map(String::from).to_vec(),
+        ceiling: Some("control".into()),
+        connections: vec![125, 500],
+        precision: Some("1%".parse().unwrap()),
+        ..campaign(40)
+    };
+    let gave = |trial: &Trial| {
+        let wobble = 1.0 + 0.2 * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
+        let rate = 100_000.0 * if trial.server == "actix" { 2.0 } else { wobble };
+        Outcome::Completed(Box::new(sample(rate, 1e6 / rate)))
+    };
+    (campaign, gave)
+}
+
+#[test]
+fn what_is_told_apart_stops_costing_time() {
+    let (campaign, gave) = mixed();
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let blocks = |server: &str| {
+        let of = |observation: &&Observation| observation.trial.server == server;
+        observations.iter().filter(of).map(|observation| observation.trial.block).max().unwrap()
+    };
+    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+    assert_eq!(summary.left, 0);
+    assert_eq!(blocks("actix"), summary.looks[0]);
+    assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
+    assert!(blocks("control") <= 6, "the ceiling is compared with nobody");
+}
+
+#[test]
+fn a_run_that_was_stopped_anywhere_ends_in_the_same_summary() {
+    let (campaign, gave) = mixed();
+    let bytes = |observations: &[Observation]| {
+        let trials = plan::trials(&campaign);
+        serde_json::to_string(&summarize(&campaign, &campaign.connections, &trials, observations)).unwrap()
+    };
+    let through = run_in_stints(&campaign, usize::MAX, &gave);
+    for stint in [1, 7, 50] {
+        let stopped = run_in_stints(&campaign, stint, &gave);
+        assert_eq!(stopped, through, "the same trials, in the same order");
+        assert_eq!(bytes(&stopped), bytes(&through));
+    }
+    let half = &through[..through.len() / 2];
+    assert_eq!(bytes(half), bytes(half), "and can be worked out at any point");
+    let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), half);
+    assert!(summary.left > 0);
+}
+
+#[test]
+fn a_block_in_which_the_machine_was_taken_away_is_counted_and_left_out() {
+    let campaign = campaign(13);
+    let observations = observe(&campaign, |trial| {
+        let stolen = trial.block == 4 && trial.server == "actix";
+        let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
+        sample.host.steal_s = Some(if stolen { 100.0 } else { 0.0 });
+        Outcome::Completed(Box::new(sample))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.invalid_blocks, comparison.rate.blocks), (1, 12));
+    assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
+    assert!(comparison.with_invalid.is_some());
+    assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::Steal]);
 }
 
 #[test]
@@ -106,12 +202,12 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
         ("actix", _) => Outcome::Completed(Box::new(sample(120_000.0, 8.0))),
         _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
     });
-    let summary = summarize(&campaign, &[125], observations.len(), &observations);
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!((cell.completed, summary.failed.len()), (6, 1));
     assert_eq!(cell.marks, [Mark::FailedTrials]);
     assert!(summary.has_wrong_answer());
-    assert_eq!(summary.comparison("actix", "legacy", "getBalance", 125).unwrap().pairs, 6);
+    assert_eq!(actix_over_legacy(&summary).rate.blocks, 6);
     assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 120_000.0, "a failure is no zero");
 }
 
@@ -119,7 +215,7 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
 fn a_server_that_was_never_measured_has_a_cell_and_no_figures() {
     let campaign = campaign(1);
     let observations = observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into() });
-    let summary = summarize(&campaign, &[125], observations.len(), &observations);
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
     let cell = summary.cell("legacy", "getBalance", 125).unwrap();
     assert!(cell.figures.is_empty() && cell.completed == 0);
     assert_eq!(cell.marks, [Mark::FailedTrials]);
@@ -136,7 +232,11 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     };
     let campaign = Campaign { pass: vec![rule(0.85), rule(0.75)], ..campaign(6) };
     let holds = |observations: &[Observation]| -> Vec<bool> {
-        summarize(&campaign, &[125], 12, observations).bounds.iter().map(|bound| bound.holds).collect()
+        summarize(&campaign, &[125], &plan::trials(&campaign), observations)
+            .bounds
+            .iter()
+            .map(|bound| bound.holds)
+            .collect()
     };
     let measured = observe(&campaign, |trial| {
         Outcome::Completed(Box::new(sample(100_000.0, if trial.server == "actix" { 8.0 } else { 10.0 })))

@@ -5,8 +5,14 @@ use serde::{Deserialize, Serialize};
 /// A share of `control`'s rate from which a server may be held back by what holds control back too.
 const NEAR_CEILING: f64 = 0.9;
 
-/// Steal above this share of the machine's time makes a trial doubtful.
-const MUCH_STEAL: f64 = 0.02;
+/// A share of the connections below which too few of them were at work.
+const MOST_ACTIVE: f64 = 0.9;
+
+/// Relative disagreement of server and tool about the number of requests that is more than requests under way explain.
+const MUCH_DISAGREEMENT: f64 = 0.02;
+
+/// How much dearer requests of the window's first half may be before the window is not steady.
+const MUCH_DEARER: f64 = 1.1;
 
 /// Why a cell's figures are not the whole truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,8 +28,18 @@ pub enum Mark {
     ListenOverflow,
     /// Some trials of the cell gave no figure.
     FailedTrials,
+    /// Fewer connections were at work than were asked for.
+    FewActive,
+    /// Fewer connections were open than were asked for.
+    FewEstablished,
+    /// Server and tool disagree about the number of requests.
+    CountsDisagree,
+    /// Requests cost more in the first half of the window.
+    Unsteady,
     /// The hypervisor took processor time away.
     Steal,
+    /// The control group was held back.
+    Throttled,
 }
 
 /// What a mark is decided from.
@@ -35,18 +51,28 @@ pub(super) struct Evidence {
     pub failed_requests: u64,
     pub listen_overflows: u64,
     pub failed_trials: usize,
-    pub steal_share: Option<f64>,
+    pub active_share: Option<f64>,
+    pub established_share: Option<f64>,
+    pub count_disagreement: Option<f64>,
+    pub first_half_ratio: Option<f64>,
+    pub stolen_trials: usize,
+    pub throttled_trials: usize,
 }
 
 impl Mark {
     /// All marks.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 11] = [
         Self::ClientBound,
         Self::NearCeiling,
         Self::FailedRequests,
         Self::ListenOverflow,
         Self::FailedTrials,
+        Self::FewActive,
+        Self::FewEstablished,
+        Self::CountsDisagree,
+        Self::Unsteady,
         Self::Steal,
+        Self::Throttled,
     ];
 
     /// One letter, for a table's cell.
@@ -57,7 +83,12 @@ impl Mark {
             Self::FailedRequests => 'f',
             Self::ListenOverflow => 'q',
             Self::FailedTrials => 't',
+            Self::FewActive => 'l',
+            Self::FewEstablished => 'e',
+            Self::CountsDisagree => 'd',
+            Self::Unsteady => 'w',
             Self::Steal => 's',
+            Self::Throttled => 'h',
         }
     }
 
@@ -76,7 +107,25 @@ impl Mark {
                 "connections found the server's accept queue full and were repeated after a second or more"
             }
             Self::FailedTrials => "some trials gave no figure; see \"What failed\"",
-            Self::Steal => "the hypervisor took more than 2 % of the processors' time away",
+            Self::FewActive => {
+                "by Little's law (rate times mean latency) fewer than 90 % of the connections waited for an answer on \
+                 average; the others were starved, or the load generator kept them waiting"
+            }
+            Self::FewEstablished => "the server never held all connections open at once",
+            Self::CountsDisagree => {
+                "server and load generator disagree by more than 2 % about the number of requests; requests that were \
+                 under way when a window closed are the server's alone"
+            }
+            Self::Unsteady => {
+                "the window was not steady: a request of its first half, in which the connections are made, cost over 10 % \
+                 more CPU than one of its second"
+            }
+            Self::Steal => {
+                "the hypervisor took over 2 % of the processors' time away in some trials; their blocks are not compared"
+            }
+            Self::Throttled => {
+                "the control group was held back in some trials; their blocks are not compared"
+            }
         }
     }
 
@@ -90,7 +139,14 @@ impl Mark {
             Self::FailedRequests => evidence.failed_requests > 0,
             Self::ListenOverflow => evidence.listen_overflows > 0,
             Self::FailedTrials => evidence.failed_trials > 0,
-            Self::Steal => evidence.steal_share.is_some_and(|share| share > MUCH_STEAL),
+            Self::FewActive => evidence.active_share.is_some_and(|share| share < MOST_ACTIVE),
+            Self::FewEstablished => evidence.established_share.is_some_and(|share| share < 1.0),
+            Self::CountsDisagree => {
+                evidence.count_disagreement.is_some_and(|share| share > MUCH_DISAGREEMENT)
+            }
+            Self::Unsteady => evidence.first_half_ratio.is_some_and(|ratio| ratio > MUCH_DEARER),
+            Self::Steal => evidence.stolen_trials > 0,
+            Self::Throttled => evidence.throttled_trials > 0,
         };
         Self::ALL.into_iter().filter(holds).collect()
     }
@@ -110,7 +166,12 @@ mod tests {
             (Evidence { failed_requests: 1, ..clean }, Mark::FailedRequests),
             (Evidence { listen_overflows: 1, ..clean }, Mark::ListenOverflow),
             (Evidence { failed_trials: 1, ..clean }, Mark::FailedTrials),
-            (Evidence { steal_share: Some(0.05), ..clean }, Mark::Steal),
+            (Evidence { active_share: Some(0.3), ..clean }, Mark::FewActive),
+            (Evidence { established_share: Some(0.99), ..clean }, Mark::FewEstablished),
+            (Evidence { count_disagreement: Some(0.05), ..clean }, Mark::CountsDisagree),
+            (Evidence { first_half_ratio: Some(1.5), ..clean }, Mark::Unsteady),
+            (Evidence { stolen_trials: 1, ..clean }, Mark::Steal),
+            (Evidence { throttled_trials: 1, ..clean }, Mark::Throttled),
         ];
         for (evidence, mark) in cases {
             assert_eq!(Mark::of(evidence), [mark]);

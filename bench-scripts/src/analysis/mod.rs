@@ -1,9 +1,19 @@
 //! From observations to a summary: estimates with intervals, and what they allow to say. Starts no process and reads no
 //! clock, so the same observations always give the same summary.
 
+pub mod calibration;
+mod comparison;
+mod figure;
 mod marks;
+mod observed;
+pub mod sequence;
 pub mod stats;
 mod summary;
+mod verdict;
 
+pub use comparison::{Comparison, JUDGED, Standing, demand};
+pub use figure::Figure;
 pub use marks::Mark;
-pub use summary::{Bound, Cell, Comparison, FailedTrial, Figure, Summary, Verdict, summarize};
+pub use observed::{Observed, log_ratios, valid};
+pub use summary::{Bound, Cell, FailedTrial, Summary, summarize};
+pub use verdict::{Better, Demand, Finding, Verdict};

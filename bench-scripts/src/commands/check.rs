@@ -12,13 +12,15 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let run = Run::load(&folder)?;
     let report = std::fs::read_to_string(folder.0.join("report.md"))
         .with_context(|| format!("{} has no report.md", folder.0.display()))?;
-    let blocks = run.plan.campaign.blocks as usize;
     let mut problems: Vec<String> = Vec::new();
     for cell in &run.summary.cells {
-        if cell.completed < blocks {
+        if cell.completed == 0 {
             let at = format!("{} {} at {}", cell.server, cell.workload, cell.connections);
-            problems.push(format!("{at}: {} of {blocks} trials have a verified answer", cell.completed));
+            problems.push(format!("{at}: no trial has a verified answer"));
         }
+    }
+    if run.summary.left > 0 {
+        problems.push(format!("{} trials that are needed have not run", run.summary.left));
     }
     for trial in &run.summary.failed {
         problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));

@@ -9,6 +9,15 @@ use rpc_bench::results::RunFolder;
 /// Writes the report and prints its headline.
 pub fn report(run: &Path) -> Result<bool> {
     let folder = RunFolder::open(run)?;
+    if folder.is_calibration() {
+        let summary = report::calibration::write(&folder)?;
+        println!(
+            "{}\nThe whole report: {}",
+            report::calibration::headline(&summary),
+            folder.0.join("report.md").display()
+        );
+        return Ok(true);
+    }
     let run = report::write(&folder)?;
     println!("{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
     Ok(true)

@@ -48,7 +48,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Err(error) => {
             let kept = folder.observations().map_or(0, |observations| observations.len());
             let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
-            eprintln!("\n{kept} of {} trials are kept; go on with: {again}", plan.trials.len());
+            eprintln!("\n{kept} trials are kept; go on with: {again}");
             ensure!(!error.is::<Interrupted>(), Interrupted);
             return Err(error);
         }
@@ -59,7 +59,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
 }
 
 /// A run is measured with one load tool, or its halves don't compare.
-fn same_tool(folder: &RunFolder, tool: &Tool) -> Result<()> {
+pub(super) fn same_tool(folder: &RunFolder, tool: &Tool) -> Result<()> {
     let before = folder.conditions()?.tool;
     ensure!(
         before.sha256 == tool.sha256,

@@ -38,7 +38,8 @@ pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
 /// The environment of a server that no campaign describes: the default ledger, a thread a core.
 pub(super) fn environment(tuning: Tuning) -> Environment {
     let SeededSpec { accounts, slots, seed } = SeededSpec::default();
-    Environment { tuning, threads: None, accounts, slots, ledger_seed: seed }
+    let placement = rpc_bench::config::Placement::Free;
+    Environment { tuning, threads: None, accounts, slots, ledger_seed: seed, placement }
 }
 
 /// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.

@@ -6,6 +6,8 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
+use super::percent::Percent;
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,8 +33,15 @@ pub struct Campaign {
     /// Pairs `[A, B]` to compare; each server with the baseline where left out.
     #[serde(default)]
     pub comparisons: Vec<(String, String)>,
-    /// How often each trial is repeated.
-    pub blocks: u32,
+    /// How often each trial is repeated at most.
+    #[serde(alias = "blocks")]
+    pub max_blocks: u32,
+    /// The largest difference that does not matter: what lies within it is called small or equivalent.
+    #[serde(default = "default_margin")]
+    pub margin: Percent,
+    /// How narrow an interval answers the question by itself, as half of its width. Where it is given, comparisons that are
+    /// answered stop; where it is not, every trial is repeated `max_blocks` times.
+    pub precision: Option<Percent>,
     /// Decides the order of the trials.
     pub seed: u64,
     /// Load before the measured window, in milliseconds.
@@ -46,6 +55,10 @@ pub struct Campaign {
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
+}
+
+fn default_margin() -> Percent {
+    Percent(0.02)
 }
 
 /// What the servers run in.
@@ -148,10 +161,9 @@ impl Campaign {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
         distinct("connections", &self.connections)?;
-        within("blocks", self.blocks.into(), 1, 1_000)?;
-        // The load tool refuses less than a second.
-        within("warmup_ms", self.warmup_ms, 1_000, 60_000)?;
-        within("window_ms", self.window_ms, 1_000, 600_000)?;
+        within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 500, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
@@ -199,7 +211,7 @@ fn distinct<T: std::hash::Hash + Eq + std::fmt::Debug>(field: &str, values: &[T]
     Ok(())
 }
 
-fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
+pub(super) fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
     ensure!(
         (least..=most).contains(&value),
         "field {field}: {value} is out of range; give {least} to {most}"

@@ -2,7 +2,9 @@
 //!
 //! Every mistake is one line that names the file and the field.
 
+mod calibration;
 mod campaign;
+mod percent;
 mod server;
 mod workload;
 
@@ -11,11 +13,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 
+pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Environment, PassRule, Placement, Tuning};
+pub use percent::Percent;
 pub use server::{Ready, ReadyLine, Server};
 pub use workload::{Expected, Workload};
 
-/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`.
+/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`.
 #[derive(Debug, Clone)]
 pub struct ConfigDir(pub PathBuf);
 
@@ -61,6 +65,15 @@ impl ConfigDir {
         campaign.name = name.to_owned();
         campaign.check().with_context(|| path.display().to_string())?;
         Ok((campaign, text))
+    }
+
+    /// The calibration, and its text.
+    pub fn calibration(&self) -> Result<(Calibration, String)> {
+        let path = self.0.join("calibration.toml");
+        let text = read(&path)?;
+        let calibration: Calibration = parse_toml(&path, &text)?;
+        calibration.check().with_context(|| path.display().to_string())?;
+        Ok((calibration, text))
     }
 
     /// The path of `FOLDER/NAME.toml`, if there is such a file.
@@ -122,16 +135,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_shipped_calibration_reads_and_its_mistakes_are_named() {
+        let (calibration, text) = shipped().calibration().unwrap();
+        drop(shipped().server(&calibration.server).unwrap());
+        let cases = [
+            ("connections = 125", "connections = 0", "connections"),
+            ("handicap_every = 3", "handicap_every = 0", "handicap_every"),
+            ("\"1%\", \"2%\"", "\"2%\", \"1%\"", "handicaps"),
+            ("window_ms = 500", "window_ms = 0", "window_ms"),
+            ("margin = \"2%\"", "margin = 2", "margin"),
+            ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("calibration.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).calibration().unwrap_err());
+            assert!(line.contains("calibration.toml") && line.contains(field), "{bad:?} gave {line:?}");
+        }
+    }
+
     /// Each mistake in a campaign's field, and what the one line must name.
     #[test]
     fn rubbish_in_a_field_is_named() {
         let text = std::fs::read_to_string(shipped().0.join("campaigns/smoke.toml")).unwrap();
         let cases = [
-            ("blocks = 1", "blocks = 0", "blocks"),
-            ("blocks = 1", "blocks = -3", "blocks"),
-            ("blocks = 1", "blocks = \"many\"", "blocks"),
-            ("blocks = 1", "bloks = 1", "bloks"),
-            ("blocks = 1", "", "blocks"),
+            ("max_blocks = 1", "max_blocks = 0", "max_blocks"),
+            ("max_blocks = 1", "max_blocks = -3", "max_blocks"),
+            ("max_blocks = 1", "max_blocks = \"many\"", "max_blocks"),
+            ("max_blocks = 1", "max_bloks = 1", "max_bloks"),
+            ("max_blocks = 1", "", "max_blocks"),
+            ("max_blocks = 1", "max_blocks = 1\nprecision = 2", "precision"),
+            ("max_blocks = 1", "max_blocks = 1\nprecision = \"0%\"", "precision"),
+            ("max_blocks = 1", "max_blocks = 1\nmargin = \"narrow\"", "margin"),
+            ("max_blocks = 1", "max_blocks = 1\nmargin = \"120%\"", "margin"),
             ("connections = [10, 125]", "connections = []", "connections"),
             ("connections = [10, 125]", "connections = [0]", "connections"),
             ("connections = [10, 125]", "connections = [10, 10]", "connections"),

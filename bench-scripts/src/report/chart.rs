@@ -15,10 +15,10 @@ use crate::analysis::stats::Estimate;
 
 const PANEL: (u32, u32) = (560, 400);
 const LEGEND_HEIGHT: u32 = 44;
-const FONT: &str = "sans-serif";
-const INK: RGBColor = RGBColor(40, 40, 40);
-const GRID: RGBColor = RGBColor(222, 222, 222);
-const COLOURS: [RGBColor; 7] = [
+pub(super) const FONT: &str = "sans-serif";
+pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
+pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
+pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -49,7 +49,7 @@ pub fn svg(run: &Run, figure: Figure) -> Result<String> {
     Ok(text)
 }
 
-fn broken<E: std::fmt::Display>(error: E) -> anyhow::Error {
+pub(super) fn broken<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("can't draw a chart: {error}")
 }
 
@@ -78,7 +78,7 @@ fn tick(figure: Figure, value: f64) -> String {
     }
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<()> {
     let connections = run.plan.connections();
@@ -186,7 +186,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Draws a server's marker around a pixel.
-fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
+pub(super) fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
     match index % 4 {
         0 => area.draw(&Circle::new((x, y), 5, colour.filled())),
         1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], colour.filled())),

@@ -53,9 +53,14 @@ pub fn estimate(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// A ratio and its interval.
+/// A ratio and its interval; with three decimals where it is so close to 1 that the third one matters.
 pub fn ratio(ratio: Estimate) -> String {
-    estimate(ratio, |value| if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") })
+    let decimals = match ratio.value {
+        value if value >= 100.0 => 0,
+        value if (0.8..1.25).contains(&value) => 3,
+        _ => 2,
+    };
+    estimate(ratio, |value| format!("{value:.decimals$}"))
 }
 
 /// A table in Markdown whose columns also line up as plain text.
@@ -136,7 +141,8 @@ mod tests {
         assert_eq!(time_us(1_230_257.0), "1.23 s");
         assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
         let bare = Estimate { value: 1.0, interval: None };
-        assert_eq!(ratio(bare), "1.00 [no interval]");
+        assert_eq!(ratio(bare), "1.000 [no interval]");
+        assert_eq!(ratio(Estimate { value: 1.5, interval: Some((1.25, 2.0)) }), "1.50 [1.25, 2.00]");
     }
 
     #[test]

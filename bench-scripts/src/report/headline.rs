@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::Run;
 use super::format::{Table, estimate, ratio, significant, thousands, time_us};
-use crate::analysis::{Cell, Comparison, Figure, Mark, Verdict};
+use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
+use crate::config::Percent;
 
 /// The headline's table and sentences, in Markdown.
 pub fn headline(run: &Run) -> String {
@@ -18,7 +19,7 @@ pub fn headline(run: &Run) -> String {
             let marks =
                 run.summary.cell(&comparison.server, workload, connections).map(|cell| cell.marks.as_slice());
             // Writing to a String can't fail, here and below.
-            let _ = writeln!(out, "- {}", sentence(comparison, marks.unwrap_or_default()));
+            let _ = writeln!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
         }
     }
     out.push('\n');
@@ -62,11 +63,11 @@ fn warnings(run: &Run) -> String {
             servers.join(", ")
         );
     }
-    if summary.observed < summary.planned {
+    if summary.left > 0 {
         let _ = writeln!(
             out,
-            "> **Incomplete: {} of {} trials.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
-            summary.observed, summary.planned, run.name
+            "> **Incomplete: {} trials have run, at least {} are still needed.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
+            summary.observed, summary.left, run.name
         );
     }
     if let Some(caveat) = run.conditions.tool.caveat() {
@@ -76,33 +77,50 @@ fn warnings(run: &Run) -> String {
 }
 
 /// One comparison as a sentence that is true by itself.
-fn sentence(comparison: &Comparison, marks: &[Mark]) -> String {
-    let Comparison { server, over, workload, connections, rate_ratio, cpu_ratio, .. } = comparison;
+fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String {
+    let Comparison { server, over, workload, connections, rate, cpu, .. } = comparison;
     let head = format!("**{workload}** at {} connections: ", thousands(f64::from(*connections)));
-    let rate = match comparison.rate_verdict {
-        Verdict::CantTell if rate_ratio.interval.is_none() => {
-            format!(
-                "**can't tell** whether {server} or {over} is faster: {} common block(s), and an interval needs six",
-                comparison.pairs
-            )
-        }
-        Verdict::CantTell => {
-            format!(
-                "**can't tell** whether {server} or {over} is faster ({} times its rate)",
-                ratio(*rate_ratio)
-            )
-        }
-        verdict => {
-            format!("**{server} is {}** than {over}: {} times its rate", verdict.words(), ratio(*rate_ratio))
-        }
-    };
-    let cpu = format!("{} times its server CPU for a request", ratio(*cpu_ratio));
+    let said = said(rate, server, over, margin);
+    let cpu = format!("{} times its server CPU for a request ({})", ratio(cpu.ratio), by_cpu(cpu, margin));
     let bound = if marks.contains(&Mark::ClientBound) {
         "; the rate is held back by the load generator, so CPU is the truer figure"
     } else {
         ""
     };
-    format!("{head}{rate}; {cpu}{bound}.")
+    format!("{head}{said}, {} times its rate; {cpu}{bound}.", ratio(rate.ratio))
+}
+
+/// What the rate allows to say.
+fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
+    let way = if rate.ratio.value > 1.0 { "faster" } else { "slower" };
+    match rate.verdict {
+        Verdict::Faster | Verdict::Slower => format!("**{server} is {way}** than {over}"),
+        Verdict::DifferentButSmall if rate.surely_small => {
+            format!("**{server} is {way}** than {over}, **but by less than {margin}**")
+        }
+        Verdict::DifferentButSmall => {
+            format!("**{server} is {way}** than {over}, **perhaps by less than {margin}**")
+        }
+        Verdict::Equivalent => format!("**{server} and {over} are equivalent** (within {margin})"),
+        Verdict::Inconclusive => {
+            let more = rate.blocks_needed.map_or_else(String::new, |blocks| {
+                format!(" ({} blocks ran, about {} would tell)", rate.blocks, thousands(blocks as f64))
+            });
+            format!("**can't tell** whether {server} or {over} is faster{more}")
+        }
+    }
+}
+
+/// What CPU time per request allows to say, in brackets behind its ratio.
+fn by_cpu(cpu: &Finding, margin: Percent) -> String {
+    match cpu.verdict {
+        Verdict::Faster => "it needs less".to_owned(),
+        Verdict::Slower => "it needs more".to_owned(),
+        Verdict::DifferentButSmall if cpu.surely_small => format!("different, by less than {margin}"),
+        Verdict::DifferentButSmall => format!("different, perhaps by less than {margin}"),
+        Verdict::Equivalent => format!("the same within {margin}"),
+        Verdict::Inconclusive => "can't tell".to_owned(),
+    }
 }
 
 /// The headline's cells: each workload at its headline load.
@@ -143,11 +161,11 @@ fn table(run: &Run) -> Table {
             format!("{} at {}", cell.workload, thousands(f64::from(cell.connections))),
             cell.server.clone(),
             with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
-            comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate_ratio)),
+            comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),
             figure(Figure::P99Us, time_us),
             figure(Figure::CpuUsPerRequest, significant),
             cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
-            comparison.map_or_else(|| place.to_owned(), |pair| pair.rate_verdict.words().to_owned()),
+            comparison.map_or_else(|| place.to_owned(), |pair| pair.rate.words()),
         ]);
     }
     table

@@ -2,12 +2,15 @@
 //!
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
+pub mod calibration;
 mod chart;
 mod commands;
 mod format;
 mod headline;
+mod power_chart;
 mod sections;
 mod splice;
+mod tables;
 
 use anyhow::Result;
 
@@ -36,7 +39,7 @@ impl Run {
     pub fn load(folder: &RunFolder) -> Result<Self> {
         let plan = folder.plan()?;
         let observations = folder.observations()?;
-        let summary = summarize(&plan.campaign, &plan.connections(), plan.trials.len(), &observations);
+        let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
         Ok(Self { name: folder.name(), conditions: folder.conditions()?, plan, summary })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, bytes, estimate, ratio, significant, thousands, time_us};
-use super::headline::with_marks;
+use super::format::{Table, bytes, ratio};
+use super::tables::{comparisons, rates, resources};
 use super::{Run, commands, headline};
-use crate::analysis::{Cell, Figure, Mark};
+use crate::analysis::{Figure, Mark};
 use crate::config::Workload;
 
 /// The original test, as far as its figures are known.
@@ -92,8 +92,8 @@ fn original(run: &Run) -> String {
                 format!("{} at {}", test.workload, test.connections),
                 format!("{server} / legacy"),
                 then,
-                ratio(comparison.rate_ratio),
-                comparison.rate_verdict.words().to_owned(),
+                ratio(comparison.rate.ratio),
+                comparison.rate.words(),
             ]);
         }
     }
@@ -123,106 +123,9 @@ fn tables(run: &Run, workload: &Workload) -> String {
     out.push_str(&resources(cells()).markdown());
     if run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
         out.push_str("\n### Comparisons\n\n");
-        out.push_str(&comparisons(run, name).markdown());
+        out.push_str(&comparisons(run, name));
     }
     out
-}
-
-fn show(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
-    cell.figure(figure).map_or_else(|| "-".to_owned(), |value| estimate(value, format))
-}
-
-/// The median alone, for figures that stand beside others.
-fn bare(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
-    cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
-}
-
-fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let ceiling =
-        run.plan.campaign.ceiling.as_deref().map_or_else(|| "%".to_owned(), |name| format!("% of {name}"));
-    let headers = [
-        "connections",
-        "server",
-        "successful requests/s",
-        "p50",
-        "p99",
-        "slowest",
-        &ceiling,
-        "failed requests",
-        "trials",
-    ];
-    let mut table = Table::new(&headers, 2);
-    for cell in cells {
-        let failed: u64 = cell.failed_requests.values().sum();
-        table.row(vec![
-            thousands(f64::from(cell.connections)),
-            cell.server.clone(),
-            with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
-            bare(cell, Figure::P50Us, time_us),
-            show(cell, Figure::P99Us, time_us),
-            bare(cell, Figure::MaxUs, time_us),
-            cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0)),
-            thousands(failed as f64),
-            format!("{} of {}", cell.completed, run.plan.campaign.blocks),
-        ]);
-    }
-    table
-}
-
-fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let headers = [
-        "connections",
-        "server",
-        "CPU us/request",
-        "of it in the kernel",
-        "server cores",
-        "client cores",
-        "peak memory",
-        "queue overflows, all trials",
-        "retransmits, all trials",
-    ];
-    let mut table = Table::new(&headers, 2);
-    let count =
-        |count: Option<u64>| count.map_or_else(|| "unavailable".to_owned(), |count| thousands(count as f64));
-    for cell in cells {
-        table.row(vec![
-            thousands(f64::from(cell.connections)),
-            cell.server.clone(),
-            show(cell, Figure::CpuUsPerRequest, significant),
-            bare(cell, Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
-            bare(cell, Figure::ServerCores, |cores| format!("{cores:.2}")),
-            bare(cell, Figure::ClientCores, |cores| format!("{cores:.2}")),
-            bare(cell, Figure::PeakMemoryBytes, bytes),
-            count(cell.listen_overflows),
-            count(cell.retransmits),
-        ]);
-    }
-    table
-}
-
-fn comparisons(run: &Run, workload: &str) -> Table {
-    let headers = [
-        "connections",
-        "servers",
-        "ratio of rates",
-        "by rate",
-        "ratio of CPU per request",
-        "blocks",
-        "by CPU per request",
-    ];
-    let mut table = Table::new(&headers, 2);
-    for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == workload) {
-        table.row(vec![
-            thousands(f64::from(pair.connections)),
-            format!("{} / {}", pair.server, pair.over),
-            ratio(pair.rate_ratio),
-            pair.rate_verdict.words().to_owned(),
-            ratio(pair.cpu_ratio),
-            pair.pairs.to_string(),
-            pair.cpu_verdict.words().to_owned(),
-        ]);
-    }
-    table
 }
 
 fn distrust(run: &Run) -> String {
@@ -257,8 +160,8 @@ fn distrust(run: &Run) -> String {
         let _ = writeln!(out, "- Left out, since this machine can't hold that many connections: {counts}.");
     }
     out.push_str(
-        "- Each interval is right by itself with 95 % confidence; of twenty of them one may well be wrong. A verdict says \
-         only that the interval does not hold \"no difference\", however small the difference.\n\
+        "- Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them one \
+         may well be wrong. Those of comparisons are wider, so that all verdicts hold together.\n\
          - Latencies are those of a closed loop: a connection asks again only when it has its answer, so waiting that an \
          independent user would see is not in them.\n",
     );
@@ -270,9 +173,9 @@ fn failed(run: &Run) -> String {
     if run.summary.failed.is_empty() {
         let _ = writeln!(
             out,
-            "Nothing: {} of {} trials were measured, and each server's answer was the true one before and after each \
-             window.",
-            run.summary.observed, run.summary.planned
+            "Nothing: all {} trials that ran were measured, and each server's answer was the true one before and after \
+             each window.",
+            run.summary.observed
         );
         return out;
     }

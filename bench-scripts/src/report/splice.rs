@@ -43,11 +43,13 @@ fn quotation(run: &Run) -> String {
     format!(
         "{}\n![Successful requests a second against connections](results/{name}/throughput.svg)\n\n\
          From [results/{name}](results/{name}/report.md), made by `{}` on {} cores of {} (server and load generator on \
-         the same cores), {} blocks; intervals hold the true value with 95 % confidence.\n",
+         the same cores), {} trials in up to {} drawn blocks. Intervals of rates and times hold the true value with 95 % \
+         confidence each; those of ratios are wider, so that all verdicts of the run hold together.\n",
         headline(run),
         run.conditions.command,
         host.cores,
         host.cpu,
-        campaign.blocks,
+        run.summary.observed,
+        campaign.max_blocks,
     )
 }

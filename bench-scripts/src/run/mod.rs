@@ -1,5 +1,6 @@
 //! Carrying a plan out: trial after trial, each observation written before the next begins.
 
+pub mod calibration;
 mod progress;
 mod trial;
 
@@ -10,10 +11,12 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use validator_state::SeededSpec;
 
+use crate::analysis::{Observed, Standing};
 use crate::config::{Campaign, ConfigDir, Server, Workload};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tool;
-use crate::plan;
+use crate::observation::Observation;
+use crate::plan::{self, Trial};
 use crate::probe::host::{self, Host};
 use crate::results::{Conditions, Plan, RunFolder, pretty};
 use crate::subject::{self, Subject};
@@ -53,8 +56,12 @@ fn most_connections() -> u64 {
 /// Starts a new run: its folder, its plan, and what it is measured on.
 pub fn begin(results: &Path, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<RunFolder> {
     let folder = RunFolder::create(results, &plan.campaign.name)?;
+    begin_folder(&folder, plan, text, tool, command)?;
+    Ok(folder)
+}
+
+fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<()> {
     folder.write_new("campaign.toml", text)?;
-    folder.write_new("plan.json", &pretty(plan)?)?;
     let conditions = Conditions {
         started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: Host::look(),
@@ -63,25 +70,39 @@ pub fn begin(results: &Path, plan: &Plan, text: &str, tool: &Tool, command: &str
         command: command.to_owned(),
     };
     folder.write_new("environment.json", &pretty(&conditions)?)?;
-    Ok(folder)
+    // Last, since a folder with a plan is one that can be gone on with.
+    folder.write_new("plan.json", &pretty(plan)?)
 }
 
-/// Runs the trials of a plan that have no observation yet.
+/// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
-    let done: HashSet<u32> =
-        folder.observations()?.iter().map(|observation| observation.trial.number).collect();
-    let left: Vec<_> = plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
     let truths = truths(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = Bench { folder, plan, tool, truths: &truths, interrupt };
-    let mut progress = progress::Progress::new(plan, left.len());
-    for trial in left {
-        progress.begin(trial);
-        let observation = bench.run(trial)?;
-        folder.append(&observation)?;
-        progress.end(&observation);
+    let mut observations = folder.observations()?;
+    let mut progress = progress::Progress::new(plan);
+    loop {
+        let needed = needed(plan, &observations);
+        if needed.is_empty() {
+            return Ok(());
+        }
+        progress.stage(needed.len(), observations.len());
+        for trial in needed {
+            progress.begin(trial);
+            let observation = bench.run(trial)?;
+            folder.append(&observation)?;
+            progress.end(&observation);
+            observations.push(observation);
+        }
     }
-    Ok(())
+}
+
+/// The trials up to the next planned look that have no observation and whose question is open.
+pub fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> Vec<&'a Trial> {
+    let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+    let connections = plan.connections();
+    let observed = Observed::new(observations);
+    Standing::new(&plan.campaign, &connections, &observed).needed(&plan.trials, &done)
 }
 
 /// The true answer of each workload.
@@ -121,5 +142,9 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
 
 /// Builds what a plan needs.
 pub fn build(plan: &Plan) -> Result<()> {
-    subject::build(&plan.servers)
+    build_servers(&plan.servers)
+}
+
+fn build_servers(servers: &[Server]) -> Result<()> {
+    subject::build(servers)
 }

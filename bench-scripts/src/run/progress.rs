@@ -16,27 +16,47 @@ pub struct Progress {
     left: usize,
     done_here: u32,
     blocks: u32,
+    stops_early: bool,
+    name: String,
     guess_s: f64,
     began: Instant,
     terminal: bool,
 }
 
 impl Progress {
-    /// Of a plan with `left` trials still to run.
-    pub fn new(plan: &Plan, left: usize) -> Self {
+    /// Of a plan of which nothing has run yet.
+    pub fn new(plan: &Plan) -> Self {
         let campaign = &plan.campaign;
-        let guess_s = (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S;
-        let total = plan.trials.len();
-        eprintln!("{}: {left} of {total} trials to run, {}", campaign.name, minutes(guess_s * left as f64));
         Self {
-            total,
-            left,
+            total: plan.trials.len(),
+            left: 0,
             done_here: 0,
-            blocks: campaign.blocks,
-            guess_s,
+            blocks: campaign.max_blocks,
+            stops_early: campaign.precision.is_some(),
+            name: campaign.name.clone(),
+            guess_s: (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S,
             began: Instant::now(),
             terminal: stderr().is_terminal(),
         }
+    }
+
+    /// The trials up to the next look begin.
+    pub fn stage(&mut self, needed: usize, done: usize) {
+        self.left = needed;
+        let time = minutes(self.trial_s() * needed as f64);
+        let most = self.total.saturating_sub(done);
+        let name = &self.name;
+        if self.stops_early && needed < most {
+            eprintln!("{name}: {needed} trials to the next look, {time}; at most {most} in all");
+        } else {
+            eprintln!("{name}: {needed} of {} trials to run, {time}", self.total);
+        }
+    }
+
+    /// What one trial takes, in seconds.
+    fn trial_s(&self) -> f64 {
+        let average_s = self.began.elapsed().as_secs_f64() / f64::from(self.done_here.max(1));
+        if self.done_here < 3 { self.guess_s } else { average_s }
     }
 
     /// A trial begins.
@@ -52,8 +72,6 @@ impl Progress {
     pub fn end(&mut self, observation: &Observation) {
         self.left -= 1;
         self.done_here += 1;
-        let trial_s = self.began.elapsed().as_secs_f64() / f64::from(self.done_here);
-        let trial_s = if self.done_here < 3 { trial_s.max(self.guess_s) } else { trial_s };
         let gave = match &observation.outcome.sample() {
             Some(sample) => format!(
                 "{:>9.0} req/s  p99 {:>8.2} ms  {:>7.2} us CPU/request",
@@ -66,7 +84,7 @@ impl Progress {
             }
         };
         let start = if self.terminal { "\r\x1b[K" } else { "" };
-        let left = minutes(trial_s * self.left as f64);
+        let left = minutes(self.trial_s() * self.left as f64);
         eprintln!("{start}{}  {gave}  {left} left", self.head(&observation.trial));
     }
 

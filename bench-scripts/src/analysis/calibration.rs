@@ -1,0 +1,281 @@
+//! What the harness can tell, from comparisons whose true answer is known: a server against its twin, and against itself
+//! with a handicap. The same observations are judged our way and the common way.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::JUDGED;
+use super::figure::Figure;
+use super::observed::{Observed, Samples, log_ratios, valid};
+use super::sequence::{Question, Rules, planned_looks, replay};
+use super::stats::{Estimate, Paired, binomial_interval, median};
+use super::verdict::{Better, Demand, Finding, Verdict};
+use crate::config::{Arm, Calibration};
+use crate::observation::Observation;
+
+/// Differences that a reader of one or three runs may take for real.
+const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
+
+/// What a calibration found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationSummary {
+    /// Trials that have an observation.
+    pub trials: usize,
+    /// Trials that gave no figure, with the reason.
+    pub failed: Vec<(u32, String)>,
+    /// Block counts at which a comparison is judged.
+    pub looks: Vec<u32>,
+    /// By judged figure and arm.
+    pub ours: Vec<Power>,
+    /// The same observations the common way: by judged figure, arm, runs and threshold.
+    pub common: Vec<CommonWay>,
+}
+
+/// A count of comparisons with its 95 % interval (Clopper and Pearson).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// How many.
+    pub count: u32,
+    /// Of how many.
+    pub of: u32,
+    /// The interval of the share, from 0 to 1.
+    pub interval: (f64, f64),
+}
+
+impl Share {
+    fn new(count: usize, of: usize) -> Self {
+        let (count, of) = (count as u32, of as u32);
+        Self { count, of, interval: if of == 0 { (0.0, 1.0) } else { binomial_interval(count, of) } }
+    }
+
+    /// The share, from 0 to 1.
+    pub fn value(self) -> f64 {
+        f64::from(self.count) / f64::from(self.of.max(1))
+    }
+}
+
+/// What our way said of an arm, comparison after comparison, each from blocks of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Power {
+    /// The figure.
+    pub figure: Figure,
+    /// The arm.
+    pub arm: String,
+    /// Its handicap; 0 for the twin.
+    pub handicap: f64,
+    /// Comparisons by verdict.
+    pub verdicts: BTreeMap<Verdict, u32>,
+    /// Comparisons that claim a difference in the true direction; in either direction for the twin, where each is false.
+    pub claimed: Share,
+    /// Comparisons that claim a difference in the wrong direction.
+    pub wrong_way: Share,
+    /// Blocks of a comparison: median and most.
+    pub blocks: (f64, u32),
+    /// Time of a comparison's trials, in seconds: median and most.
+    pub seconds: (f64, f64),
+    /// The comparisons' ratios, less one: their median. To be held against the handicap.
+    pub estimate: Option<Estimate>,
+    /// The ratio over all blocks, less one.
+    pub overall: Option<Estimate>,
+    /// Standard deviation of one block's log ratio.
+    pub spread: f64,
+}
+
+/// What a reader of plain means would have said of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommonWay {
+    /// The figure.
+    pub figure: Figure,
+    /// The arm.
+    pub arm: String,
+    /// Its handicap; 0 for the twin.
+    pub handicap: f64,
+    /// Runs of each server; their mean is compared.
+    pub runs: u32,
+    /// The difference from which the reader calls one faster.
+    pub threshold: f64,
+    /// Comparisons that claim a difference in the true direction; in either for the twin.
+    pub claimed: Share,
+    /// Comparisons that claim a difference in the wrong direction.
+    pub wrong_way: Share,
+}
+
+/// One finished comparison.
+struct Finished {
+    finding: Finding,
+    seconds: f64,
+}
+
+/// The block counts at which each comparison of a calibration is judged.
+pub fn looks(calibration: &Calibration) -> Vec<u32> {
+    planned_looks(1, calibration.max_blocks, true)
+}
+
+/// Works out what a calibration found.
+pub fn calibrate(
+    calibration: &Calibration,
+    arms: &[Arm],
+    observations: &[Observation],
+) -> CalibrationSummary {
+    let observed = Observed::new(observations);
+    let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
+    let base = samples(&calibration.server);
+    let seconds: BTreeMap<(u32, &str), f64> = observations
+        .iter()
+        .map(|observation| ((observation.trial.block, observation.trial.server.as_str()), observation.took_s))
+        .collect();
+    let mut ours = Vec::new();
+    let mut common = Vec::new();
+    for (figure, better) in JUDGED {
+        for arm in arms {
+            let handicapped = samples(&arm.name);
+            let ratios = log_ratios(figure, &handicapped, &base);
+            let took = |block: u32| {
+                let of = |server: &str| seconds.get(&(block, server)).copied().unwrap_or(0.0);
+                of(&arm.name) + of(&calibration.server)
+            };
+            ours.push(power(calibration, (figure, better), arm, &ratios, took));
+            let ordered = base_first(observations, calibration, arm);
+            for runs in [1, 3] {
+                let pairs = means(figure, &handicapped, &base, &ordered, runs);
+                common.extend(COMMON_THRESHOLDS.map(|threshold| {
+                    let (claimed, wrong_way) = claims(&pairs, threshold, better, arm);
+                    let (handicap, runs) = (arm.handicap, runs as u32);
+                    CommonWay { figure, arm: arm.name.clone(), handicap, runs, threshold, claimed, wrong_way }
+                }));
+            }
+        }
+    }
+    let failure =
+        |observation: &Observation| Some((observation.trial.number, observation.outcome.failure()?));
+    CalibrationSummary {
+        trials: observations.len(),
+        failed: observations.iter().filter_map(failure).collect(),
+        looks: looks(calibration),
+        ours,
+        common,
+    }
+}
+
+/// How many comparisons of an arm are finished, by the judged figure that has fewest.
+pub fn finished(calibration: &Calibration, arm: &Arm, observations: &[Observation]) -> u32 {
+    let summary = calibrate(calibration, std::slice::from_ref(arm), observations);
+    summary.ours.iter().map(|power| power.claimed.of).min().unwrap_or(0)
+}
+
+fn power(
+    calibration: &Calibration,
+    (figure, better): (Figure, Better),
+    arm: &Arm,
+    ratios: &BTreeMap<u32, f64>,
+    took: impl Fn(u32) -> f64,
+) -> Power {
+    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
+    let finished = comparisons(ratios, &Rules::new(&[better], demand, looks(calibration)), took);
+    let mut verdicts = BTreeMap::new();
+    for comparison in &finished {
+        *verdicts.entry(comparison.finding.verdict).or_insert(0) += 1;
+    }
+    let claims: Vec<f64> = finished
+        .iter()
+        .filter(|comparison| comparison.finding.verdict.claims_difference())
+        .map(|comparison| comparison.finding.ratio.value)
+        .collect();
+    let wrong =
+        claims.iter().filter(|ratio| arm.handicap > 0.0 && (**ratio < 1.0) == (better == Better::Less));
+    let wrong = wrong.count();
+    let blocks: Vec<f64> = finished.iter().map(|comparison| comparison.finding.blocks as f64).collect();
+    let seconds: Vec<f64> = finished.iter().map(|comparison| comparison.seconds).collect();
+    let estimates: Vec<f64> =
+        finished.iter().map(|comparison| comparison.finding.ratio.value - 1.0).collect();
+    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let middle = |values: &[f64]| median(values).map_or(0.0, |estimate| estimate.value);
+    let all: Vec<f64> = ratios.values().copied().collect();
+    let overall = Paired::new(&all).map(|paired| {
+        Estimate { value: paired.estimate(), interval: paired.interval(0.05) }.map(f64::exp_m1)
+    });
+    Power {
+        figure,
+        arm: arm.name.clone(),
+        handicap: arm.handicap,
+        verdicts,
+        claimed: Share::new(claims.len() - wrong, finished.len()),
+        wrong_way: Share::new(wrong, finished.len()),
+        blocks: (middle(&blocks), most(&blocks) as u32),
+        seconds: (middle(&seconds), most(&seconds)),
+        estimate: median(&estimates),
+        overall,
+        spread: standard_deviation(&all),
+    }
+}
+
+/// Cuts a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the block after.
+/// One that the series does not finish does not count.
+fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) -> f64) -> Vec<Finished> {
+    let series: Vec<(u32, f64)> = ratios.iter().map(|(block, ratio)| (*block, *ratio)).collect();
+    let most = rules.looks().last().copied().unwrap_or(1) as usize;
+    let mut finished = Vec::new();
+    let mut rest = series.as_slice();
+    while !rest.is_empty() {
+        let part = &rest[..rest.len().min(most)];
+        let question = Question {
+            log_ratios: vec![(1..).zip(part.iter().map(|(_, ratio)| *ratio)).collect()],
+            observed_blocks: part.len() as u32,
+        };
+        let answers = replay(std::slice::from_ref(&question), rules);
+        let Some((finding, used)) =
+            answers.first().and_then(|answer| Some((answer.findings[0]?, answer.settled_at?)))
+        else {
+            break;
+        };
+        let used = used as usize;
+        let seconds = part[..used].iter().map(|(block, _)| took(*block)).sum();
+        finished.push(Finished { finding, seconds });
+        rest = &rest[used..];
+    }
+    finished
+}
+
+/// Blocks in which the base ran before the arm, in order: what a script that runs one after the other would have seen.
+fn base_first(observations: &[Observation], calibration: &Calibration, arm: &Arm) -> Vec<u32> {
+    let numbers = |server: &str| -> BTreeMap<u32, u32> {
+        let of_server = observations.iter().filter(|observation| observation.trial.server == server);
+        of_server.map(|observation| (observation.trial.block, observation.trial.number)).collect()
+    };
+    let (base, arm) = (numbers(&calibration.server), numbers(&arm.name));
+    base.into_iter()
+        .filter(|(block, number)| arm.get(block).is_some_and(|other| other > number))
+        .map(|(block, _)| block)
+        .collect()
+}
+
+/// Means of each `runs` successive runs of the arm over those of the base, less one.
+fn means(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32], runs: usize) -> Vec<f64> {
+    let both: Vec<(f64, f64)> = blocks
+        .iter()
+        .filter_map(|block| Some((figure.of(arm.get(block)?)?, figure.of(base.get(block)?)?)))
+        .collect();
+    let mean = |part: &[(f64, f64)]| {
+        let (arm, base) = part.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        arm / base - 1.0
+    };
+    both.chunks_exact(runs).map(mean).collect()
+}
+
+/// Shares of differences beyond a threshold: in the true direction, and in the wrong one.
+fn claims(differences: &[f64], threshold: f64, better: Better, arm: &Arm) -> (Share, Share) {
+    // A handicap makes time longer and the rate lower.
+    let true_way = |difference: f64| (difference > 0.0) == (better == Better::Less);
+    let claimed = differences.iter().filter(|difference| difference.abs() > threshold);
+    let (right, wrong): (Vec<&f64>, Vec<&f64>) =
+        claimed.partition(|difference| arm.handicap == 0.0 || true_way(**difference));
+    (Share::new(right.len(), differences.len()), Share::new(wrong.len(), differences.len()))
+}
+
+fn standard_deviation(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if n > 1.0 { (squares / (n - 1.0)).sqrt() } else { 0.0 }
+}

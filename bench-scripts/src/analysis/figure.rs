@@ -1,0 +1,106 @@
+//! The figures of a trial: what each is called, what it is read from, and in which unit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::Sample;
+
+/// A figure of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Successful requests a second.
+    RequestsPerSecond,
+    /// Server CPU time for a request, in microseconds.
+    CpuUsPerRequest,
+    /// Median latency, in microseconds.
+    P50Us,
+    /// 99th percentile of latency, in microseconds.
+    P99Us,
+    /// 99.9th percentile of latency, in microseconds.
+    P999Us,
+    /// Slowest request, in microseconds.
+    MaxUs,
+    /// Processors that the server used.
+    ServerCores,
+    /// Processors that the load tool used.
+    ClientCores,
+    /// Part of the server's CPU time spent in the kernel, from 0 to 1.
+    SystemShare,
+    /// The most memory that the server held, in bytes.
+    PeakMemoryBytes,
+    /// Memory that the server took for each connection, in bytes: what it held in the window above what it held before.
+    ConnectionMemoryBytes,
+    /// Connections that waited for an answer on average, by Little's law: rate times mean latency.
+    ActiveConnections,
+    /// The most connections that the server held open at once.
+    EstablishedConnections,
+    /// CPU time for a request in the first half of the window over that in the second: 1 where the window is steady.
+    FirstHalfCpuRatio,
+}
+
+impl Figure {
+    /// All figures.
+    pub const ALL: [Self; 14] = [
+        Self::RequestsPerSecond,
+        Self::CpuUsPerRequest,
+        Self::P50Us,
+        Self::P99Us,
+        Self::P999Us,
+        Self::MaxUs,
+        Self::ServerCores,
+        Self::ClientCores,
+        Self::SystemShare,
+        Self::PeakMemoryBytes,
+        Self::ConnectionMemoryBytes,
+        Self::ActiveConnections,
+        Self::EstablishedConnections,
+        Self::FirstHalfCpuRatio,
+    ];
+
+    /// Its value in a sample; `None` where the machine or the tool does not tell.
+    pub fn of(self, sample: &Sample) -> Option<f64> {
+        Some(match self {
+            Self::RequestsPerSecond => sample.load.requests_per_second(),
+            Self::CpuUsPerRequest => sample.cpu_us_per_request(),
+            Self::P50Us => sample.load.latency_us.p50,
+            Self::P99Us => sample.load.latency_us.p99,
+            Self::P999Us => sample.load.latency_us.p999?,
+            Self::MaxUs => sample.load.latency_us.max,
+            Self::ServerCores => sample.server_cores(),
+            Self::ClientCores => sample.client_cores(),
+            Self::SystemShare => sample.server_cpu.system_s / sample.server_cpu.total_s(),
+            Self::PeakMemoryBytes => sample.server_peak_memory_bytes? as f64,
+            Self::ConnectionMemoryBytes => connection_memory_bytes(sample)?,
+            Self::ActiveConnections => active_connections(sample),
+            Self::EstablishedConnections => sample.established? as f64,
+            Self::FirstHalfCpuRatio => first_half_cpu_ratio(sample)?,
+        })
+    }
+}
+
+/// Little's law over all requests, failed ones included: how many were under way on average.
+fn active_connections(sample: &Sample) -> f64 {
+    let load = &sample.load;
+    let requests = (load.succeeded + load.failures()) as f64;
+    requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// What the server held at most in the window, above what it held before, for each connection that it held.
+fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
+    let held = sample.resources.iter().filter_map(|moment| moment.memory_bytes).max()?;
+    let connections = sample.established.filter(|count| *count > 0)?;
+    Some(held.saturating_sub(sample.memory_before_bytes?) as f64 / connections as f64)
+}
+
+fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
+    let (first, second) = (sample.first_half?, sample.second_half()?);
+    let cost = |cpu_s: f64, requests: u64| (requests > 0).then(|| cpu_s / requests as f64);
+    Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
+}
+
+/// How far server and load tool disagree about the number of requests, relative to the tool's.
+pub fn count_disagreement(sample: &Sample) -> Option<f64> {
+    let load = &sample.load;
+    let tool = (load.succeeded + load.failures()) as f64;
+    Some((sample.server_requests? as f64 - tool).abs() / tool)
+}

@@ -1,0 +1,75 @@
+//! Observations by server, workload and load, and which of them may be compared.
+
+use std::collections::BTreeMap;
+
+use super::figure::Figure;
+use crate::observation::{Observation, Sample};
+
+/// Steal above this share of the machine's time makes a trial invalid.
+const MUCH_STEAL: f64 = 0.02;
+
+/// Samples of one cell by block.
+pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
+
+/// Server, workload, connections.
+type Place<'a> = (&'a str, &'a str, u32);
+
+/// The observations of a run.
+#[derive(Debug, Default)]
+pub struct Observed<'a> {
+    cells: BTreeMap<Place<'a>, BTreeMap<u32, &'a Observation>>,
+}
+
+impl<'a> Observed<'a> {
+    /// Sorts observations by what they are of.
+    pub fn new(observations: &'a [Observation]) -> Self {
+        let mut cells: BTreeMap<Place<'a>, BTreeMap<u32, &'a Observation>> = BTreeMap::new();
+        for observation in observations {
+            let trial = &observation.trial;
+            let place = (trial.server.as_str(), trial.workload.as_str(), trial.connections);
+            cells.entry(place).or_default().insert(trial.block, observation);
+        }
+        Self { cells }
+    }
+
+    /// What was measured of a cell.
+    pub fn samples(&self, server: &str, workload: &str, connections: u32) -> Samples<'a> {
+        let cell = self.cells.get(&(server, workload, connections));
+        let blocks = cell.into_iter().flatten();
+        blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
+    }
+
+    /// The last block up to which a cell was observed without a gap, whatever came of it.
+    pub fn blocks(&self, server: &str, workload: &str, connections: u32) -> u32 {
+        let cell = self.cells.get(&(server, workload, connections));
+        cell.map_or(0, |cell| {
+            (1..).zip(cell.keys()).take_while(|(count, block)| count == *block).count() as u32
+        })
+    }
+}
+
+/// Why a trial that was measured may not be compared: reasons named beforehand, never its value.
+pub fn invalid(sample: &Sample) -> Option<&'static str> {
+    if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
+        return Some("steal");
+    }
+    sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some("throttled")
+}
+
+/// ln(a / b) of a figure by block, where both were measured and have it.
+pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<u32, f64> {
+    let ratio = |(block, sample): (&u32, &&Sample)| {
+        let ratio = (figure.of(sample)? / figure.of(b.get(block)?)?).ln();
+        ratio.is_finite().then_some((*block, ratio))
+    };
+    a.iter().filter_map(ratio).collect()
+}
+
+/// The samples that may be compared.
+pub fn valid<'a>(samples: &Samples<'a>) -> Samples<'a> {
+    samples
+        .iter()
+        .filter(|(_, sample)| invalid(sample).is_none())
+        .map(|(block, sample)| (*block, *sample))
+        .collect()
+}

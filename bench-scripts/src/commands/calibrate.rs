@@ -1,0 +1,71 @@
+//! `rpc-bench calibrate`: what this machine and this harness can tell apart, found by comparisons whose answer is known.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rpc_bench::config::ConfigDir;
+use rpc_bench::interrupt::{Interrupt, Interrupted};
+use rpc_bench::load::toolchain::Tool;
+use rpc_bench::probe::host;
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
+use rpc_bench::run::calibration::{Until, begin, carry_out};
+
+/// How long to calibrate.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Until there are a hundred comparisons of the server with its twin: an hour or two. Else it takes about 15 minutes.
+    #[arg(long)]
+    full: bool,
+    /// For so many minutes.
+    #[arg(long, conflicts_with = "full", value_parser = clap::value_parser!(u64).range(1..=600))]
+    minutes: Option<u64>,
+    /// Go on with a calibration that was stopped.
+    #[arg(long, value_name = "RUN")]
+    resume: Option<PathBuf>,
+}
+
+/// Calibrates and writes the report. False where a trial failed.
+pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
+    let (calibration, _) = match &opened {
+        Some(folder) => (folder.calibration()?.calibration, String::new()),
+        None => config.calibration()?,
+    };
+    let until = match args.minutes {
+        Some(minutes) => Until::Time(Duration::from_secs(minutes * 60)),
+        None if args.full => Until::Comparisons(calibration.full_comparisons),
+        None => Until::Time(Duration::from_secs(calibration.short_minutes * 60)),
+    };
+    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    let folder = match opened {
+        Some(folder) => {
+            super::run::same_tool(&folder, &tool)?;
+            rpc_bench::run::build(&folder.plan()?)?;
+            folder.mend()?;
+            folder
+        }
+        None => {
+            let minutes = args.minutes.map_or_else(String::new, |minutes| format!(" --minutes {minutes}"));
+            let full = if args.full { " --full" } else { "" };
+            begin(config, results, &tool, &format!("just calibrate{full}{minutes}"), &interrupt)?
+        }
+    };
+    if let Err(error) = carry_out(&folder, &tool, until, &interrupt) {
+        let kept = folder.observations().map_or(0, |observations| observations.len());
+        let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
+        eprintln!("\n{kept} trials are kept; go on with: {again}");
+        ensure!(!error.is::<Interrupted>(), Interrupted);
+        return Err(error);
+    }
+    let summary = report::calibration::write(&folder)?;
+    println!(
+        "\n{}\nThe whole report: {}",
+        report::calibration::headline(&summary),
+        folder.0.join("report.md").display()
+    );
+    Ok(summary.failed.is_empty())
+}

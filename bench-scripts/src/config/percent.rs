@@ -1,0 +1,54 @@
+//! A share that a person writes as a percentage: `"2%"`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A share; 0.02 for `"2%"`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Percent(pub f64);
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Hundredths of a percent are finer than anything that is asked for, and hide what binary fractions add.
+        write!(f, "{}%", (self.0 * 1e4).round() / 1e2)
+    }
+}
+
+impl std::str::FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        match number {
+            Some(number) if (0.1..=50.0).contains(&number) => Ok(Self(number / 100.0)),
+            Some(_) => Err(format!("{text} is out of range; give \"0.1%\" to \"50%\"")),
+            None => Err(format!("{text:?} is no percentage; give one such as \"2%\"")),
+        }
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_is_read_and_written_alike() {
+        for text in ["2%", "0.5%", "12.25%", "50%"] {
+            assert_eq!(text.parse::<Percent>().unwrap().to_string(), text);
+        }
+        for text in ["", "2", "0%", "-1%", "51%", "two%", "NaN%", "%"] {
+            assert!(text.parse::<Percent>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A calibration's report: what this machine and this harness can tell apart, and what the common way would have said.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use super::format::{Table, bytes, estimate, thousands};
+use super::power_chart;
+use crate::analysis::calibration::{CalibrationSummary, CommonWay, Power, Share, calibrate};
+use crate::analysis::{Figure, Verdict};
+use crate::results::{CalibrationPlan, Conditions, RunFolder, pretty};
+
+/// The error that a verdict may have.
+const NOMINAL: f64 = 0.05;
+
+/// A comparison that takes longer is none that a person waits for.
+const PATIENCE_S: f64 = 180.0;
+
+/// Writes `summary.json`, the chart and `report.md` of a calibration, in place of earlier ones.
+pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
+    let plan = folder.calibration()?;
+    let summary = calibrate(&plan.calibration, &plan.arms, &folder.observations()?);
+    folder.write_derived("summary.json", &pretty(&summary)?)?;
+    folder.write_derived("power.svg", &power_chart::svg(&summary)?)?;
+    folder.write_derived("report.md", &markdown(folder, &plan, &folder.conditions()?, &summary))?;
+    Ok(summary)
+}
+
+/// The figure's name, as a heading.
+fn name(figure: Figure) -> &'static str {
+    match figure {
+        Figure::CpuUsPerRequest => "server CPU per request",
+        _ => "successful requests/s",
+    }
+}
+
+/// Lines that say what was found, true by themselves.
+pub fn headline(summary: &CalibrationSummary) -> String {
+    let mut out = String::new();
+    for power in summary.ours.iter().rev() {
+        // Writing to a String can't fail, here and below.
+        let _ = writeln!(out, "- {}", sentence(power));
+    }
+    out
+}
+
+fn sentence(power: &Power) -> String {
+    let figure = name(power.figure);
+    let share = power.claimed;
+    if share.of == 0 {
+        return format!("{figure}, {}: no comparison was finished.", what(power));
+    }
+    let time = format!("median {:.0} s and at most {:.0} s each", power.seconds.0, power.seconds.1);
+    if power.handicap == 0.0 {
+        let (low, _) = share.interval;
+        let fits = if low <= NOMINAL { "within" } else { "**above**" };
+        return format!(
+            "{figure}, the server against itself: {} of {} comparisons claimed a difference ({}), {fits} the nominal 5 %; {time}.",
+            share.count,
+            share.of,
+            percent(share)
+        );
+    }
+    format!(
+        "{figure}, {}: seen in {} of {} comparisons ({}); {time}.",
+        what(power),
+        share.count,
+        share.of,
+        percent(share)
+    )
+}
+
+fn what(power: &Power) -> String {
+    if power.handicap == 0.0 { "the server against itself".to_owned() } else { handicap(power.handicap) }
+}
+
+fn handicap(handicap: f64) -> String {
+    if handicap == 0.0 { "none (twin)".to_owned() } else { format!("+{:.0} % CPU", handicap * 100.0) }
+}
+
+fn percent(share: Share) -> String {
+    let (low, high) = share.interval;
+    format!("{:.0} % [{:.0}, {:.0}]", share.value() * 100.0, low * 100.0, high * 100.0)
+}
+
+fn markdown(
+    folder: &RunFolder,
+    plan: &CalibrationPlan,
+    conditions: &Conditions,
+    summary: &CalibrationSummary,
+) -> String {
+    let calibration = &plan.calibration;
+    let sections = [
+        "# Calibration report\n\nWhat this machine and this harness can tell apart, found by comparisons whose true answer is \
+         known: a server against itself under another name, and against itself with extra CPU work for each request.\n"
+            .to_owned(),
+        format!("## Headline\n\n{}", headline(summary)),
+        "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
+        ours(calibration.margin.0, summary),
+        common(summary),
+        sizing(plan),
+        failed(summary),
+        environment(folder, plan, conditions, summary),
+    ];
+    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn ours(margin: f64, summary: &CalibrationSummary) -> String {
+    let looks: Vec<String> = summary.looks.iter().map(ToString::to_string).collect();
+    let mut out = format!(
+        "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped once it \
+         is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is false. \
+         Shares have 95 % intervals (Clopper and Pearson). \"Handicap, as estimated\" is the median over the comparisons, \
+         \"over all blocks\" one estimate from everything.\n",
+        looks.join(", "),
+        margin * 100.0
+    );
+    for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
+        let headers = [
+            "handicap",
+            "comparisons",
+            "claimed a difference",
+            "in the wrong direction",
+            "faster / slower / small / equivalent / can't tell",
+            "difference, as estimated",
+            "over all blocks",
+            "spread of a block",
+            "blocks",
+            "time, median (most)",
+        ];
+        let mut table = Table::new(&headers, 1);
+        for power in summary.ours.iter().filter(|power| power.figure == figure) {
+            let verdicts = [
+                Verdict::Faster,
+                Verdict::Slower,
+                Verdict::DifferentButSmall,
+                Verdict::Equivalent,
+                Verdict::Inconclusive,
+            ]
+            .map(|verdict| power.verdicts.get(&verdict).copied().unwrap_or(0).to_string());
+            let relative = |value: f64| format!("{:+.2} %", value * 100.0);
+            let shown = |value| Option::map_or(value, "-".to_owned(), |value| estimate(value, relative));
+            table.row(vec![
+                handicap(power.handicap),
+                power.claimed.of.to_string(),
+                percent(power.claimed),
+                power.wrong_way.count.to_string(),
+                verdicts.join(" / "),
+                shown(power.estimate),
+                shown(power.overall),
+                format!("{:.1} %", power.spread * 100.0),
+                format!("{:.0} ({})", power.blocks.0, power.blocks.1),
+                format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1),
+            ]);
+        }
+        let _ = write!(out, "\n### By {}\n\n{}", name(figure), table.markdown());
+    }
+    let slow = summary.ours.iter().filter(|power| power.seconds.1 > PATIENCE_S).count();
+    if slow > 0 {
+        let _ = writeln!(out, "\n{slow} rows hold a comparison that took more than three minutes.");
+    }
+    out.push_str(
+        "\nThe handicap is of the server's CPU time. The rate of a closed loop that shares its cores also holds the load \
+         generator's time, so the same handicap shows there as less.\n",
+    );
+    out
+}
+
+fn common(summary: &CalibrationSummary) -> String {
+    let mut out = "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, \
+                   then the other server; one run each, or the means of three; whoever is ahead by more than a threshold is \
+                   called faster. Shares of comparisons that claim a difference in the true direction (wrong direction in \
+                   brackets); for the twin each claim is false.\n"
+        .to_owned();
+    for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
+        let of_figure: Vec<&CommonWay> = summary.common.iter().filter(|row| row.figure == figure).collect();
+        let mut thresholds: Vec<f64> = of_figure.iter().map(|row| row.threshold).collect();
+        thresholds.dedup();
+        thresholds.truncate(4);
+        let heads: Vec<String> = thresholds
+            .iter()
+            .map(|threshold| match threshold {
+                0.0 => "any difference".to_owned(),
+                threshold => format!("over {:.0} %", threshold * 100.0),
+            })
+            .collect();
+        let headers: Vec<&str> =
+            ["runs", "handicap", "comparisons"].into_iter().chain(heads.iter().map(String::as_str)).collect();
+        let mut table = Table::new(&headers, 2);
+        for rows in of_figure.chunks(thresholds.len().max(1)) {
+            let Some(first) = rows.first() else { continue };
+            let mut cells =
+                vec![first.runs.to_string(), handicap(first.handicap), first.claimed.of.to_string()];
+            cells.extend(rows.iter().map(|row| {
+                let wrong = row.wrong_way.value() * 100.0;
+                let bracket = if row.handicap > 0.0 { format!(" ({wrong:.0} %)") } else { String::new() };
+                format!("{:.0} %{bracket}", row.claimed.value() * 100.0)
+            }));
+            table.row(cells);
+        }
+        let _ = write!(out, "\n### By {}\n\n{}", name(figure), table.markdown());
+    }
+    out
+}
+
+fn sizing(plan: &CalibrationPlan) -> String {
+    let sizing = &plan.sizing;
+    let rounds: Vec<String> = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.handicap > 0.0)
+        .map(|arm| format!("{} rounds for {:.0} %", thousands(arm.rounds as f64), arm.handicap * 100.0))
+        .collect();
+    format!(
+        "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` makes the \
+         server do N of them for each request. In trials of their own (folder `sizing`) the server needed {} us for a \
+         request, and a round {} ns. So: {}. The handicaps are known as well as the round's interval.\n",
+        estimate(sizing.base_cpu_us, |value| format!("{value:.2}")),
+        estimate(sizing.round_ns, |value| format!("{value:.3}")),
+        rounds.join(", ")
+    )
+}
+
+fn failed(summary: &CalibrationSummary) -> String {
+    if summary.failed.is_empty() {
+        return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.trials);
+    }
+    let mut out = "## What failed\n\n".to_owned();
+    for (number, reason) in &summary.failed {
+        let _ = writeln!(out, "- trial {number}: {reason}");
+    }
+    out
+}
+
+fn environment(
+    folder: &RunFolder,
+    plan: &CalibrationPlan,
+    conditions: &Conditions,
+    summary: &CalibrationSummary,
+) -> String {
+    let calibration = &plan.calibration;
+    let host = &conditions.host;
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
+    let placement = match calibration.environment.placement {
+        crate::config::Placement::Free => "server and load generator share all cores",
+        crate::config::Placement::OneCore => "server and load generator share one core",
+    };
+    let rows = [
+        ("run", format!("`{}`, begun {}", conditions.command, conditions.started_at)),
+        ("trials", summary.trials.to_string()),
+        (
+            "each trial",
+            format!(
+                "{} {} at {} connections, {} ms of load before a window of {} ms, {placement}",
+                calibration.server,
+                calibration.workload,
+                calibration.connections,
+                calibration.warmup_ms,
+                calibration.window_ms
+            ),
+        ),
+        ("commit", known(&host.commit)),
+        ("processor", format!("{}, {} cores", host.cpu, host.cores)),
+        ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
+        ("kernel", known(&host.kernel)),
+        ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),
+    ];
+    let mut table = Table::new(&["what", "value"], 2);
+    for (what, value) in rows {
+        table.row(vec![what.to_owned(), value]);
+    }
+    format!(
+        "## Environment\n\n{}\nGo on with it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is kept \
+         only of trials that failed.\n",
+        table.markdown(),
+        folder.name()
+    )
+}

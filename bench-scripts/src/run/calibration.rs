@@ -1,0 +1,240 @@
+//! Carrying a calibration out: first the handicaps are sized, then blocks are run until there are enough comparisons or the
+//! time is up. It can be stopped and gone on with at any trial.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::{Bench, begin_folder, note_ready_lines, truths};
+use crate::analysis::calibration::finished;
+use crate::analysis::stats::{Estimate, median};
+use crate::analysis::{Figure, Observed};
+use crate::config::{Arm, Calibration, ConfigDir, Server, Sizing};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tool;
+use crate::observation::{Observation, Outcome};
+use crate::plan::{self, Trial};
+use crate::probe::host;
+use crate::results::{CalibrationPlan, Plan, RunFolder, pretty};
+
+/// The server again, under another name.
+const TWIN: &str = "twin";
+
+/// The server with a handicap as large as its own work, about, from which the cost of a round is taken.
+const SIZER: &str = "sizer";
+
+/// Rounds of the sizer; a round takes about a nanosecond.
+const SIZER_ROUNDS: u64 = 8_000;
+
+/// Blocks from which the handicaps are sized.
+const SIZING_BLOCKS: u32 = 20;
+
+/// Blocks after which the comparisons are counted again.
+const COUNT_EVERY: u32 = 10;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// So many comparisons of the server with its twin are finished.
+    Comparisons(u32),
+    /// So much time has passed.
+    Time(Duration),
+}
+
+/// Starts a calibration: its folder, the sizes of the handicaps, its plan.
+pub fn begin(
+    config: &ConfigDir,
+    results: &Path,
+    tool: &Tool,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<RunFolder> {
+    let (calibration, text) = config.calibration()?;
+    let server = config.server(&calibration.server)?;
+    let workload = config.workload(&calibration.workload)?;
+    super::build_servers(std::slice::from_ref(&server))?;
+    let folder = RunFolder::create(results, "calibrate")?;
+    eprintln!("results go to {}", folder.0.display());
+    let plan = |others: &[(&str, u64)], blocks: u32| Plan {
+        campaign: calibration.campaign(others.iter().map(|(name, _)| (*name).to_owned()).collect(), blocks),
+        workloads: vec![workload.clone()],
+        servers: std::iter::once(server.clone())
+            .chain(others.iter().map(|(name, rounds)| handicapped(&server, name, *rounds)))
+            .collect(),
+        threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
+        left_out_connections: Vec::new(),
+        trials: Vec::new(),
+    };
+    let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], SIZING_BLOCKS);
+    let sizing = size(&folder, &sizing_plan, tool, command, interrupt)?;
+    let arms = arms(&calibration, &sizing);
+    let others: Vec<(&str, u64)> = arms.iter().map(|arm| (arm.name.as_str(), arm.rounds)).collect();
+    begin_folder(&folder, &plan(&others, calibration.max_blocks), &text, tool, command)?;
+    folder.write_new("calibration.json", &pretty(&CalibrationPlan { calibration, sizing, arms })?)?;
+    Ok(folder)
+}
+
+/// The server under another name, doing so many extra rounds for each request.
+fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
+    let mut twin = Server { name: name.to_owned(), ..server.clone() };
+    // The same arguments for all of them, so that their command lines differ in a number alone.
+    twin.args.extend(["--handicap-rounds".to_owned(), rounds.to_string()]);
+    twin
+}
+
+/// Runs the trials that tell what a round costs, in a folder of their own.
+fn size(
+    folder: &RunFolder,
+    plan: &Plan,
+    tool: &Tool,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<Sizing> {
+    eprintln!("sizing the handicaps: {SIZING_BLOCKS} blocks");
+    let inner = RunFolder::create_inside(folder, "sizing")?;
+    let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
+    begin_folder(&inner, &plan, "", tool, command)?;
+    let truths = truths(&plan)?;
+    let bench = Bench { folder: &inner, plan: &plan, tool, truths: &truths, interrupt };
+    let mut observations = Vec::new();
+    for trial in &plan.trials {
+        observations.push(keep(&bench, trial)?);
+    }
+    let observed = Observed::new(&observations);
+    let campaign = &plan.campaign;
+    let samples = |name: &str| observed.samples(name, &campaign.workloads[0], campaign.connections[0]);
+    let (base, sizer) = (samples(&campaign.servers[0]), samples(SIZER));
+    let cpu_us = |sample| Figure::CpuUsPerRequest.of(sample);
+    let base_us: Vec<f64> = base.values().filter_map(|sample| cpu_us(sample)).collect();
+    let round_ns: Vec<f64> = sizer
+        .iter()
+        .filter_map(|(block, sample)| {
+            Some((cpu_us(sample)? - cpu_us(base.get(block)?)?) * 1e3 / SIZER_ROUNDS as f64)
+        })
+        .collect();
+    let failed = || {
+        let reason = observations.iter().find_map(|observation| observation.outcome.failure());
+        format!(
+            "the handicaps can't be sized: {}",
+            reason.unwrap_or_else(|| "no trial was measured".to_owned())
+        )
+    };
+    let known = |values: &[f64]| -> Result<Estimate> { median(values).with_context(failed) };
+    Ok(Sizing { base_cpu_us: known(&base_us)?, round_ns: known(&round_ns)? })
+}
+
+fn arms(calibration: &Calibration, sizing: &Sizing) -> Vec<Arm> {
+    let twin = Arm { name: TWIN.to_owned(), handicap: 0.0, rounds: 0 };
+    let handicapped = calibration.handicaps.iter().map(|handicap| Arm {
+        name: format!("plus-{}", handicap.to_string().replace('%', "").replace('.', "-")),
+        handicap: handicap.0,
+        rounds: (handicap.0 * sizing.base_cpu_us.value * 1e3 / sizing.round_ns.value).round() as u64,
+    });
+    std::iter::once(twin).chain(handicapped).collect()
+}
+
+/// The trials of a block, in an order drawn from the seed and the block's number. The base and its twin run in every block,
+/// the handicapped servers in some.
+fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> Vec<Trial> {
+    let all = block.is_multiple_of(calibration.handicap_every);
+    let mut servers: Vec<&str> = std::iter::once(calibration.server.as_str())
+        .chain(arms.iter().filter(|arm| all || arm.handicap == 0.0).map(|arm| arm.name.as_str()))
+        .collect();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed.wrapping_add(u64::from(block)));
+    plan::shuffle(&mut servers, &mut random);
+    let before = block - 1;
+    let first = before * 2 + before / calibration.handicap_every * (arms.len() as u32 - 1) + 1;
+    let trial = |(number, server): (u32, &str)| Trial {
+        number,
+        block,
+        server: server.to_owned(),
+        workload: calibration.workload.clone(),
+        connections: calibration.connections,
+    };
+    (first..).zip(servers).map(trial).collect()
+}
+
+/// Runs blocks until there is enough.
+pub fn carry_out(folder: &RunFolder, tool: &Tool, until: Until, interrupt: &Interrupt) -> Result<()> {
+    let plan = folder.plan()?;
+    let CalibrationPlan { calibration, arms, .. } = folder.calibration()?;
+    let truths = truths(&plan)?;
+    note_ready_lines(folder, &plan, interrupt)?;
+    let bench = Bench { folder, plan: &plan, tool, truths: &truths, interrupt };
+    let mut observations = folder.observations()?;
+    let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+    let twin = arms.first().context("calibration.json names no servers to compare")?;
+    let began = Instant::now();
+    for block in 1.. {
+        let left: Vec<Trial> = block_trials(&calibration, &arms, block)
+            .into_iter()
+            .filter(|trial| !done.contains(&trial.number))
+            .collect();
+        if left.is_empty() {
+            continue;
+        }
+        for trial in left {
+            observations.push(keep(&bench, &trial)?);
+        }
+        let enough = match until {
+            Until::Time(limit) => began.elapsed() >= limit,
+            Until::Comparisons(_) => false,
+        };
+        if !enough && !block.is_multiple_of(COUNT_EVERY) {
+            continue;
+        }
+        let count = finished(&calibration, twin, &observations);
+        let minutes = began.elapsed().as_secs_f64() / 60.0;
+        eprintln!("block {block}: {count} comparisons with the twin are finished, {minutes:.0} min");
+        if enough || matches!(until, Until::Comparisons(wanted) if count >= wanted) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a trial and keeps its figures. Thousands of trials' raw output would fill the folder, so it is kept only where a
+/// trial failed; so are quantile functions and series over time.
+fn keep(bench: &Bench<'_>, trial: &Trial) -> Result<Observation> {
+    let mut observation = bench.run(trial)?;
+    if let Outcome::Completed(sample) = &mut observation.outcome {
+        sample.load.quantiles.clear();
+        sample.resources.clear();
+        bench.folder.forget_tool_output(trial)?;
+    }
+    bench.folder.append(&observation)?;
+    Ok(observation)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn every_trial_has_a_number_of_its_own_and_the_order_is_drawn() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (calibration, _) = config.calibration().unwrap();
+        let estimate = |value| Estimate { value, interval: None };
+        let sizing = Sizing { base_cpu_us: estimate(8.0), round_ns: estimate(1.0) };
+        let arms = arms(&calibration, &sizing);
+        assert_eq!(arms.iter().map(|arm| arm.rounds).collect::<Vec<_>>(), [0, 80, 160, 240, 400, 800]);
+        let trials: Vec<Trial> =
+            (1..=300).flat_map(|block| block_trials(&calibration, &arms, block)).collect();
+        let numbers: Vec<u32> = trials.iter().map(|trial| trial.number).collect();
+        assert_eq!(numbers, (1..=trials.len() as u32).collect::<Vec<_>>());
+        let with = |name: &str| trials.iter().filter(|trial| trial.server == name).count();
+        assert_eq!((with("actix"), with("twin"), with("plus-3")), (300, 300, 100));
+        let base_first =
+            (1..=300).filter(|block| block_trials(&calibration, &arms, *block)[0].server == "actix");
+        assert!(
+            (80..160).contains(&base_first.count()),
+            "half of 200 blocks of two, a seventh of 100 of seven"
+        );
+    }
+}
