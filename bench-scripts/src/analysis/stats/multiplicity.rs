@@ -83,6 +83,10 @@ mod tests {
     fn rejections_of_earlier_looks_leave_more_for_the_rest() {
         assert!(rejected(&holm(&[(0, 0.02)], 0, 3, |alpha| alpha)).is_empty());
         assert_eq!(rejected(&holm(&[(0, 0.02)], 1, 3, |alpha| alpha)), [0]);
+        // 0.03 needs both: the rejection before and the one beside it.
+        let judged = holm(&[(0, 0.03), (1, 0.02)], 1, 3, |alpha| alpha);
+        assert_eq!((rejected(&judged), judged[0].alpha, judged[1].alpha), (vec![0, 1], 0.05, 0.025));
+        assert!(rejected(&holm(&[(0, 0.03)], 1, 3, |alpha| alpha)).is_empty());
         // Two given up for another reason still count.
         assert!(rejected(&holm(&[(0, 0.02)], 1, 5, |alpha| alpha)).is_empty());
         assert!(rejected(&holm(&[(0, 0.02), (1, 0.9), (2, 0.9)], 0, 1, |alpha| alpha)).is_empty());
