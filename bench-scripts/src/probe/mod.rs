@@ -6,4 +6,5 @@
 pub mod host;
 pub mod network;
 pub mod process;
+mod reader;
 pub mod resources;

@@ -45,7 +45,7 @@ pub fn cpu_time(pid: u32) -> Result<CpuTime> {
 }
 
 /// The process's CPU clock, in seconds.
-fn clock_s(pid: u32) -> Result<f64> {
+pub(super) fn clock_s(pid: u32) -> Result<f64> {
     let mut clock: libc::clockid_t = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: both pointers are to locals that outlive the calls.
@@ -55,6 +55,14 @@ fn clock_s(pid: u32) -> Result<f64> {
     };
     anyhow::ensure!(!failed, "process {pid} is gone");
     Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
+/// CPU time of the calling thread, in seconds.
+pub fn thread_cpu_s() -> Option<f64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a local that outlives the call.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) != 0 };
+    (!failed).then(|| time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
 }
 
 /// CPU time of all children that have ended and were waited for.
