@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::config::Placement;
 use crate::interrupt::Interrupt;
+use crate::probe::host;
 
 /// How long a server may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(6);
@@ -30,8 +32,17 @@ pub struct Output<'a> {
 
 impl Owned {
     /// Starts a program. It gets a process group of its own, so that Ctrl-C in a terminal reaches the harness alone, and
-    /// dies with the harness even where that is killed.
-    pub fn spawn(program: &Path, args: &[String], output: &Output<'_>) -> Result<Self> {
+    /// dies with the harness even where that is killed. Its placement holds from its first instruction, so that a runtime
+    /// that asks how many processors it may use sees what it gets.
+    pub fn spawn(program: &Path, args: &[String], output: &Output<'_>, placement: Placement) -> Result<Self> {
+        let processor = match placement {
+            Placement::Free => None,
+            Placement::OneCore => Some(
+                host::last_processor()
+                    .context("placement one-core: can't tell which processors the harness may use")?,
+            ),
+        };
+        let only = processor.map(only_processor);
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
@@ -43,7 +54,8 @@ impl Owned {
             .stderr(create(output.stderr)?)
             .process_group(0);
         let harness = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid), and nothing is allocated.
+        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, sched_setaffinity), and nothing
+        // is allocated.
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -51,10 +63,18 @@ impl Owned {
                 if libc::getppid() as u32 != harness {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
                 }
-                Ok(())
+                match only {
+                    Some(set) if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 => {
+                        Err(std::io::Error::last_os_error())
+                    }
+                    _ => Ok(()),
+                }
             });
         }
-        let child = command.spawn().with_context(|| format!("can't start {}", program.display()))?;
+        let child = command.spawn().with_context(|| match processor {
+            None => format!("can't start {}", program.display()),
+            Some(processor) => format!("can't start {} on processor {processor}", program.display()),
+        })?;
         Ok(Self { child, ended: None })
     }
 
@@ -90,6 +110,14 @@ impl Owned {
         Ok(self.ended)
     }
 
+    /// Interrupts the child (SIGINT), which for a load tool means: that was enough, print what you have.
+    pub fn interrupt(&mut self) -> Result<()> {
+        if self.ended()?.is_none() {
+            self.signal(libc::SIGINT);
+        }
+        Ok(())
+    }
+
     fn signal(&self, signal: i32) {
         // SAFETY: the child has not been waited for (`ended` is empty), so its id, which is also its group's, is its own.
         unsafe { libc::kill(-(self.child.id() as i32), signal) };
@@ -106,6 +134,16 @@ impl Drop for Owned {
     }
 }
 
+fn only_processor(processor: usize) -> libc::cpu_set_t {
+    // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; CPU_SET writes only within the set's size, where the
+    // processor's number comes from.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        set
+    }
+}
+
 /// How a process ended, for a person.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -113,5 +151,41 @@ pub fn describe(status: ExitStatus) -> String {
         (None, Some(libc::SIGKILL)) => "killed (signal 9)".to_owned(),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "an unknown end".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper(placement: Placement, dir: &Path) -> Owned {
+        let output = Output { stdout: None, stderr: &dir.join("stderr") };
+        Owned::spawn(Path::new("/bin/sleep"), &["60".to_owned()], &output, placement).unwrap()
+    }
+
+    fn processors(process: &str) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    }
+
+    #[test]
+    fn placement_on_one_core_holds_for_the_child_and_not_for_the_harness() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = processors("self");
+        let pinned = sleeper(Placement::OneCore, dir.path());
+        let free = sleeper(Placement::Free, dir.path());
+        assert_eq!(processors(&pinned.pid().to_string()), host::last_processor().unwrap().to_string());
+        assert_eq!(processors(&free.pid().to_string()), before);
+        assert_eq!(processors("self"), before);
+    }
+
+    #[test]
+    fn an_interrupted_child_ends_by_that_signal() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = sleeper(Placement::Free, dir.path());
+        child.interrupt().unwrap();
+        let ended = child.child.wait().unwrap();
+        assert_eq!(ended.signal(), Some(libc::SIGINT));
     }
 }

@@ -1,39 +1,58 @@
 //! bombardier 1.2.6, the load generator of the original test.
 //!
 //! What to know of it: its exit code is 0 even when every request failed; failed requests enter its latencies; its own
-//! mean rate is weighted oddly, so the rate is worked out from counts and time; its default client has no limit on the
+//! mean rate is weighted oddly, so the rate is worked out from counts and time; its own JSON stops at the 99th percentile,
+//! so it is given a template; it takes no load below a second, but ends well when interrupted; its default client has no limit on the
 //! time to connect and repeats a request up to five times where a server closes before the first byte.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::{Latency, Load, LoadSample};
 
-/// The tool's arguments for a load on a URL.
+/// What the tool prints its result by: counts and the quantile function of latency.
+pub const TEMPLATE: &str = include_str!("bombardier.template");
+
+/// The shortest load that the tool takes, in milliseconds.
+const SHORTEST_MS: u64 = 1_000;
+
+/// What a load below [`SHORTEST_MS`] is started with, in milliseconds: too long to end by itself before it is interrupted.
+const INTERRUPTED_MS: u64 = 5_000;
+
+/// The tool's arguments for a load on a URL. A load shorter than the tool takes becomes the shortest that it takes.
 pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<String> {
-    let mut args: Vec<String> =
-        ["-c", &load.connections.to_string(), "-d", &format!("{}ms", load.duration_ms)]
-            .into_iter()
-            .chain([
-                "-t",
-                &format!("{}ms", load.timeout_ms),
-                "-m",
-                "POST",
-                "-H",
-                "Content-Type: application/json",
-            ])
-            .chain(["-b", body, "-l"])
-            .map(str::to_owned)
-            .collect();
+    let duration_ms = load.duration_ms.max(SHORTEST_MS);
+    let mut args: Vec<String> = ["-c", &load.connections.to_string(), "-d", &format!("{duration_ms}ms")]
+        .into_iter()
+        .chain([
+            "-t",
+            &format!("{}ms", load.timeout_ms),
+            "-m",
+            "POST",
+            "-H",
+            "Content-Type: application/json",
+        ])
+        .chain(["-b", body, "-l"])
+        .map(str::to_owned)
+        .collect();
     args.extend(format.iter().map(|arg| (*arg).to_owned()));
     args.push(url.to_owned());
     args
 }
 
-/// Makes the tool print one JSON object and nothing else.
-pub const JSON_ONLY: [&str; 4] = ["-o", "json", "-p", "r"];
+/// The arguments that make the tool print its result by [`TEMPLATE`], kept at `template`, and nothing else; and when to
+/// interrupt it (SIGINT), where the load is shorter than it takes. It then waits for the answers under way and prints its
+/// result as it does at the end.
+pub fn measured(load: &Load, body: &str, url: &str, template: &Path) -> (Vec<String>, Option<Duration>) {
+    let short = load.duration_ms < SHORTEST_MS;
+    let asked = Load { duration_ms: if short { INTERRUPTED_MS } else { load.duration_ms }, ..load.clone() };
+    let format = ["-o", &format!("path:{}", template.display()), "-p", "r"];
+    (arguments(&asked, body, url, &format), short.then(|| Duration::from_millis(load.duration_ms)))
+}
 
 #[derive(Deserialize)]
 struct Output {
@@ -51,14 +70,14 @@ struct Counted {
     req4xx: u64,
     req5xx: u64,
     others: u64,
-    #[serde(default)]
     errors: Vec<Failure>,
-    latency: LatencyUs,
+    latency_us: Option<LatencyUs>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Failure {
-    description: String,
+    description_html: String,
     count: u64,
 }
 
@@ -66,40 +85,39 @@ struct Failure {
 struct LatencyUs {
     mean: f64,
     max: f64,
-    percentiles: BTreeMap<String, f64>,
+    /// By probability, rising.
+    quantiles: Vec<(f64, f64)>,
 }
 
-/// Reads the tool's JSON.
+/// Reads what the tool printed by [`TEMPLATE`].
 ///
 /// # Errors
-/// It is not the JSON of this version: what is missing.
+/// It is not that: what is missing.
 pub fn parse(text: &str) -> Result<LoadSample> {
     let Output { result } =
-        serde_json::from_str(text).context("bombardier's output is not the JSON of version 1.2.6")?;
+        serde_json::from_str(text).context("bombardier's output is not what its template gives")?;
     ensure!(result.time_taken_seconds > 0.0, "bombardier took no time");
-    let percentile = |name: &str| {
-        result
-            .latency
-            .percentiles
-            .get(name)
-            .copied()
-            .with_context(|| format!("bombardier gave no {name}th percentile"))
+    let failed = failures(&result);
+    let latency = result.latency_us.context("bombardier ended no request, so it has no latencies")?;
+    let quantile = |probability: f64| {
+        let found = latency.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us);
+        found.with_context(|| format!("bombardier gave no quantile of {probability}"))
     };
     let latency_us = Latency {
-        mean: result.latency.mean,
-        p50: percentile("50")?,
-        p90: percentile("90")?,
-        p99: percentile("99")?,
-        p999: None,
-        max: result.latency.max,
+        mean: latency.mean,
+        p50: quantile(0.5)?,
+        p90: quantile(0.9)?,
+        p99: quantile(0.99)?,
+        p999: Some(quantile(0.999)?),
+        max: latency.max,
     };
     Ok(LoadSample {
         succeeded: result.req2xx,
-        failed: failures(&result),
+        failed,
         time_taken_s: result.time_taken_seconds,
         bytes_read: result.bytes_read,
         latency_us,
-        quantiles: Vec::new(),
+        quantiles: latency.quantiles,
     })
 }
 
@@ -114,11 +132,19 @@ fn failures(result: &Counted) -> BTreeMap<String, u64> {
     let mut unexplained = result.others;
     for failure in &result.errors {
         unexplained = unexplained.saturating_sub(failure.count);
-        *failed.entry(without_ports(&failure.description)).or_insert(0) += failure.count;
+        *failed.entry(without_ports(&plain(&failure.description_html))).or_insert(0) += failure.count;
     }
     failed.insert("unexplained".to_owned(), unexplained);
     failed.retain(|_, count| *count > 0);
     failed
+}
+
+/// Text that the template escaped for HTML, as it was.
+fn plain(html: &str) -> String {
+    // The ampersand comes last, or what it makes would be taken for an escape.
+    [("&lt;", "<"), ("&gt;", ">"), ("&#34;", "\""), ("&#39;", "'"), ("&amp;", "&")]
+        .into_iter()
+        .fold(html.to_owned(), |text, (escape, character)| text.replace(escape, character))
 }
 
 /// The description without addresses, since each connection has a port of its own: `read tcp a:1->b:2: i/o timeout`
@@ -138,14 +164,31 @@ mod tests {
 
     const CLEAN: &str = include_str!("../../tests/fixtures/bombardier-1.2.6-clean.json");
     const REFUSED: &str = include_str!("../../tests/fixtures/bombardier-1.2.6-refused.json");
+    const TIMEOUTS: &str = include_str!("../../tests/fixtures/bombardier-1.2.6-timeouts.json");
+    const ODD: &str = include_str!("../../tests/fixtures/bombardier-1.2.6-odd-errors.json");
 
     #[test]
     fn a_clean_window() {
         let sample = parse(CLEAN).unwrap();
-        assert_eq!((sample.succeeded, sample.failures()), (227, 0));
-        assert_eq!(sample.bytes_read, 33_369);
-        assert_eq!(sample.latency_us.p99, 1_229_944.0);
-        assert!((sample.requests_per_second() - 227.0 / 1.231_657_425).abs() < 1e-9);
+        assert_eq!((sample.succeeded, sample.failures()), (3_527, 0));
+        assert_eq!(sample.bytes_read, 141_080);
+        assert_eq!(sample.latency_us.p99, 4_352.0);
+        assert_eq!((sample.latency_us.p999, sample.latency_us.max), (Some(6_412.0), 8_906.0));
+        assert!((sample.requests_per_second() - 3_527.0 / 1.001_498_243).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_quantile_function_rises_from_the_fastest_to_the_slowest() {
+        for text in [CLEAN, REFUSED, TIMEOUTS, ODD] {
+            let LoadSample { quantiles, latency_us, .. } = parse(text).unwrap();
+            assert!((50..=70).contains(&quantiles.len()), "{}", quantiles.len());
+            assert_eq!(quantiles.first().unwrap().0, 0.0);
+            assert_eq!(*quantiles.last().unwrap(), (1.0, latency_us.max));
+            assert!(quantiles.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1));
+            for wanted in [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999] {
+                assert!(quantiles.iter().any(|(of, _)| *of == wanted), "{wanted}");
+            }
+        }
     }
 
     #[test]
@@ -154,8 +197,27 @@ mod tests {
         assert_eq!(sample.succeeded, 0);
         assert_eq!(
             sample.failed,
-            BTreeMap::from([("dial tcp: connect: connection refused".to_owned(), 66_513)])
+            BTreeMap::from([("dial tcp: connect: connection refused".to_owned(), 50_770)])
         );
+    }
+
+    #[test]
+    fn requests_that_took_too_long() {
+        let sample = parse(TIMEOUTS).unwrap();
+        assert_eq!(sample.succeeded, 1_090);
+        assert_eq!(sample.failed, BTreeMap::from([("timeout".to_owned(), 57)]));
+        assert!(sample.latency_us.p90 < 100_000.0 && sample.latency_us.p99 > 100_000.0);
+    }
+
+    #[test]
+    fn descriptions_with_quotes_and_control_characters_come_through() {
+        let sample = parse(ODD).unwrap();
+        assert_eq!((sample.succeeded, sample.failures()), (1_776, 889 + 892));
+        assert_eq!(sample.failed["HTTP 4xx"], 889);
+        let (closed, other): (Vec<_>, Vec<_>) =
+            sample.failed.keys().partition(|kind| kind.starts_with("the server closed"));
+        assert!(closed[0].contains("returns 'Connection: close' response"), "{closed:?}");
+        assert!(other.iter().any(|kind| kind.contains(r#"\xff\"'<\\>& what"#)), "{other:?}");
     }
 
     #[test]
@@ -173,9 +235,23 @@ mod tests {
             "Bombarding http://…",
             "{}",
             &CLEAN.replace("req2xx", "req2yy"),
-            &CLEAN.replace("\"99\"", "\"98\""),
+            &CLEAN.replace("[0.99,", "[0.989,"),
+            &CLEAN.replace("\"errors\"", "\"failures\""),
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    fn load(duration_ms: u64) -> Load {
+        Load { connections: 3, duration_ms, timeout_ms: 700 }
+    }
+
+    #[test]
+    fn a_load_shorter_than_the_tool_takes_is_interrupted() {
+        let (args, interrupt) = measured(&load(250), "{}", "http://a/", Path::new("t"));
+        assert_eq!((&args[3], interrupt), (&"5000ms".to_owned(), Some(Duration::from_millis(250))));
+        let (args, interrupt) = measured(&load(1_000), "{}", "http://a/", Path::new("t"));
+        assert_eq!((&args[3], interrupt), (&"1000ms".to_owned(), None));
+        assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
     }
 }

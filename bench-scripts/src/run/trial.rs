@@ -1,11 +1,13 @@
 //! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
 
+mod half;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::config::{Server, Workload};
@@ -18,6 +20,7 @@ use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
 use crate::probe::process::{children_cpu_time, cpu_time, peak_memory_bytes};
+use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::process::{Output, Owned, describe};
 use crate::results::{Plan, RunFolder};
 use crate::subject::Subject;
@@ -91,27 +94,26 @@ impl Bench<'_> {
             duration_ms,
             timeout_ms: campaign.timeout_ms,
         };
+        let pid = subject.process.pid();
+        let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
         or_failed!(self.bombard(trial, "warmup", &load(campaign.warmup_ms), workload, &subject.addr)?);
 
+        let window = load(campaign.window_ms);
         let counts = or_failed!(counts(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let client = children_cpu_time();
-        let server = or_failed!(cpu_time(subject.process.pid()).map_err(died));
+        let server = or_failed!(cpu_time(pid).map_err(died));
+        let watch = Watch::begin(subject, at_rest, counts, server.total_s(), campaign.window_ms);
         let began = Instant::now();
-        let load_sample = or_failed!(self.bombard(
-            trial,
-            "bombardier",
-            &load(campaign.window_ms),
-            workload,
-            &subject.addr
-        )?);
+        let load_sample = or_failed!(self.bombard(trial, "bombardier", &window, workload, &subject.addr)?);
         let window_s = began.elapsed().as_secs_f64();
-        let server_cpu = or_failed!(cpu_time(subject.process.pid()).map_err(died)).since(server);
+        let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let client_cpu = children_cpu_time().since(client);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
+        let (sampled, asked) = watch.end();
         let counted = or_failed!(counts_since(subject, counts));
-        let server_peak_memory_bytes = peak_memory_bytes(subject.process.pid());
+        let server_peak_memory_bytes = peak_memory_bytes(pid);
 
         or_failed!(self.verify(workload, subject, "after the window"));
         or_failed!(check_counts(counted, &load_sample, trial.connections));
@@ -127,11 +129,11 @@ impl Bench<'_> {
             host,
             answer_bytes,
             server_errors: counted.map(|counted| counted.errors),
-            memory_before_bytes: None,
-            established: None,
-            first_half: None,
-            resources: Vec::new(),
-            sampler_cpu_s: None,
+            memory_before_bytes: at_rest.memory_bytes,
+            established: sampled.most_open_files(),
+            first_half: asked.half,
+            sampler_cpu_s: sampled.cpu_s.map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0)),
+            resources: sampled.resources,
         }))
     }
 
@@ -156,11 +158,18 @@ impl Bench<'_> {
         let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
         let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
         let url = format!("http://{addr}/");
-        let args = bombardier::arguments(load, &workload.body, &url, &bombardier::JSON_ONLY);
+        let (args, interrupt_after) =
+            bombardier::measured(load, &workload.body, &url, &template(self.folder)?);
         let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
-        let mut tool =
-            Owned::spawn(&self.tool.path, &args, &Output { stdout: Some(&stdout), stderr: &stderr })?;
+        let output = Output { stdout: Some(&stdout), stderr: &stderr };
+        let placement = self.plan.campaign.environment.placement;
+        let mut tool = Owned::spawn(&self.tool.path, &args, &output, placement)?;
         let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
+        if let Some(time) = interrupt_after
+            && tool.wait(time, self.interrupt)?.is_none()
+        {
+            tool.interrupt()?;
+        }
         match tool.wait(limit, self.interrupt)? {
             None => return failed(format!("did not end within {limit:?} and was killed")),
             Some(status) if !status.success() => {
@@ -181,6 +190,49 @@ impl Bench<'_> {
             Err(error) => failed(format!("{error:#}")),
         }
     }
+}
+
+/// What looks on through a window, each from a thread of its own.
+struct Watch {
+    sampler: Sampler,
+    question: Option<half::Question>,
+}
+
+impl Watch {
+    fn begin(
+        subject: &Subject,
+        at_rest: AtRest,
+        counts: Option<ServerCounts>,
+        cpu_s: f64,
+        window_ms: u64,
+    ) -> Self {
+        let (pid, window) = (subject.process.pid(), Duration::from_millis(window_ms));
+        let sampler = Sampler::start(pid, at_rest, window);
+        let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
+            half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s })
+        });
+        Self { sampler, question }
+    }
+
+    fn end(self) -> (Sampled, half::Asked) {
+        (self.sampler.stop(), self.question.map(half::Question::answer).unwrap_or_default())
+    }
+}
+
+/// The template that the load tool prints its result by, kept in the run's folder.
+fn template(folder: &RunFolder) -> Result<PathBuf> {
+    let name = "tool-output/bombardier.template";
+    let path = folder.0.join(name);
+    if !path.is_file() {
+        folder.write_new(name, bombardier::TEMPLATE)?;
+    }
+    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    ensure!(
+        kept == bombardier::TEMPLATE,
+        "{} is not this version's: go on with the version that began the run",
+        path.display()
+    );
+    Ok(path)
 }
 
 fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> Result<&'a T> {

@@ -1,0 +1,127 @@
+//! Whether a window was steady: the server's own count, asked once at about its middle.
+//!
+//! One question to a port of its own costs the server some 100 us, next to nothing against a window. On a machine that is
+//! full the answer may take some milliseconds, so its time is kept beside it.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::http::{self, ServerCounts};
+use crate::observation::Half;
+use crate::probe::process::{cpu_time, thread_cpu_s};
+
+/// The window's start, which the first half counts from.
+pub(super) struct Start {
+    /// The server's process.
+    pub pid: u32,
+    /// Where its metrics are.
+    pub metrics: String,
+    /// Its counts.
+    pub counts: ServerCounts,
+    /// Its CPU time, in seconds.
+    pub cpu_s: f64,
+}
+
+/// A question that will be asked, unless the window ends before.
+pub(super) struct Question {
+    window_ended: Sender<()>,
+    thread: JoinHandle<Asked>,
+}
+
+/// What came of a question.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// The first half; `None` where the window ended before, or the server gave no count.
+    pub half: Option<Half>,
+    /// CPU time of the question on the harness's side, in seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// Asks after a time, which counts from this call.
+pub(super) fn ask_after(time: Duration, start: Start) -> Question {
+    let (window_ended, ended) = channel();
+    let began = Instant::now();
+    let thread = std::thread::spawn(move || {
+        let half = match ended.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => ask(began, &start),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
+        };
+        Asked { half, cpu_s: thread_cpu_s() }
+    });
+    Question { window_ended, thread }
+}
+
+impl Question {
+    /// What came of it, after the window.
+    pub(super) fn answer(self) -> Asked {
+        // A thread that has its answer takes no message.
+        let _ = self.window_ended.send(());
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn ask(began: Instant, start: &Start) -> Option<Half> {
+    let now = || Some((began.elapsed().as_secs_f64(), cpu_time(start.pid).ok()?.total_s()));
+    let (asked_s, cpu_before_s) = now()?;
+    let counts = http::server_counts(&start.metrics).ok()?;
+    let (answered_s, cpu_after_s) = now()?;
+    Some(Half {
+        requests: counts.requests.saturating_sub(start.counts.requests),
+        cpu_s: f64::midpoint(cpu_before_s, cpu_after_s) - start.cpu_s,
+        wall_s: f64::midpoint(asked_s, answered_s),
+        question_s: answered_s - asked_s,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn start(metrics: String) -> Start {
+        Start {
+            pid: std::process::id(),
+            metrics,
+            counts: ServerCounts { requests: 2, errors: 0 },
+            cpu_s: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_first_half_counts_from_the_start() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let _ = client.read(&mut [0; 1_024]).unwrap();
+            let body = "rpc_requests_total 12\nrpc_errors_total 0\n";
+            write!(client, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        });
+        let question = ask_after(Duration::from_millis(20), start(addr));
+        server.join().unwrap();
+        let mut left = 1_000;
+        while !question.thread.is_finished() && left > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+            left -= 1;
+        }
+        let asked = question.answer();
+        let half = asked.half.unwrap();
+        assert_eq!(half.requests, 10);
+        assert!(half.wall_s >= 0.02 && half.question_s > 0.0 && asked.cpu_s.unwrap() > 0.0, "{half:?}");
+    }
+
+    #[test]
+    fn a_window_that_ends_before_its_middle_has_no_first_half() {
+        let question = ask_after(Duration::from_secs(3_600), start("127.0.0.1:9".to_owned()));
+        assert!(question.answer().half.is_none());
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_has_no_first_half() {
+        let question = ask_after(Duration::ZERO, start("127.0.0.1:9".to_owned()));
+        assert!(question.answer().half.is_none());
+    }
+}
