@@ -1,6 +1,7 @@
 //! From observations to a summary: estimates with intervals, and what they allow to say. Starts no process and reads no
 //! clock, so the same observations always give the same summary.
 
+pub mod between;
 pub mod calibration;
 mod comparison;
 mod figure;
@@ -16,4 +17,4 @@ pub use figure::Figure;
 pub use marks::Mark;
 pub use observed::{Observed, log_ratios, valid};
 pub use summary::{Bound, Cell, FailedTrial, Summary, summarize};
-pub use verdict::{Better, Demand, Finding, Verdict};
+pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};

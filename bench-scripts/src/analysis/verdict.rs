@@ -46,6 +46,21 @@ pub struct Demand {
     pub precision: Option<f64>,
 }
 
+/// The natural logarithm of a ratio as an analysis of blocks gives it, paired or not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogRatio {
+    /// The estimate.
+    pub estimate: f64,
+    /// Its interval at the level that it is judged at; none where there are too few blocks.
+    pub interval: Option<(f64, f64)>,
+    /// Its interval at twice that level.
+    pub inner: Option<(f64, f64)>,
+    /// Blocks that it comes from; of two runs, as many in each as would tell as much.
+    pub blocks: usize,
+    /// The fewest blocks that give an interval at that level.
+    pub least: usize,
+}
+
 /// The ratio of a figure between two servers, and what it allows to say.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -69,10 +84,14 @@ pub struct Finding {
 impl Finding {
     /// Before the first planned look there is an estimate and nothing to say.
     pub fn unseen(paired: &Paired, least: usize) -> Self {
+        Self::estimated(paired.estimate(), paired.count(), least)
+    }
+
+    fn estimated(log_ratio: f64, blocks: usize, least: usize) -> Self {
         Self {
-            ratio: Estimate { value: paired.estimate().exp(), interval: None },
+            ratio: Estimate { value: log_ratio.exp(), interval: None },
             confidence: None,
-            blocks: paired.count(),
+            blocks,
             verdict: Verdict::Inconclusive,
             surely_small: false,
             answered: false,
@@ -82,12 +101,25 @@ impl Finding {
 
     /// From the logarithms of ratios, judged at a two-sided error of `level`.
     pub fn of(paired: &Paired, level: f64, better: Better, demand: Demand) -> Self {
-        let Some((low, high)) = paired.interval(level) else {
-            return Self { confidence: Some(1.0 - level), ..Self::unseen(paired, least_count(level)) };
+        let log_ratio = LogRatio {
+            estimate: paired.estimate(),
+            interval: paired.interval(level),
+            inner: paired.interval(2.0 * level),
+            blocks: paired.count(),
+            least: least_count(level),
+        };
+        Self::read(log_ratio, level, better, demand)
+    }
+
+    /// From the logarithm of a ratio with its intervals at a two-sided error of `level`.
+    pub fn read(log_ratio: LogRatio, level: f64, better: Better, demand: Demand) -> Self {
+        let LogRatio { estimate, interval, inner, blocks, least } = log_ratio;
+        let Some((low, high)) = interval else {
+            return Self { confidence: Some(1.0 - level), ..Self::estimated(estimate, blocks, least) };
         };
         let margin = demand.margin.ln_1p();
         // Of an interval as wide as this one, the part that twice the error leaves is what equivalence is read from.
-        let inner = paired.interval(2.0 * level).unwrap_or((low, high));
+        let inner = inner.unwrap_or((low, high));
         let within = |(low, high): (f64, f64)| -margin < low && high < margin;
         let verdict = if low > margin || high < -margin {
             if (low > 0.0) == (better == Better::More) { Verdict::Faster } else { Verdict::Slower }
@@ -107,15 +139,14 @@ impl Finding {
             Verdict::Inconclusive => narrow,
         };
         // Either the interval gets narrow enough to leave "no difference" out, or to lie within the margin.
-        let distance = paired.estimate().abs();
+        let distance = estimate.abs();
         let target = distance.max(margin - distance);
-        let blocks_needed = (verdict == Verdict::Inconclusive)
-            .then(|| blocks_for(half_width, paired.count(), target))
-            .flatten();
+        let blocks_needed =
+            (verdict == Verdict::Inconclusive).then(|| blocks_for(half_width, blocks, target)).flatten();
         Self {
-            ratio: Estimate { value: paired.estimate(), interval: Some((low, high)) }.map(f64::exp),
+            ratio: Estimate { value: estimate, interval: Some((low, high)) }.map(f64::exp),
             confidence: Some(1.0 - level),
-            blocks: paired.count(),
+            blocks,
             verdict,
             surely_small,
             answered,

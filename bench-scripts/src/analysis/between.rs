@@ -1,0 +1,376 @@
+//! Two runs against each other: every cell that both have, by itself and relative to a server that both hold. Knows no
+//! blocks that are shared, for two runs share none; and says nothing of which machine or commit is to blame.
+
+use std::fmt::Display;
+
+use anyhow::{Result, bail, ensure};
+
+use super::comparison::{JUDGED, demand};
+use super::figure::Figure;
+use super::observed::{Observed, Samples, invalid, log_ratios, valid};
+use super::stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
+use super::summary::{Summary, summarize};
+use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
+use crate::config::{Percent, Tuning};
+use crate::observation::Observation;
+use crate::results::{Conditions, Plan};
+
+/// A run with all that was observed in it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The folder's name.
+    pub name: String,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What it was measured with and on.
+    pub conditions: Conditions,
+    /// What was observed.
+    pub observations: Vec<Observation>,
+}
+
+/// Something of each of the two runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Both<T> {
+    /// Of the first run.
+    pub before: T,
+    /// Of the second run.
+    pub after: T,
+}
+
+impl<T> Both<T> {
+    /// What a function makes of each.
+    pub fn map<'a, U>(&'a self, function: impl Fn(&'a T) -> U) -> Both<U> {
+        Both { before: function(&self.before), after: function(&self.after) }
+    }
+}
+
+/// Server, workload, connections.
+type Place<'a> = (&'a str, &'a str, u32);
+
+/// What changed in one cell from the first run to the second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// Successful requests a second, after over before; none where a run has no valid trial.
+    pub rate: Option<Finding>,
+    /// Server CPU time for a request, after over before.
+    pub cpu: Option<Finding>,
+    /// Ratio of 99th percentiles, its interval right by itself with 95 %; not judged.
+    pub p99_ratio: Option<Estimate>,
+    /// Valid blocks that the ratio of rates comes from.
+    pub blocks: Both<usize>,
+}
+
+/// What a gate makes of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// Told, and not slower by more than the margin.
+    Passes,
+    /// Slower by more than the margin.
+    Slower,
+    /// It can't be told.
+    Open,
+}
+
+/// What two runs allow to say.
+#[derive(Debug, Clone)]
+pub struct Between {
+    /// Every cell that both runs have, after over before.
+    pub absolute: Vec<Change>,
+    /// The server of both runs that the others are held against; none where they share no such server.
+    pub reference: Option<String>,
+    /// Every other cell: its ratio to the reference after, over that before.
+    pub relative: Vec<Change>,
+    /// What does not matter, as the second run's campaign has it.
+    pub margin: Percent,
+    /// Measured trials of common cells that were left out: steal, throttling.
+    pub invalid_trials: Both<usize>,
+    /// Servers, workloads and loads that only one of the runs has.
+    pub unshared: Both<Vec<String>>,
+    /// Each run by itself.
+    pub summaries: Both<Summary>,
+}
+
+impl Between {
+    /// What is judged where one answer is wanted: relative to the reference where there is one.
+    pub fn judged(&self) -> &[Change] {
+        if self.reference.is_some() { &self.relative } else { &self.absolute }
+    }
+}
+
+impl Change {
+    /// The judged figures, as [`JUDGED`] orders them.
+    pub fn findings(&self) -> [(Figure, Better, Option<&Finding>); 2] {
+        let [rate, cpu] = JUDGED;
+        [(rate.0, rate.1, self.rate.as_ref()), (cpu.0, cpu.1, self.cpu.as_ref())]
+    }
+}
+
+impl Gate {
+    /// A difference of unknown size to the worse is no pass: it may lie beyond the margin.
+    pub fn of(finding: Option<&Finding>, better: Better) -> Self {
+        let Some(finding) = finding else { return Self::Open };
+        let worse = (finding.ratio.value < 1.0) == (better == Better::More);
+        match finding.verdict {
+            Verdict::Slower => Self::Slower,
+            Verdict::Inconclusive => Self::Open,
+            Verdict::DifferentButSmall if worse && !finding.surely_small => Self::Open,
+            Verdict::DifferentButSmall | Verdict::Faster | Verdict::Equivalent => Self::Passes,
+        }
+    }
+}
+
+/// Compares two runs. `reference` names the server to hold the others against; where left out it is the second run's
+/// ceiling, or its baseline where both runs measured the ceiling too seldom for any verdict.
+///
+/// # Errors
+/// One line: the runs have no cell in common, did not do the same in a common cell, or lack the named reference.
+pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between> {
+    let places = common_places(runs)?;
+    same_task(runs, &places)?;
+    let observed = runs.map(|run| Observed::new(&run.observations));
+    let samples = |place: &Place<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
+    let invalid_trials = |run: fn(&Both<Samples<'_>>) -> usize| places.iter().map(|p| run(&samples(p))).sum();
+    let demand = demand(&runs.after.plan.campaign);
+    let reference = chosen_reference(runs, reference, &places, &observed)?;
+    let others: Vec<Place<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
+    let relative = reference.map_or_else(Vec::new, |reference| {
+        changes(&others, demand, |place, figure| {
+            let over = samples(&(reference, place.1, place.2)).map(valid);
+            let of = samples(place).map(valid);
+            Both {
+                before: log_ratios(figure, &of.before, &over.before).into_values().collect(),
+                after: log_ratios(figure, &of.after, &over.after).into_values().collect(),
+            }
+        })
+    });
+    Ok(Between {
+        absolute: changes(&places, demand, |place, figure| {
+            samples(place).map(|samples| logs(figure, &valid(samples)))
+        }),
+        reference: reference.map(str::to_owned),
+        relative,
+        margin: runs.after.plan.campaign.margin,
+        invalid_trials: Both {
+            before: invalid_trials(|samples| invalid_count(&samples.before)),
+            after: invalid_trials(|samples| invalid_count(&samples.after)),
+        },
+        unshared: Both {
+            before: unshared(&runs.before.plan, &runs.after.plan),
+            after: unshared(&runs.after.plan, &runs.before.plan),
+        },
+        summaries: runs.map(|run| {
+            let plan = &run.plan;
+            summarize(&plan.campaign, &plan.connections(), &plan.trials, &run.observations)
+        }),
+    })
+}
+
+/// ln of a figure in each sample that has it.
+fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
+    let values = samples.values().filter_map(|sample| Some(figure.of(sample)?.ln()));
+    values.filter(|value| value.is_finite()).collect()
+}
+
+fn invalid_count(samples: &Samples<'_>) -> usize {
+    samples.values().filter(|sample| invalid(sample).is_some()).count()
+}
+
+/// The changes of a family of places. Each judged figure is a question of its own; there is one look.
+fn changes<'a>(
+    places: &[Place<'a>],
+    demand: Demand,
+    logs: impl Fn(&Place<'a>, Figure) -> Both<Vec<f64>>,
+) -> Vec<Change> {
+    let of = |figure| places.iter().map(|place| logs(place, figure)).collect::<Vec<_>>();
+    let [(rate, more), (cpu, less)] = JUDGED;
+    let rates = of(rate);
+    let judged = judge(&rates, more, demand).into_iter().zip(judge(&of(cpu), less, demand));
+    let changed = |((place, rates), (rate, cpu)): ((&Place<'a>, &Both<Vec<f64>>), _)| Change {
+        server: place.0.to_owned(),
+        workload: place.1.to_owned(),
+        connections: place.2,
+        rate,
+        cpu,
+        p99_ratio: p99_ratio(&logs(place, Figure::P99Us)),
+        blocks: rates.map(Vec::len),
+    };
+    places.iter().zip(&rates).zip(judged).map(changed).collect()
+}
+
+fn p99_ratio(logs: &Both<Vec<f64>>) -> Option<Estimate> {
+    let unpaired = Unpaired::new(&logs.after, &logs.before)?;
+    let estimate = Estimate { value: unpaired.estimate(), interval: unpaired.interval(1.0 - CONFIDENCE) };
+    Some(estimate.map(f64::exp))
+}
+
+/// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: how many
+/// there are was settled before anything was seen.
+fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
+    let unpaired: Vec<Option<Unpaired>> =
+        logs.iter().map(|logs| Unpaired::new(&logs.after, &logs.before)).collect();
+    let open: Vec<(usize, f64)> = unpaired
+        .iter()
+        .enumerate()
+        .filter_map(|(index, unpaired)| Some((index, unpaired.as_ref()?.p_value(0.0))))
+        .collect();
+    let mut findings = vec![None; logs.len()];
+    for judged in holm(&open, 0, logs.len(), |alpha| alpha) {
+        let counts = logs[judged.index].map(Vec::len);
+        findings[judged.index] = unpaired[judged.index].as_ref().map(|unpaired| {
+            let log_ratio = LogRatio {
+                estimate: unpaired.estimate(),
+                interval: unpaired.interval(judged.level),
+                inner: unpaired.interval(2.0 * judged.level),
+                // The harmonic mean: two runs of so many blocks each would give an interval as wide.
+                blocks: 2 * counts.before * counts.after / (counts.before + counts.after),
+                least: (1..).find(|each| smallest_p(*each, *each) <= judged.level).unwrap_or(usize::MAX),
+            };
+            Finding::read(log_ratio, judged.level, better, demand)
+        });
+    }
+    findings
+}
+
+/// The smallest two-sided p-value that samples of these sizes can give: two in all ways to choose the one from both.
+fn smallest_p(a: usize, b: usize) -> f64 {
+    (1..=a).map(|i| i as f64 / (b + i) as f64).product::<f64>() * 2.0
+}
+
+/// The reference: the one asked for; else the first of the second run's ceiling and baseline that both runs hold and that
+/// was measured often enough for some verdict; else the first that both hold. Counts decide, never values.
+fn chosen_reference<'a>(
+    runs: Both<&'a Measured>,
+    wanted: Option<&'a str>,
+    places: &[Place<'a>],
+    observed: &Both<Observed<'_>>,
+) -> Result<Option<&'a str>> {
+    let held = |server: &&str| places.iter().any(|place| place.0 == *server);
+    if let Some(wanted) = wanted {
+        let mut servers: Vec<&str> = places.iter().map(|place| place.0).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        ensure!(held(&wanted), "no server {wanted:?} in both runs; there are: {}", servers.join(", "));
+        ensure!(
+            servers.len() > 1,
+            "{wanted:?} is the only server in both runs; there is nothing to hold against it"
+        );
+        return Ok(Some(wanted));
+    }
+    let others = |reference: &str| places.iter().filter(|place| place.0 != reference).count();
+    let decides = |reference: &&str| {
+        let level = FAMILY_ERROR / others(reference) as f64;
+        places.iter().filter(|place| place.0 != *reference).any(|place| {
+            let pairs = observed.map(|observed| {
+                let samples = |server| valid(&observed.samples(server, place.1, place.2));
+                log_ratios(Figure::RequestsPerSecond, &samples(place.0), &samples(reference)).len()
+            });
+            smallest_p(pairs.before, pairs.after) <= level
+        })
+    };
+    let campaign = &runs.after.plan.campaign;
+    let candidates: Vec<&str> = [&campaign.ceiling, &campaign.baseline]
+        .into_iter()
+        .filter_map(Option::as_deref)
+        .filter(|server| held(server) && others(server) > 0)
+        .collect();
+    Ok(candidates.iter().find(|server| decides(server)).or(candidates.first()).copied())
+}
+
+/// The cells that both plans have, as the second orders them.
+fn common_places(runs: Both<&Measured>) -> Result<Vec<Place<'_>>> {
+    let (before, after) = (&runs.before.plan, &runs.after.plan);
+    let held = before.connections();
+    let mut places = Vec::new();
+    for workload in after.campaign.workloads.iter().filter(|name| before.campaign.workloads.contains(name)) {
+        for connections in after.connections().into_iter().filter(|count| held.contains(count)) {
+            let servers = after.campaign.servers.iter();
+            let common = servers.filter(|name| before.campaign.servers.contains(name));
+            places.extend(common.map(|server| (server.as_str(), workload.as_str(), connections)));
+        }
+    }
+    if places.is_empty() {
+        bail!(
+            "{} and {} have no cell in common: no server with the same workload and connections",
+            runs.before.name,
+            runs.after.name
+        );
+    }
+    Ok(places)
+}
+
+/// Whether both runs did the same in the cells that they share: a ratio of two different tasks says nothing.
+fn same_task(runs: Both<&Measured>, places: &[Place<'_>]) -> Result<()> {
+    let tasks = runs.map(|run| task(&run.plan));
+    for ((what, before), (_, after)) in tasks.before.iter().zip(&tasks.after) {
+        same(runs, what, before, after)?;
+    }
+    for (_, name, _) in places {
+        let workloads = runs.map(|run| run.plan.workloads.iter().find(|workload| workload.name == *name));
+        let body = workloads.map(|workload| workload.map(|w| w.body.as_str()).unwrap_or_default());
+        same(runs, &format!("the request body of {name}"), &body.before, &body.after)?;
+        let expected = workloads.map(|workload| workload.map(|w| &w.expected));
+        ensure!(
+            expected.before == expected.after,
+            "{} and {} can't be compared: the true answer of {name} comes from another source",
+            runs.before.name,
+            runs.after.name
+        );
+    }
+    for (server, _, _) in places {
+        let sums = runs.map(|run| run.conditions.servers.get(*server)?["ledger"]["sha256"].as_str());
+        if let (Some(before), Some(after)) = (sums.before, sums.after) {
+            same(runs, &format!("the SHA-256 of {server}'s ledger"), &before, &after)?;
+        }
+    }
+    Ok(())
+}
+
+/// What every cell of a run was done with, as words.
+fn task(plan: &Plan) -> Vec<(&'static str, String)> {
+    let campaign = &plan.campaign;
+    let environment = &campaign.environment;
+    let threads = match environment.tuning {
+        Tuning::Equal => plan.threads.to_string(),
+        Tuning::Shipped => "the framework's own".to_owned(),
+    };
+    vec![
+        ("tuning", environment.tuning.flag().to_owned()),
+        ("the number of threads", threads),
+        ("placement", format!("{:?}", environment.placement)),
+        ("the number of accounts", environment.accounts.to_string()),
+        ("the number of slots", environment.slots.to_string()),
+        ("the ledger's seed", environment.ledger_seed.to_string()),
+        ("warm-up", format!("{} ms", campaign.warmup_ms)),
+        ("the window", format!("{} ms", campaign.window_ms)),
+        ("the timeout", format!("{} ms", campaign.timeout_ms)),
+    ]
+}
+
+fn same<T: PartialEq + Display>(runs: Both<&Measured>, what: &str, before: &T, after: &T) -> Result<()> {
+    ensure!(
+        before == after,
+        "{} and {} can't be compared: {what} is {before} in the first and {after} in the second",
+        runs.before.name,
+        runs.after.name
+    );
+    Ok(())
+}
+
+/// What `plan` has and `other` lacks.
+fn unshared(plan: &Plan, other: &Plan) -> Vec<String> {
+    let lacks = |of: &[String], all: &[String]| {
+        of.iter().filter(|name| !all.contains(name)).cloned().collect::<Vec<String>>()
+    };
+    let held = other.connections();
+    let loads = plan.connections().into_iter().filter(|count| !held.contains(count));
+    let (campaign, other) = (&plan.campaign, &other.campaign);
+    let servers = lacks(&campaign.servers, &other.servers);
+    let workloads = lacks(&campaign.workloads, &other.workloads);
+    servers.into_iter().chain(workloads).chain(loads.map(|count| format!("{count} connections"))).collect()
+}
