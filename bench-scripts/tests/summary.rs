@@ -2,17 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod samples;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule};
-use rpc_bench::load::{Latency, LoadSample};
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
-use rpc_bench::probe::host::HostActivity;
-use rpc_bench::probe::network::NetworkCounters;
-use rpc_bench::probe::process::CpuTime;
+use samples::sample;
 
 /// Two servers, one request, one load.
 fn campaign(blocks: u32) -> Campaign {
@@ -26,37 +25,6 @@ fn campaign(blocks: u32) -> Campaign {
         max_blocks: blocks,
         precision: None,
         ..quick
-    }
-}
-
-/// A window of one second in which a server answered `rate` requests for `cpu_us` each.
-fn sample(rate: f64, cpu_us: f64) -> Sample {
-    let latency_us = Latency { mean: 125.0 / rate * 1e6, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
-    let load = LoadSample {
-        succeeded: rate as u64,
-        failed: BTreeMap::new(),
-        time_taken_s: 1.0,
-        bytes_read: 1,
-        latency_us,
-        quantiles: Vec::new(),
-    };
-    let used = rate * cpu_us / 1e6;
-    Sample {
-        load,
-        server_cpu: CpuTime { user_s: used / 2.0, system_s: used / 2.0 },
-        server_requests: Some(rate as u64),
-        server_peak_memory_bytes: Some(1),
-        client_cpu: CpuTime { user_s: 0.01, system_s: 0.01 },
-        window_s: 1.0,
-        network: NetworkCounters::default(),
-        host: HostActivity::default(),
-        answer_bytes: 100,
-        server_errors: Some(0),
-        memory_before_bytes: None,
-        established: None,
-        first_half: None,
-        resources: Vec::new(),
-        sampler_cpu_s: None,
     }
 }
 

@@ -158,10 +158,11 @@ pub fn calibrate(
     }
 }
 
-/// How many comparisons of an arm are finished, by the judged figure that has fewest.
+/// How many comparisons of an arm are finished, by CPU time per request: what the handicap is made of.
 pub fn finished(calibration: &Calibration, arm: &Arm, observations: &[Observation]) -> u32 {
     let summary = calibrate(calibration, std::slice::from_ref(arm), observations);
-    summary.ours.iter().map(|power| power.claimed.of).min().unwrap_or(0)
+    let of_cpu = summary.ours.iter().find(|power| power.figure == Figure::CpuUsPerRequest);
+    of_cpu.map_or(0, |power| power.claimed.of)
 }
 
 fn power(

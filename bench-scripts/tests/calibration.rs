@@ -1,0 +1,112 @@
+//! A calibration on synthetic observations: what it counts is what was put in.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod samples;
+
+use std::path::PathBuf;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rpc_bench::analysis::calibration::{CalibrationSummary, CommonWay, Power, calibrate};
+use rpc_bench::analysis::{Figure, Verdict};
+use rpc_bench::config::{Arm, Calibration, ConfigDir};
+use rpc_bench::observation::{Observation, Outcome};
+use rpc_bench::plan::Trial;
+use samples::sample;
+
+fn shipped() -> Calibration {
+    ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).calibration().unwrap().0
+}
+
+fn arms() -> Vec<Arm> {
+    let arm = |name: &str, handicap| Arm { name: name.to_owned(), handicap, rounds: 0 };
+    vec![arm("twin", 0.0), arm("plus-1", 0.01), arm("plus-10", 0.10)]
+}
+
+/// About a standard normal number.
+fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (0..12).map(|_| random.next_u64() as f64 / u64::MAX as f64).sum::<f64>() - 6.0
+}
+
+/// Blocks on a machine that drifts slowly, with 3 % of noise a trial; odd blocks run the base first, even ones last.
+fn blocks(count: u32, seed: u64) -> Vec<Observation> {
+    let calibration = shipped();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut observations: Vec<Observation> = Vec::new();
+    for block in 1..=count {
+        let mut servers: Vec<(String, f64)> = vec![(calibration.server.clone(), 0.0)];
+        servers.extend(arms().into_iter().map(|arm| (arm.name, arm.handicap)));
+        if block % 2 == 0 {
+            servers.reverse();
+        }
+        let machine = 1.0 + 0.1 * (f64::from(block) / 50.0).sin();
+        for (server, handicap) in servers {
+            let cpu_us = 10.0 * machine * (1.0 + handicap) * (0.02 * normal(&mut random)).exp();
+            let number = observations.len() as u32 + 1;
+            let workload = calibration.workload.clone();
+            let trial = Trial { number, block, server, workload, connections: calibration.connections };
+            let outcome = Outcome::Completed(Box::new(sample(1e6 / cpu_us, cpu_us)));
+            observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
+        }
+    }
+    observations
+}
+
+fn ours<'a>(summary: &'a CalibrationSummary, arm: &str) -> &'a Power {
+    let of = |power: &&Power| power.figure == Figure::CpuUsPerRequest && power.arm == arm;
+    summary.ours.iter().find(of).unwrap()
+}
+
+fn common<'a>(summary: &'a CalibrationSummary, arm: &str, runs: u32, threshold: f64) -> &'a CommonWay {
+    let of = |row: &&CommonWay| {
+        row.figure == Figure::CpuUsPerRequest
+            && row.arm == arm
+            && row.runs == runs
+            && (row.threshold - threshold).abs() < 1e-9
+    };
+    summary.common.iter().find(of).unwrap()
+}
+
+#[test]
+fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
+    let summary = calibrate(&shipped(), &arms(), &blocks(1_200, 3));
+    let twin = ours(&summary, "twin");
+    assert!(twin.claimed.of >= 30, "{twin:?}");
+    assert!(twin.claimed.interval.0 <= 0.05, "{twin:?}");
+    let large = ours(&summary, "plus-10");
+    assert_eq!((large.claimed.count, large.wrong_way.count), (large.claimed.of, 0), "{large:?}");
+    assert_eq!(large.verdicts.keys().copied().collect::<Vec<_>>(), [Verdict::Slower]);
+    let (low, high) = large.overall.unwrap().interval.unwrap();
+    assert!(low < 0.10 && 0.10 < high && high - low < 0.02, "{large:?}");
+    assert!(ours(&summary, "plus-1").blocks.0 > large.blocks.0, "a small difference takes longer");
+}
+
+#[test]
+fn comparisons_share_no_block_and_an_unfinished_one_does_not_count() {
+    let most = shipped().max_blocks;
+    let summary = calibrate(&shipped(), &arms(), &blocks(200, 4));
+    for power in &summary.ours {
+        let used = power.blocks.0 * f64::from(power.claimed.of);
+        assert!(power.blocks.1 <= most && used <= 2.0 * 200.0, "{power:?}");
+        assert!((power.seconds.0 - 2.0 * power.blocks.0).abs() < 1e-9, "two trials of a second a block");
+    }
+    let few = calibrate(&shipped(), &arms(), &blocks(5, 4));
+    assert!(few.ours.iter().all(|power| power.claimed.of == 0), "five blocks finish nothing");
+    let none = calibrate(&shipped(), &arms(), &[]);
+    assert_eq!((none.trials, none.ours.len()), (0, 6));
+}
+
+#[test]
+fn the_common_way_is_judged_on_the_same_observations() {
+    let summary = calibrate(&shipped(), &arms(), &blocks(1_200, 5));
+    let any = common(&summary, "twin", 1, 0.0);
+    assert_eq!((any.claimed.count, any.claimed.of), (600, 600), "two runs are never the same");
+    let one = common(&summary, "twin", 1, 0.02);
+    // 2 % of noise on either side: the difference has 2.8 %, so about half of all runs differ by more than 2 %.
+    assert!((0.35..0.60).contains(&one.claimed.value()), "{one:?}");
+    let three = common(&summary, "twin", 3, 0.02);
+    assert_eq!(three.claimed.of, 200);
+    assert!(three.claimed.value() < one.claimed.value());
+    assert!(common(&summary, "plus-1", 1, 0.0).wrong_way.value() > 0.2, "one run often points the wrong way");
+}

@@ -1,0 +1,40 @@
+//! Samples for tests that need no server.
+
+use std::collections::BTreeMap;
+
+use rpc_bench::load::{Latency, LoadSample};
+use rpc_bench::observation::Sample;
+use rpc_bench::probe::host::HostActivity;
+use rpc_bench::probe::network::NetworkCounters;
+use rpc_bench::probe::process::CpuTime;
+
+/// A window of one second in which a server answered `rate` requests for `cpu_us` each.
+pub fn sample(rate: f64, cpu_us: f64) -> Sample {
+    let latency_us = Latency { mean: 125.0 / rate * 1e6, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
+    let load = LoadSample {
+        succeeded: rate as u64,
+        failed: BTreeMap::new(),
+        time_taken_s: 1.0,
+        bytes_read: 1,
+        latency_us,
+        quantiles: Vec::new(),
+    };
+    let used = rate * cpu_us / 1e6;
+    Sample {
+        load,
+        server_cpu: CpuTime { user_s: used / 2.0, system_s: used / 2.0 },
+        server_requests: Some(rate as u64),
+        server_peak_memory_bytes: Some(1),
+        client_cpu: CpuTime { user_s: 0.01, system_s: 0.01 },
+        window_s: 1.0,
+        network: NetworkCounters::default(),
+        host: HostActivity::default(),
+        answer_bytes: 100,
+        server_errors: Some(0),
+        memory_before_bytes: None,
+        established: None,
+        first_half: None,
+        resources: Vec::new(),
+        sampler_cpu_s: None,
+    }
+}
