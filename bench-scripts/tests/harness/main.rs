@@ -6,4 +6,5 @@
 mod bench;
 mod failures;
 mod mistakes;
+mod trial;
 mod whole;
