@@ -30,6 +30,12 @@ calibrate *options:
 report run:
     @{{bench}} report {{run}}
 
+# Compare two runs, of two commits or two machines: just compare BEFORE AFTER
+[group('measure')]
+[no-exit-message]
+compare before after *options:
+    @{{bench}} compare {{before}} {{after}} {{options}}
+
 # Run the criterion micro-benchmarks of the methods (report in target/criterion)
 [group('measure')]
 [no-exit-message]

@@ -5,7 +5,9 @@ mod commands;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
+use commands::Ending;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::Interrupted;
 
@@ -39,6 +41,11 @@ enum Verb {
         /// The run's folder; the newest run where left out.
         run: Option<PathBuf>,
     },
+    /// Compare two runs, of two commits or two machines, and print what changed from the first to the second.
+    Compare(commands::compare::Args),
+    /// Say by the exit code whether a run is slower than an earlier one.
+    #[command(after_help = commands::gate::EXIT_CODES)]
+    Gate(commands::gate::Args),
     /// Start one server in the foreground and print a curl and a bombardier line for it.
     Serve(commands::serve::Args),
     /// One plain bombardier run against a fresh server, with bombardier's own output.
@@ -55,30 +62,37 @@ enum Verb {
 const EXIT_FOUND: u8 = 1;
 /// A wrong call, or something that is missing.
 const EXIT_WRONG: u8 = 2;
+/// What was asked can't be told.
+const EXIT_OPEN: u8 = 3;
 /// Ended by Ctrl-C, as shells have it.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let config = ConfigDir(cli.config);
-    let done = match cli.verb {
-        Verb::Run(args) => commands::run::run(&config, &cli.results, &args),
-        Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args),
-        Verb::Report { run } => commands::report::report(&run),
-        Verb::Check { run } => commands::check::check(&cli.results, run.as_deref()),
-        Verb::Serve(args) => commands::serve::serve(&config, &args),
-        Verb::Bombard(args) => commands::bombard::bombard(&config, &args),
-        Verb::Doctor => commands::doctor::doctor(&config),
-        Verb::Tools => commands::tools::tools(&config),
-        Verb::Splice(args) => commands::splice::splice(&cli.results, &args),
-    };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(EXIT_FOUND),
+    match carry_out(Cli::parse()) {
+        Ok(Ending::Well) => ExitCode::SUCCESS,
+        Ok(Ending::Found) => ExitCode::from(EXIT_FOUND),
+        Ok(Ending::Open) => ExitCode::from(EXIT_OPEN),
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
             eprintln!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
             ExitCode::from(EXIT_WRONG)
         }
     }
+}
+
+fn carry_out(cli: Cli) -> Result<Ending> {
+    let config = ConfigDir(cli.config);
+    Ok(match cli.verb {
+        Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
+        Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
+        Verb::Report { run } => commands::report::report(&run)?.into(),
+        Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
+        Verb::Compare(args) => commands::compare::compare(&args)?.into(),
+        Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
+        Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
+        Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
+        Verb::Doctor => commands::doctor::doctor(&config)?.into(),
+        Verb::Tools => commands::tools::tools(&config)?.into(),
+        Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
+    })
 }

@@ -66,15 +66,15 @@ pub struct Change {
     pub blocks: Both<usize>,
 }
 
-/// What a gate makes of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a gate makes of a finding, the worse the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gate {
     /// Told, and not slower by more than the margin.
     Passes,
-    /// Slower by more than the margin.
-    Slower,
     /// It can't be told.
     Open,
+    /// Slower by more than the margin.
+    Fails,
 }
 
 /// What two runs allow to say.
@@ -104,10 +104,10 @@ impl Between {
 }
 
 impl Change {
-    /// The judged figures, as [`JUDGED`] orders them.
-    pub fn findings(&self) -> [(Figure, Better, Option<&Finding>); 2] {
-        let [rate, cpu] = JUDGED;
-        [(rate.0, rate.1, self.rate.as_ref()), (cpu.0, cpu.1, self.cpu.as_ref())]
+    /// Rate and CPU time for a request, as [`JUDGED`] orders them: which way each is better, and what was found.
+    pub fn findings(&self) -> [(Better, Option<&Finding>); 2] {
+        let [(_, rate), (_, cpu)] = JUDGED;
+        [(rate, self.rate.as_ref()), (cpu, self.cpu.as_ref())]
     }
 }
 
@@ -117,7 +117,7 @@ impl Gate {
         let Some(finding) = finding else { return Self::Open };
         let worse = (finding.ratio.value < 1.0) == (better == Better::More);
         match finding.verdict {
-            Verdict::Slower => Self::Slower,
+            Verdict::Slower => Self::Fails,
             Verdict::Inconclusive => Self::Open,
             Verdict::DifferentButSmall if worse && !finding.surely_small => Self::Open,
             Verdict::DifferentButSmall | Verdict::Faster | Verdict::Equivalent => Self::Passes,

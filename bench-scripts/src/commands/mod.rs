@@ -1,11 +1,30 @@
-//! One file a verb. Each gives `true` where all is well, `false` where it found something that is not.
+//! One file a verb. Each gives `true` where all is well, `false` where it found something that is not; one whose answer may
+//! also be open gives an [`Ending`].
 
 pub mod bombard;
 pub mod calibrate;
 pub mod check;
+pub mod compare;
 pub mod doctor;
+pub mod gate;
 pub mod report;
 pub mod run;
 pub mod serve;
 pub mod splice;
 pub mod tools;
+
+/// How a verb ended that ran well by itself.
+pub enum Ending {
+    /// All is well.
+    Well,
+    /// Something is not as it should be.
+    Found,
+    /// It can't be told.
+    Open,
+}
+
+impl From<bool> for Ending {
+    fn from(is_well: bool) -> Self {
+        if is_well { Self::Well } else { Self::Found }
+    }
+}

@@ -5,6 +5,8 @@
 pub mod calibration;
 mod chart;
 mod commands;
+pub mod compare;
+mod differences;
 mod format;
 mod headline;
 mod power_chart;
