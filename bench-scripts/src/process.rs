@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -14,6 +14,10 @@ use crate::probe::host;
 
 /// How long a server may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(6);
+
+/// How often a child is looked at while it is expected to run, beyond the usual. A look wakes the harness on a processor that
+/// is being measured.
+const SELDOM: Duration = Duration::from_millis(20);
 
 /// A running child. Dropping it kills it and waits for it.
 #[derive(Debug)]
@@ -99,6 +103,23 @@ impl Owned {
     /// Waits for the child to end by itself; `None` when `limit` has passed.
     pub fn wait(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
         interrupt.wait(limit, || self.ended())
+    }
+
+    /// Waits as [`Self::wait`] does, but looks around seldom while the child is expected to run.
+    pub fn wait_through(
+        &mut self,
+        expected: Duration,
+        limit: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Option<ExitStatus>> {
+        let end = Instant::now() + expected;
+        interrupt.wait(limit, || {
+            let ended = self.ended()?;
+            if ended.is_none() {
+                std::thread::sleep(SELDOM.min(end.saturating_duration_since(Instant::now())));
+            }
+            Ok(ended)
+        })
     }
 
     /// Asks the child to end (SIGTERM) and waits; kills it where it doesn't listen.

@@ -165,12 +165,14 @@ impl Bench<'_> {
         let placement = self.plan.campaign.environment.placement;
         let mut tool = Owned::spawn(&self.tool.path, &args, &output, placement)?;
         let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
-        if let Some(time) = interrupt_after
-            && tool.wait(time, self.interrupt)?.is_none()
-        {
-            tool.interrupt()?;
+        let mut expected = Duration::from_millis(load.duration_ms);
+        if let Some(time) = interrupt_after {
+            if tool.wait_through(time, time, self.interrupt)?.is_none() {
+                tool.interrupt()?;
+            }
+            expected = Duration::ZERO;
         }
-        match tool.wait(limit, self.interrupt)? {
+        match tool.wait_through(expected, limit, self.interrupt)? {
             None => return failed(format!("did not end within {limit:?} and was killed")),
             Some(status) if !status.success() => {
                 let said = last_line(&stderr).or_else(|| last_line(&stdout));
