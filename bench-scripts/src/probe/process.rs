@@ -92,11 +92,11 @@ mod tests {
     fn work_shows_in_cpu_time_and_memory() {
         let before = cpu_time(std::process::id()).unwrap();
         let block = vec![1_u8; 64 << 20];
+        // Other tests of this process may take the time alone, so once round at least.
         let mut sum = 0_u64;
-        while cpu_time(std::process::id()).unwrap().since(before).total_s() < 0.05 {
+        while sum == 0 || cpu_time(std::process::id()).unwrap().since(before).total_s() < 0.05 {
             sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
         }
-        assert!(sum > 0);
         assert!(peak_memory_bytes(std::process::id()).unwrap() > 64 << 20);
     }
 

@@ -95,6 +95,8 @@ impl Reader {
             };
             alive += 1;
         }
+        // A thread that ended before its first reading did nothing that is known, and must not hide what the others did.
+        self.threads.retain(|_, thread| thread.alive || thread.did.voluntary.is_some());
         alive
     }
 
