@@ -91,7 +91,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
-        Verb::Doctor => commands::doctor::doctor(&config)?.into(),
+        Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
         Verb::Tools => commands::tools::tools(&config)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
     })

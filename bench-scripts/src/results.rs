@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::analysis::calibration::CalibrationSummary;
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
@@ -229,6 +230,11 @@ impl RunFolder {
     /// Reads the plan of a calibration.
     pub fn calibration(&self) -> Result<CalibrationPlan> {
         self.read_json("calibration.json")
+    }
+
+    /// Reads what was worked out of a calibration when it ended.
+    pub fn calibration_summary(&self) -> Result<CalibrationSummary> {
+        self.read_json("summary.json")
     }
 
     /// Whether it is a calibration's.

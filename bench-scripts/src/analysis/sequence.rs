@@ -7,23 +7,31 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::stats::{CONFIDENCE, Paired, holm, least_count, nominal_level};
+use super::stats::{FAMILY_ERROR, Paired, holm, least_count, nominal_level};
 use super::verdict::{Better, Demand, Finding};
 
 /// Each look has this many times the blocks of the one before.
 const LOOK_FACTOR: f64 = 1.5;
 
-/// Of the whole error, what one of several looks has about, for finding the first one that can decide anything.
-const SHARE_OF_ONE_LOOK: f64 = 0.3;
-
 /// The block counts at which a family of so many comparisons is judged: from the first that can decide anything, growing
 /// by half, to `max_blocks`. Where nothing stops early there is one look, at the end.
 pub fn planned_looks(family: usize, max_blocks: u32, stops_early: bool) -> Vec<u32> {
-    let level = SHARE_OF_ONE_LOOK * (1.0 - CONFIDENCE) / family.max(1) as f64;
-    let mut look = least_count(level) as f64;
+    if !stops_early {
+        return vec![max_blocks];
+    }
+    let alpha = FAMILY_ERROR / family.max(1) as f64;
+    // The level of a look depends on how many there are, and their number on where they begin.
+    let from = |first: usize| growing(first as f64, max_blocks);
+    let decides = |first: &usize| *first >= least_count(nominal_level(&from(*first), alpha));
+    let first = (least_count(alpha)..max_blocks as usize).find(decides).unwrap_or(max_blocks as usize);
+    from(first)
+}
+
+fn growing(first: f64, max_blocks: u32) -> Vec<u32> {
+    let mut look = first;
     let mut looks = Vec::new();
     // A look just before the last would cost error and save nothing.
-    while stops_early && look * LOOK_FACTOR.sqrt() < f64::from(max_blocks) {
+    while look * LOOK_FACTOR.sqrt() < f64::from(max_blocks) {
         looks.push(look as u32);
         look = (look * LOOK_FACTOR).round();
     }
@@ -110,7 +118,7 @@ struct Replay<'a> {
 impl<'a> Replay<'a> {
     fn new(questions: &'a [Question], rules: &'a Rules) -> Self {
         let family = questions.len().max(1) as f64;
-        let least = least_count(rules.level((1.0 - CONFIDENCE) / family));
+        let least = least_count(rules.level(FAMILY_ERROR / family));
         let unseen = |question: &Question| {
             let all = |ratios: &BTreeMap<u32, f64>| paired(ratios, u32::MAX);
             let finding =

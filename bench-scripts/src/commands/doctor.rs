@@ -1,12 +1,15 @@
 //! `rpc-bench doctor`: what of this machine would spoil a measurement, and what to do about it.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::probe::host::{self, Host, HostActivity};
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
 
 /// Connections that the largest campaign asks for, and a server's own files.
 const WANTED_FILES: u64 = 16_100;
@@ -29,10 +32,11 @@ fn finding(what: &'static str, found: String, spoils: bool, remedy: &str) -> Fin
 }
 
 /// Looks at the machine and prints what it finds. False where something would spoil a measurement.
-pub fn doctor(config: &ConfigDir) -> Result<bool> {
+pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     let soft = host::open_files();
     host::raise_open_files();
-    let mut findings = limits(&Host::look(), soft);
+    let host = Host::look();
+    let mut findings = limits(&host, soft);
     findings.extend(others());
     findings.push(tool(config));
     for Finding { what, found, remedy } in &findings {
@@ -42,6 +46,7 @@ pub fn doctor(config: &ConfigDir) -> Result<bool> {
             println!("{:<21}-> {remedy}", "");
         }
     }
+    println!("\n{}", resolution(results, &host));
     let well = findings.iter().all(|finding| finding.remedy.is_none());
     println!(
         "\n{}",
@@ -52,6 +57,26 @@ pub fn doctor(config: &ConfigDir) -> Result<bool> {
         }
     );
     Ok(well)
+}
+
+/// What the newest calibration of this machine says that it can tell apart.
+fn resolution(results: &Path, host: &Host) -> String {
+    let calibrations = fs::read_dir(results).into_iter().flatten().filter_map(|entry| {
+        let folder = RunFolder::open(&entry.ok()?.path()).ok().filter(RunFolder::is_calibration)?;
+        let measured_on = folder.conditions().ok()?.host;
+        (measured_on.cpu == host.cpu && measured_on.cores == host.cores).then_some(folder)
+    });
+    let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
+        return "what this machine can tell apart is not known: run `just calibrate` (15 minutes)".to_owned();
+    };
+    match newest.calibration_summary() {
+        Ok(summary) => format!(
+            "what a machine like this could tell apart ({}):\n{}",
+            newest.0.display(),
+            report::calibration::headline(&summary).trim_end()
+        ),
+        Err(error) => format!("{error:#}"),
+    }
 }
 
 fn limits(host: &Host, soft: u64) -> Vec<Finding> {

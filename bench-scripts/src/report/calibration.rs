@@ -37,7 +37,7 @@ fn name(figure: Figure) -> &'static str {
 /// Lines that say what was found, true by themselves.
 pub fn headline(summary: &CalibrationSummary) -> String {
     let mut out = String::new();
-    for power in summary.ours.iter().rev() {
+    for power in &summary.ours {
         // Writing to a String can't fail, here and below.
         let _ = writeln!(out, "- {}", sentence(power));
     }
