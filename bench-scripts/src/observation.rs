@@ -142,14 +142,14 @@ impl Sample {
         self.server_cpu.total_s() * 1e6 / self.served() as f64
     }
 
-    /// Processors that the server used, on average.
+    /// Processors that the server used, on average over the load: the tool idles a little before it ends.
     pub fn server_cores(&self) -> f64 {
-        self.server_cpu.total_s() / self.window_s
+        self.server_cpu.total_s() / self.load.time_taken_s
     }
 
     /// Processors that the load tool used, on average.
     pub fn client_cores(&self) -> f64 {
-        self.client_cpu.total_s() / self.window_s
+        self.client_cpu.total_s() / self.load.time_taken_s
     }
 
     /// The second half of the load: what is left of it after the first. Its time is known to the tool's start, some 10 ms; the

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::observation::Sample;
 
+/// The part of the first half that the question for its count may take.
+const SLOW_QUESTION: f64 = 0.05;
+
 /// A figure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,6 +97,10 @@ fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
 
 fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
     let (first, second) = (sample.first_half?, sample.second_half()?);
+    // Where the server took long to tell its count, the middle is not known well enough.
+    if first.question_s > SLOW_QUESTION * first.wall_s {
+        return None;
+    }
     let cost = |cpu_s: f64, requests: u64| (requests > 0).then(|| cpu_s / requests as f64);
     Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
 }

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::format::shell;
-use crate::config::{Server, Workload};
+use crate::config::{Placement, Server, Workload};
 use crate::load::toolchain::Source;
 use crate::load::{Load, bombardier};
 use crate::subject::placeholders;
@@ -16,7 +16,7 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
     command.extend(server.arguments(&placeholders(&environment, ADDR, &workload.body)));
-    shell(&command)
+    on_its_core(run, &shell(&command))
 }
 
 /// The command that puts a load on it.
@@ -29,5 +29,13 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     };
     let mut command = vec![tool.to_owned()];
     command.extend(bombardier::arguments(&load, &workload.body, &format!("http://{ADDR}/"), &[]));
-    shell(&command)
+    on_its_core(run, &shell(&command))
+}
+
+/// The command on the one core that server and load tool shared, where they did.
+fn on_its_core(run: &Run, command: &str) -> String {
+    match (run.plan.campaign.environment.placement, run.conditions.host.one_core) {
+        (Placement::OneCore, Some(core)) => format!("taskset -c {core} {command}"),
+        _ => command.to_owned(),
+    }
 }

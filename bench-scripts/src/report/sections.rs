@@ -6,7 +6,7 @@ use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{Run, commands, headline};
 use crate::analysis::{Figure, Mark};
-use crate::config::Workload;
+use crate::config::{Placement, Workload};
 
 /// The original test, as far as its figures are known.
 struct Original {
@@ -205,6 +205,7 @@ fn environment(run: &Run) -> String {
         ("run", format!("`{}`, begun {}", conditions.command, conditions.started_at)),
         ("commit", known(&host.commit)),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
+        ("placement", placement(run)),
         ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
         ("kernel", known(&host.kernel)),
         ("governor", known(&host.governor)),
@@ -224,6 +225,14 @@ fn environment(run: &Run) -> String {
     }
     out.push_str("```\n");
     out
+}
+
+/// Which cores server and load generator used.
+fn placement(run: &Run) -> String {
+    match run.plan.campaign.environment.placement {
+        Placement::Free => "server and load generator on all cores, as the kernel puts them".to_owned(),
+        Placement::OneCore => "server and load generator together on one core".to_owned(),
+    }
 }
 
 fn by_hand(run: &Run) -> String {

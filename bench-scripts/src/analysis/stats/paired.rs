@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_approximation_takes_over_where_it_is_good() {
         for (exact, approximate) in exact_levels(EXACT_UP_TO).iter().zip(approximate_levels(EXACT_UP_TO)) {
-            assert!((exact - approximate).abs() < 1e-3, "{exact} {approximate}");
+            assert!((exact - approximate).abs() < 2e-3, "{exact} {approximate}");
             // Far out it says more than it should, never less: no claim rests on it that the exact count denies.
             assert!(*exact > 0.05 || *exact <= approximate + 1e-12, "{exact} {approximate}");
         }
