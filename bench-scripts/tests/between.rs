@@ -293,14 +293,31 @@ fn what_is_not_the_same_task_is_refused() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = save(dir.path(), &usual("a", 15));
-    for (other, named) in
-        [(path.clone(), "is given twice"), (dir.path().join("nothing"), "no results folder")]
-    {
+    let calibration = save(dir.path(), &usual("c", 16));
+    fs::write(calibration.join("calibration.json"), "{}").unwrap();
+    let others = [
+        (path.clone(), "is given twice"),
+        (dir.path().join("nothing"), "no results folder"),
+        (calibration, "is a calibration"),
+    ];
+    for (other, named) in others {
         let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
         let output = call.arg("compare").arg(&path).arg(other).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && said.contains(named), "{said}");
     }
+}
+
+#[test]
+fn the_gate_judges_the_newest_run_where_none_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = save(dir.path(), &usual("2026-01-01", 1));
+    save(dir.path(), &usual("2026-01-02", 2));
+    save(dir.path(), &run("2026-01-03", 3, 0.003, only("legacy", 0.9)));
+    let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+    let output = call.arg("--results").arg(dir.path()).arg("gate").arg(base).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("after:  2026-01-03"), "{said}");
 }
 
 #[test]
