@@ -63,6 +63,9 @@ pub struct Conditions {
     pub command: String,
 }
 
+/// The file that only a calibration's folder has.
+pub const CALIBRATION: &str = "calibration.json";
+
 /// A run's folder.
 #[derive(Debug, Clone)]
 pub struct RunFolder(pub PathBuf);
@@ -110,12 +113,12 @@ impl RunFolder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Opens the newest run in a folder of runs; their names begin with the time.
+    /// Opens the newest run of a campaign in a folder of runs; their names begin with the time.
     pub fn newest(results: &Path) -> Result<Self> {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
         let runs = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join("plan.json").is_file());
+            .filter(|path| path.join("plan.json").is_file() && !path.join(CALIBRATION).is_file());
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
     }
@@ -229,7 +232,7 @@ impl RunFolder {
 
     /// Reads the plan of a calibration.
     pub fn calibration(&self) -> Result<CalibrationPlan> {
-        self.read_json("calibration.json")
+        self.read_json(CALIBRATION)
     }
 
     /// Reads what was worked out of a calibration when it ended.
@@ -239,7 +242,7 @@ impl RunFolder {
 
     /// Whether it is a calibration's.
     pub fn is_calibration(&self) -> bool {
-        self.0.join("calibration.json").is_file()
+        self.0.join(CALIBRATION).is_file()
     }
 
     /// Reads what the run was measured with and on.

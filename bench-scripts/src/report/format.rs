@@ -78,8 +78,12 @@ impl Table {
         Self { headers, rows: Vec::new(), text_columns }
     }
 
-    /// Adds a row; missing cells stay empty.
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// In a debug build, where it has not one cell for each header: figures would stand under the wrong name.
     pub fn row(&mut self, mut cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.headers.len(), "{:?} under {:?}", cells, self.headers);
         cells.resize(self.headers.len(), String::new());
         // A bar would end the cell early.
         self.rows.push(cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect());

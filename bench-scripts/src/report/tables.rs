@@ -40,6 +40,7 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
             with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
             bare(cell, Figure::P50Us, time_us),
             show(cell, Figure::P99Us, time_us),
+            bare(cell, Figure::P999Us, time_us),
             bare(cell, Figure::MaxUs, time_us),
             cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0)),
             thousands(failed as f64),

@@ -19,7 +19,7 @@ use crate::load::toolchain::Tool;
 use crate::observation::{Observation, Outcome};
 use crate::plan::{self, Trial};
 use crate::probe::host;
-use crate::results::{CalibrationPlan, Plan, RunFolder, pretty};
+use crate::results::{CALIBRATION, CalibrationPlan, Plan, RunFolder, pretty};
 
 /// The server again, under another name.
 const TWIN: &str = "twin";
@@ -74,7 +74,7 @@ pub fn begin(
     let arms = arms(&calibration, &sizing);
     let others: Vec<(&str, u64)> = arms.iter().map(|arm| (arm.name.as_str(), arm.rounds)).collect();
     begin_folder(&folder, &plan(&others, calibration.max_blocks), &text, tool, command)?;
-    folder.write_new("calibration.json", &pretty(&CalibrationPlan { calibration, sizing, arms })?)?;
+    folder.write_new(CALIBRATION, &pretty(&CalibrationPlan { calibration, sizing, arms })?)?;
     Ok(folder)
 }
 
