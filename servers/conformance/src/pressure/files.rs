@@ -42,7 +42,9 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     check.figure("files open before", before as f64, "");
     check.figure("files open while exhausted", held as f64, "");
     check.figure("CPU time of each second while exhausted", cpu, "s");
-    check.demand(held + RESERVED >= LIMIT, || format!("only {held} files were open, so nothing was exhausted"));
+    check.demand(held + RESERVED >= LIMIT, || {
+        format!("only {held} files were open, so nothing was exhausted")
+    });
     check.demand(still["result"]["value"].is_u64(), || "the accepted connection got no answer".to_owned());
 
     drop(crowd);
