@@ -61,6 +61,18 @@ pub struct Conditions {
     pub servers: std::collections::BTreeMap<String, Value>,
     /// How the harness was called.
     pub command: String,
+    /// When it was gone on with, where it was stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
+}
+
+/// A run that was stopped is gone on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// When, in UTC.
+    pub at: String,
+    /// The commit that was measured from then on, with `+` where files had changed since.
+    pub commit: Option<String>,
 }
 
 /// The file that only a calibration's folder has.
@@ -248,6 +260,13 @@ impl RunFolder {
     /// Reads what the run was measured with and on.
     pub fn conditions(&self) -> Result<Conditions> {
         self.read_json("environment.json")
+    }
+
+    /// Notes that the run is gone on with.
+    pub fn note_resumed(&self, resumed: Resumed) -> Result<()> {
+        let mut conditions = self.conditions()?;
+        conditions.resumed.push(resumed);
+        self.write_derived("environment.json", &pretty(&conditions)?)
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {

@@ -73,6 +73,7 @@ fn conditions() -> Conditions {
         },
         servers: BTreeMap::new(),
         command: "a test".into(),
+        resumed: Vec::new(),
     }
 }
 

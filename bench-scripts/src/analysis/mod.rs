@@ -7,14 +7,17 @@ mod comparison;
 mod figure;
 mod marks;
 mod observed;
+mod quantiles;
 pub mod sequence;
 pub mod stats;
 mod summary;
+mod timeline;
 mod verdict;
 
 pub use comparison::{Comparison, JUDGED, Standing, demand};
 pub use figure::Figure;
 pub use marks::Mark;
 pub use observed::{Observed, log_ratios, valid};
-pub use summary::{Bound, Cell, FailedTrial, Summary, summarize};
+pub use summary::{Bound, Cell, FailedTrial, SamplingCores, Summary, summarize};
+pub use timeline::Moment;
 pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};

@@ -8,7 +8,9 @@ use super::comparison::{Comparison, Standing, ratio};
 use super::figure::{Figure, count_disagreement};
 use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Samples, invalid};
+use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
+use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule};
 use crate::observation::{Observation, Sample, failed_requests};
 use crate::plan::Trial;
@@ -32,6 +34,19 @@ pub struct Summary {
     pub bounds: Vec<Bound>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
+    /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors. None
+    /// where nothing was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_cores: Option<SamplingCores>,
+}
+
+/// What it cost to read the servers' resources, in processors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SamplingCores {
+    /// The median over all trials that tell.
+    pub median: f64,
+    /// The trial in which it cost most.
+    pub most: f64,
 }
 
 /// One server, workload and load.
@@ -59,6 +74,14 @@ pub struct Cell {
     pub answer_bytes: Option<u64>,
     /// What to distrust.
     pub marks: Vec<Mark>,
+    /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small; empty
+    /// elsewhere, and in runs of before it was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Moment>,
+    /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each, in
+    /// microseconds. Only at the headline's load; empty elsewhere, and in runs of before it was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<(f64, f64)>,
 }
 
 /// A bound of the campaign and how it came out.
@@ -150,7 +173,13 @@ pub fn summarize(
             let samples = |server: &str| observed.samples(server, workload, count);
             let ceiling = campaign.ceiling.as_ref().map(|server| samples(server));
             for server in &campaign.servers {
-                cells.push(cell(server, workload, count, &samples(server), ceiling.as_ref(), &failed));
+                let measured = samples(server);
+                let mut cell = cell(server, workload, count, &measured, ceiling.as_ref(), &failed);
+                if count == headline_load(campaign, workload, connections) {
+                    cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
+                    cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
+                }
+                cells.push(cell);
             }
             for rule in &campaign.pass {
                 let ratio = ratio(rule.figure, &samples(&rule.server), &samples(&rule.over));
@@ -169,7 +198,21 @@ pub fn summarize(
         comparisons: standing.comparisons(),
         bounds,
         failed,
+        sampling_cores: sampling_cores(observations),
     }
+}
+
+/// The connections at which the headline shows a workload: the campaign's, or the most that this machine can hold.
+fn headline_load(campaign: &Campaign, workload: &str, connections: &[u32]) -> u32 {
+    let wanted = campaign.headline_connections(workload);
+    if connections.contains(&wanted) { wanted } else { connections.iter().copied().max().unwrap_or(wanted) }
+}
+
+fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
+    let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
+    let cores: Vec<f64> =
+        samples.filter_map(|sample| Some(sample.sampler_cpu_s? / sample.window_s)).collect();
+    Some(SamplingCores { median: median(&cores)?.value, most: cores.into_iter().fold(0.0, f64::max) })
 }
 
 fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
@@ -238,5 +281,7 @@ fn cell(
         retransmits: sum(|sample| sample.network.retransmits).filter(|_| !measured.is_empty()),
         answer_bytes: measured.values().next().map(|sample| sample.answer_bytes),
         marks,
+        timeline: Vec::new(),
+        quantiles: Vec::new(),
     }
 }

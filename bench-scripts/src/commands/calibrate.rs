@@ -11,6 +11,7 @@ use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run::calibration::{Until, begin, carry_out};
+use rpc_bench::run::{build, resume};
 
 /// How long to calibrate.
 #[derive(clap::Args)]
@@ -44,8 +45,8 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     let folder = match opened {
         Some(folder) => {
             super::run::same_tool(&folder, &tool)?;
-            rpc_bench::run::build(&folder.plan()?)?;
-            folder.mend()?;
+            build(&folder.plan()?)?;
+            resume(&folder)?;
             folder
         }
         None => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::toolchain::Tool;
@@ -28,6 +28,10 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     host::raise_open_files();
     // What the folder holds or the campaign says wrongly is told before anything is built.
     let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
+    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
+        let path = folder.0.display();
+        bail!("{path} is a calibration; go on with: cargo rpc-bench calibrate --resume {path}");
+    }
     let (plan, text) = match &opened {
         Some(folder) => (folder.plan()?, String::new()),
         None => run::resolve(config, &args.campaign)?,
@@ -37,7 +41,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let folder = match opened {
         Some(folder) => {
             same_tool(&folder, &tool)?;
-            folder.mend()?;
+            run::resume(&folder)?;
             folder
         }
         None => run::begin(results, &plan, &text, &tool, &format!("just bench-all {}", args.campaign))?,

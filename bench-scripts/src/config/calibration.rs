@@ -19,6 +19,8 @@ pub struct Calibration {
     pub connections: u32,
     /// Extra CPU work for a request, relative to what the server needs for one.
     pub handicaps: Vec<Percent>,
+    /// Blocks from which the handicaps are sized.
+    pub sizing_blocks: u32,
     /// The handicapped servers run in every so many blocks.
     pub handicap_every: u32,
     /// Blocks of one comparison at most.
@@ -52,6 +54,7 @@ impl Calibration {
         ensure!(!self.handicaps.is_empty(), "field handicaps: is empty; name at least one");
         let rising = self.handicaps.windows(2).all(|pair| pair[0] < pair[1]);
         ensure!(rising, "field handicaps: give them in rising order, each once");
+        within("sizing_blocks", u64::from(self.sizing_blocks), 1, 1_000)?;
         within("handicap_every", u64::from(self.handicap_every), 1, 1_000)?;
         within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
         within("short_minutes", self.short_minutes, 1, 600)?;

@@ -246,7 +246,7 @@ fn environment(
         crate::config::Placement::OneCore => "server and load generator share one core",
     };
     let rows = [
-        ("run", format!("`{}`, begun {}", conditions.command, conditions.started_at)),
+        ("run", conditions.history()),
         ("trials", summary.trials.to_string()),
         (
             "each trial",

@@ -14,7 +14,7 @@ use crate::analysis::Figure;
 use crate::analysis::stats::Estimate;
 
 const PANEL: (u32, u32) = (560, 400);
-const LEGEND_HEIGHT: u32 = 44;
+pub(super) const LEGEND_HEIGHT: u32 = 44;
 pub(super) const FONT: &str = "sans-serif";
 pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
@@ -73,9 +73,14 @@ fn axis(figure: Figure) -> &'static str {
 
 fn tick(figure: Figure, value: f64) -> String {
     match figure {
-        Figure::P99Us => time_us(value).replace(".00", "").replace(".0 ", " "),
+        Figure::P99Us => time_tick(value),
         _ => thousands(value),
     }
+}
+
+/// A time in microseconds as a tick has it, without digits that say nothing.
+pub(super) fn time_tick(value_us: f64) -> String {
+    time_us(value_us).replace(".00", "").replace(".0 ", " ")
 }
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -175,7 +180,7 @@ fn extent(lines: &[Line]) -> Option<((f64, f64), (f64, f64))> {
 }
 
 /// Round values for a logarithmic axis, finer where the axis is short.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub(super) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let of = |steps: &[f64]| {
         let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
         let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
@@ -196,7 +201,8 @@ pub(super) fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), col
     .map_err(broken)
 }
 
-fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
+/// Names the servers of a run, each with its line and marker.
+pub(super) fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
     let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     let mut x = 40;
     let y = LEGEND_HEIGHT as i32 / 2 - 4;

@@ -10,6 +10,8 @@ mod differences;
 mod format;
 mod headline;
 mod power_chart;
+mod quantile_chart;
+mod resource_chart;
 mod sections;
 mod splice;
 mod tables;
@@ -54,6 +56,18 @@ impl Plan {
     }
 }
 
+impl Conditions {
+    /// How and when the run was begun and gone on with.
+    fn history(&self) -> String {
+        let mut text = format!("`{}`, begun {}", self.command, self.started_at);
+        for resumed in &self.resumed {
+            let commit = resumed.commit.as_deref().unwrap_or("unavailable");
+            text.push_str(&format!(", gone on with {} (commit {commit})", resumed.at));
+        }
+        text
+    }
+}
+
 /// Writes `summary.json`, the charts and `report.md` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
@@ -61,6 +75,13 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     let charts = [("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)];
     for (name, figure) in charts {
         folder.write_derived(name, &chart::svg(&run, figure)?)?;
+    }
+    for (name, chart) in
+        [("quantiles.svg", quantile_chart::svg(&run)?), ("resources.svg", resource_chart::svg(&run)?)]
+    {
+        if let Some(chart) = chart {
+            folder.write_derived(name, &chart)?;
+        }
     }
     folder.write_derived("report.md", &sections::markdown(&run))?;
     Ok(run)

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, commands, headline};
-use crate::analysis::{Figure, Mark};
+use super::{Run, commands, headline, quantile_chart, resource_chart};
+use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
 /// The original test, as far as its figures are known.
@@ -31,7 +31,7 @@ pub fn markdown(run: &Run) -> String {
     let sections = [
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
-        charts(),
+        charts(run),
         bounds(run),
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
@@ -43,13 +43,28 @@ pub fn markdown(run: &Run) -> String {
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn charts() -> String {
-    "## Charts\n\n\
-     ![Successful requests a second against connections](throughput.svg)\n\n\
-     ![99th percentile of latency against connections](p99.svg)\n\n\
-     Points are medians over blocks, bars their 95 % intervals; servers stand side by side at each connection count. Both \
-     axes are logarithmic.\n"
-        .to_owned()
+fn charts(run: &Run) -> String {
+    let mut out = "## Charts\n\n\
+         ![Successful requests a second against connections](throughput.svg)\n\n\
+         ![99th percentile of latency against connections](p99.svg)\n\n\
+         Points are medians over blocks, bars their 95 % intervals; servers stand side by side at each connection count. Both \
+         axes are logarithmic.\n"
+        .to_owned();
+    if quantile_chart::is_drawn(run) {
+        out.push_str(
+            "\n![Quantile function of latency](quantiles.svg)\n\n\
+             Read it upwards: at 99, one request in a hundred took longer than the line's height; each step to the right is a \
+             tenth of the requests before. Each point is the median over blocks of that percentile, at the headline's load.\n",
+        );
+    }
+    if resource_chart::is_drawn(run) {
+        out.push_str(
+            "\n![Each server's resources through the window](resources.svg)\n\n\
+             Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks at \
+             the headline's load. A line that is not level says that the window was not steady.\n",
+        );
+    }
+    out
 }
 
 fn bounds(run: &Run) -> String {
@@ -202,7 +217,7 @@ fn environment(run: &Run) -> String {
         .client_ports
         .map_or_else(|| "unavailable".to_owned(), |(first, last)| format!("{first} to {last}"));
     let rows = [
-        ("run", format!("`{}`, begun {}", conditions.command, conditions.started_at)),
+        ("run", conditions.history()),
         ("commit", known(&host.commit)),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
         ("placement", placement(run)),
@@ -214,8 +229,10 @@ fn environment(run: &Run) -> String {
         ("load tool", format!("{} {} ({:?}), SHA-256 {}", tool.name, tool.version, tool.source, tool.sha256)),
         ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
     ];
+    let sampling =
+        run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let mut table = Table::new(&["what", "value"], 2);
-    for (what, value) in rows {
+    for (what, value) in rows.into_iter().chain(sampling) {
         table.row(vec![what.to_owned(), value]);
     }
     let mut out =
@@ -233,6 +250,16 @@ fn placement(run: &Run) -> String {
         Placement::Free => "server and load generator on all cores, as the kernel puts them".to_owned(),
         Placement::OneCore => "server and load generator together on one core".to_owned(),
     }
+}
+
+/// What it cost to read the servers' resources, as a share of the machine that was measured on.
+fn sampling(cost: SamplingCores, cores: usize) -> String {
+    let share = |used: f64| format!("{:.2} %", used / cores as f64 * 100.0);
+    format!(
+        "{} of the {cores} cores' time in the window (median trial; at most {})",
+        share(cost.median),
+        share(cost.most)
+    )
 }
 
 fn by_hand(run: &Run) -> String {

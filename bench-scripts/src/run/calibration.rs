@@ -30,9 +30,6 @@ const SIZER: &str = "sizer";
 /// Rounds of the sizer; a round takes about a nanosecond.
 const SIZER_ROUNDS: u64 = 8_000;
 
-/// Blocks from which the handicaps are sized.
-const SIZING_BLOCKS: u32 = 20;
-
 /// Blocks after which the comparisons are counted again.
 const COUNT_EVERY: u32 = 10;
 
@@ -69,7 +66,7 @@ pub fn begin(
         left_out_connections: Vec::new(),
         trials: Vec::new(),
     };
-    let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], SIZING_BLOCKS);
+    let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
     let sizing = size(&folder, &sizing_plan, tool, command, interrupt)?;
     let arms = arms(&calibration, &sizing);
     let others: Vec<(&str, u64)> = arms.iter().map(|arm| (arm.name.as_str(), arm.rounds)).collect();
@@ -94,7 +91,7 @@ fn size(
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<Sizing> {
-    eprintln!("sizing the handicaps: {SIZING_BLOCKS} blocks");
+    eprintln!("sizing the handicaps: {} trials", plan.campaign.max_blocks * 2);
     let inner = RunFolder::create_inside(folder, "sizing")?;
     let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
     begin_folder(&inner, &plan, "", tool, command)?;

@@ -18,7 +18,7 @@ use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::{self, Trial};
 use crate::probe::host::{self, Host};
-use crate::results::{Conditions, Plan, RunFolder, pretty};
+use crate::results::{Conditions, Plan, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 
 pub use trial::Bench;
@@ -63,15 +63,26 @@ pub fn begin(results: &Path, plan: &Plan, text: &str, tool: &Tool, command: &str
 fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<()> {
     folder.write_new("campaign.toml", text)?;
     let conditions = Conditions {
-        started_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started_at: now(),
         host: Host::look(),
         tool: tool.clone(),
         servers: BTreeMap::new(),
         command: command.to_owned(),
+        resumed: Vec::new(),
     };
     folder.write_new("environment.json", &pretty(&conditions)?)?;
     // Last, since a folder with a plan is one that can be gone on with.
     folder.write_new("plan.json", &pretty(plan)?)
+}
+
+/// Opens a run to go on with it: notes that, and mends what a crash cut off.
+pub fn resume(folder: &RunFolder) -> Result<()> {
+    folder.mend()?;
+    folder.note_resumed(Resumed { at: now(), commit: Host::look().commit })
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.

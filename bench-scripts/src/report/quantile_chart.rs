@@ -1,0 +1,131 @@
+//! The quantile function of latency at the headline's load: one panel a workload, one line a server, and the tail stretched so
+//! that each step to the right is a tenth of the requests before.
+
+use anyhow::Result;
+use plotters::prelude::*;
+
+use super::Run;
+use super::chart::{
+    Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, ticks, time_tick,
+};
+use super::format::thousands;
+use crate::analysis::Cell;
+
+const PANEL: (u32, u32) = (560, 420);
+
+/// The probabilities that the axis names. The last one ends it: beyond, even a long window holds a handful of requests.
+const NAMED: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+
+/// Whether there is anything to draw.
+pub(super) fn is_drawn(run: &Run) -> bool {
+    run.summary.cells.iter().any(|cell| !cell.quantiles.is_empty())
+}
+
+/// Draws the chart; `None` where no cell has the function.
+pub(super) fn svg(run: &Run) -> Result<Option<String>> {
+    if !is_drawn(run) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let panels = run.plan.workloads.len().max(1) as u32;
+    {
+        let size = (PANEL.0 * panels, PANEL.1 + LEGEND_HEIGHT);
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        root.fill(&WHITE).map_err(broken)?;
+        let (above, below) = root.split_vertically(PANEL.1);
+        for (workload, area) in run.plan.workloads.iter().zip(above.split_evenly((1, panels as usize))) {
+            panel(run, &workload.name, &area)?;
+        }
+        legend(run, &below)?;
+        root.present().map_err(broken)?;
+    }
+    Ok(Some(text))
+}
+
+/// Where a probability stands on the logarithmic axis: of how many requests one took longer.
+fn place(probability: f64) -> f64 {
+    1.0 / (1.0 - probability)
+}
+
+/// A cell's line: places and microseconds.
+fn line(cell: &Cell) -> Vec<(f64, f64)> {
+    let [.., last] = NAMED;
+    let drawn = cell.quantiles.iter().filter(|(probability, us)| *probability <= last && *us > 0.0);
+    drawn.map(|(probability, us)| (place(*probability), *us)).collect()
+}
+
+fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
+    let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
+    let Some(connections) = cells().find(|cell| !cell.quantiles.is_empty()).map(|cell| cell.connections)
+    else {
+        return Ok(());
+    };
+    let lines: Vec<Vec<(f64, f64)>> = run
+        .plan
+        .servers
+        .iter()
+        .map(|server| run.summary.cell(&server.name, workload, connections).map_or_else(Vec::new, line))
+        .collect();
+    let heights = || lines.iter().flatten().map(|(_, us)| *us);
+    let (Some(low), Some(high)) = (heights().min_by(f64::total_cmp), heights().max_by(f64::total_cmp)) else {
+        return Ok(());
+    };
+    let (low, high) = (low / 1.3, high * 1.3);
+    let named: Vec<f64> = NAMED.into_iter().map(place).collect();
+    let mut chart = ChartBuilder::on(area)
+        .caption(
+            format!("{workload} at {} connections: latency", thousands(f64::from(connections))),
+            (FONT, 17).into_font().color(&INK),
+        )
+        .margin(14)
+        .margin_right(28)
+        .x_label_area_size(48)
+        .y_label_area_size(78)
+        .build_cartesian_2d(
+            (1.0..place(0.9999) * 1.25).log_scale().with_key_points(named),
+            (low..high).log_scale().with_key_points(ticks(low, high)),
+        )
+        .map_err(broken)?;
+    chart
+        .configure_mesh()
+        .axis_style(GRID)
+        .light_line_style(GRID.mix(0.0))
+        .bold_line_style(GRID)
+        .x_desc("percentile of requests, % (the tail is stretched)")
+        .y_desc("latency (log scale)")
+        .label_style((FONT, 13).into_font().color(&INK))
+        .axis_desc_style((FONT, 13).into_font().color(&INK))
+        .x_label_formatter(&|place| percentile(*place))
+        .y_label_formatter(&|value| time_tick(*value))
+        .x_labels(30)
+        .y_labels(30)
+        .draw()
+        .map_err(broken)?;
+    for (index, line) in lines.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;
+        let (left, top) = area.get_base_pixel();
+        for point in line.iter().filter(|(x, _)| NAMED[1..].iter().any(|named| place(*named) == *x)) {
+            let (pixel_x, pixel_y) = chart.backend_coord(point);
+            draw_marker(area, index, (pixel_x - left, pixel_y - top), colour)?;
+        }
+    }
+    Ok(())
+}
+
+/// The percentile at a place: 99.9.
+fn percentile(place: f64) -> String {
+    let text = format!("{:.4}", (1.0 - 1.0 / place) * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_is_named_by_percentiles() {
+        let names = NAMED.map(|probability| percentile(place(probability)));
+        assert_eq!(names, ["0", "50", "90", "99", "99.9", "99.99"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! Each server's resources through the window, at the headline's load: one column a workload, one row a resource, one line a
+//! server.
+
+use anyhow::Result;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::Run;
+use super::chart::{Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend};
+use super::format::thousands;
+use crate::analysis::{Cell, Moment};
+
+const PANEL: (u32, u32) = (560, 210);
+const NOTE_HEIGHT: u32 = 30;
+/// About as many markers on a line; more would hide it.
+const MARKERS: usize = 4;
+
+/// A row of panels: what is drawn of each moment.
+struct Row {
+    /// Its name.
+    name: &'static str,
+    /// The unit of its axis.
+    unit: &'static str,
+    /// The full line.
+    whole: fn(&Moment) -> Option<f64>,
+    /// The dashed line.
+    part: Option<fn(&Moment) -> Option<f64>>,
+    /// Whether values are of the time since the moment before, and so belong to its middle.
+    is_rate: bool,
+}
+
+const ROWS: [Row; 5] = [
+    Row {
+        name: "CPU (dashed: of it in the kernel)",
+        unit: "cores",
+        whole: |moment| moment.cores,
+        part: Some(|moment| moment.system_cores),
+        is_rate: true,
+    },
+    Row {
+        name: "resident memory",
+        unit: "MiB",
+        whole: |moment| moment.memory_bytes.map(|bytes| bytes / 1024.0 / 1024.0),
+        part: None,
+        is_rate: false,
+    },
+    Row {
+        name: "open connections",
+        unit: "connections",
+        whole: |moment| moment.connections,
+        part: None,
+        is_rate: false,
+    },
+    Row {
+        name: "context switches, voluntary (dashed: involuntary)",
+        unit: "switches/s",
+        whole: |moment| moment.voluntary_switches_per_s,
+        part: Some(|moment| moment.involuntary_switches_per_s),
+        is_rate: true,
+    },
+    Row {
+        name: "run delay: waiting for a core, all threads",
+        unit: "ms waited per s",
+        whole: |moment| moment.run_delay_ms_per_s,
+        part: None,
+        is_rate: true,
+    },
+];
+
+/// A line: milliseconds and values.
+type Line = Vec<(f64, f64)>;
+
+/// Whether there is anything to draw.
+pub(super) fn is_drawn(run: &Run) -> bool {
+    run.summary.cells.iter().any(|cell| !cell.timeline.is_empty())
+}
+
+/// Draws the chart; `None` where no server was watched.
+pub(super) fn svg(run: &Run) -> Result<Option<String>> {
+    if !is_drawn(run) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let (columns, rows) = (run.plan.workloads.len().max(1), ROWS.len());
+    let height = PANEL.1 * rows as u32;
+    {
+        let size = (PANEL.0 * columns as u32, height + LEGEND_HEIGHT + NOTE_HEIGHT);
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        root.fill(&WHITE).map_err(broken)?;
+        let (above, below) = root.split_vertically(height);
+        let mut areas = above.split_evenly((rows, columns)).into_iter();
+        for row in &ROWS {
+            for (workload, area) in run.plan.workloads.iter().zip(areas.by_ref()) {
+                panel(run, &workload.name, row, &area)?;
+            }
+        }
+        let (servers, note) = below.split_vertically(LEGEND_HEIGHT);
+        legend(run, &servers)?;
+        let style = (FONT, 14).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+        let said = "Medians over blocks. A rate stands in the middle of the time that it is of.";
+        note.draw(&Text::new(said, (40, 8), style)).map_err(broken)?;
+        root.present().map_err(broken)?;
+    }
+    Ok(Some(text))
+}
+
+/// A cell's line of one value.
+fn line(cell: Option<&Cell>, value: fn(&Moment) -> Option<f64>, is_rate: bool) -> Line {
+    let timeline = cell.map_or(&[] as &[Moment], |cell| cell.timeline.as_slice());
+    // Moments are evenly spaced, and the first one is a step from the start.
+    let back_ms = if is_rate { timeline.first().map_or(0.0, |first| first.t_ms / 2.0) } else { 0.0 };
+    timeline.iter().filter_map(|moment| Some((moment.t_ms - back_ms, value(moment)?))).collect()
+}
+
+fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
+    let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
+    let Some(connections) = cells().find(|cell| !cell.timeline.is_empty()).map(|cell| cell.connections)
+    else {
+        return Ok(());
+    };
+    let cell = |server: &str| run.summary.cell(server, workload, connections);
+    let lines = |value: fn(&Moment) -> Option<f64>| -> Vec<Line> {
+        run.plan.servers.iter().map(|server| line(cell(&server.name), value, row.is_rate)).collect()
+    };
+    let whole = lines(row.whole);
+    let part = row.part.map_or_else(Vec::new, lines);
+    let caption = format!("{workload} at {}: {}", thousands(f64::from(connections)), row.name);
+    let caption_style = (FONT, 15).into_font().color(&INK);
+    let highest = whole.iter().chain(&part).flatten().map(|(_, value)| *value).max_by(f64::total_cmp);
+    let Some(highest) = highest else {
+        let style = caption_style.pos(Pos::new(HPos::Left, VPos::Top));
+        let text = format!("{caption}: unavailable on this machine");
+        return area.draw(&Text::new(text, (20, 20), style)).map_err(broken);
+    };
+    let top = if highest > 0.0 { highest * 1.12 } else { 1.0 };
+    let mut chart = ChartBuilder::on(area)
+        .caption(caption, caption_style)
+        .margin(8)
+        .margin_right(28)
+        .x_label_area_size(42)
+        .y_label_area_size(78)
+        .build_cartesian_2d(0.0..run.plan.campaign.window_ms as f64, 0.0..top)
+        .map_err(broken)?;
+    chart
+        .configure_mesh()
+        .axis_style(GRID)
+        .light_line_style(GRID.mix(0.0))
+        .bold_line_style(GRID)
+        .x_desc("time in the window, ms")
+        .y_desc(row.unit)
+        .label_style((FONT, 13).into_font().color(&INK))
+        .axis_desc_style((FONT, 13).into_font().color(&INK))
+        .x_label_formatter(&|value| thousands(*value))
+        .y_label_formatter(&|value| tick(*value))
+        .x_labels(8)
+        .y_labels(5)
+        .draw()
+        .map_err(broken)?;
+    for (index, line) in part.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        let dashes = DashedLineSeries::new(line.iter().copied(), 5, 4, colour.stroke_width(1));
+        chart.draw_series(dashes).map_err(broken)?;
+    }
+    for (index, line) in whole.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;
+    }
+    // Markers come last, each server's at moments of its own, so that lines on top of each other can still be told apart.
+    let (left, top) = area.get_base_pixel();
+    for (index, line) in whole.iter().enumerate() {
+        let every = (line.len() / MARKERS).max(1);
+        let first = index * every / whole.len();
+        for point in line.iter().skip(first).step_by(every) {
+            let (x, y) = chart.backend_coord(point);
+            draw_marker(area, index, (x - left, y - top), COLOURS[index % COLOURS.len()])?;
+        }
+    }
+    Ok(())
+}
+
+/// A tick with the digits that it has.
+fn tick(value: f64) -> String {
+    if value.abs() >= 10.0 {
+        return thousands(value);
+    }
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_the_digits_that_they_need() {
+        assert_eq!([0.0, 0.25, 2.0, 10.0, 40_000.0].map(tick), ["0", "0.25", "2", "10", "40,000"]);
+    }
+}

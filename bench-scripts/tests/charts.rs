@@ -1,0 +1,225 @@
+//! Resources through the window and the quantile function of latency: from samples with a known truth to the summary, and to a
+//! report that has their charts, or does not speak of them.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod samples;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
+use rpc_bench::config::{Campaign, ConfigDir};
+use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::{self, Trial};
+use rpc_bench::probe::resources::ResourceSample;
+use rpc_bench::report;
+use rpc_bench::results::{Plan, RunFolder, pretty};
+use samples::sample;
+use serde_json::json;
+
+/// Two servers at two loads, of which the higher one is the headline's; a window of a second.
+fn plan(blocks: u32) -> Plan {
+    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    let (quick, _) = config.campaign("quick").unwrap();
+    let campaign = Campaign {
+        servers: ["legacy", "actix"].map(String::from).to_vec(),
+        ceiling: None,
+        workloads: vec!["getBalance".into()],
+        connections: vec![125, 500],
+        headline: BTreeMap::from([("getBalance".into(), 500)]),
+        max_blocks: blocks,
+        precision: None,
+        window_ms: 1_000,
+        ..quick
+    };
+    Plan {
+        workloads: vec![config.workload("getBalance").unwrap()],
+        servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
+        threads: 2,
+        left_out_connections: Vec::new(),
+        trials: plan::trials(&campaign),
+        campaign,
+    }
+}
+
+fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
+    let observation = |trial: &Trial| Observation {
+        trial: trial.clone(),
+        started_at: String::new(),
+        took_s: 1.0,
+        outcome: Outcome::Completed(Box::new(gave(trial))),
+    };
+    plan.trials.iter().map(observation).collect()
+}
+
+fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
+    summarize(&plan.campaign, &plan.connections(), &plan.trials, &observe(plan, gave))
+}
+
+fn headline_cell(summary: &Summary) -> &Cell {
+    summary.cell("actix", "getBalance", 500).unwrap()
+}
+
+fn with_readings(readings: Vec<ResourceSample>) -> Sample {
+    Sample { resources: readings, sampler_cpu_s: Some(0.002), ..sample(100_000.0, 10.0) }
+}
+
+/// Readings of a server that uses `cores` processors, a quarter of it in the kernel, and takes a MiB every 100 ms. `late_ms`
+/// is how late each reading is.
+fn steady(cores: f64, late_ms: [u64; 5]) -> Vec<ResourceSample> {
+    let reading = |(index, late_ms): (u64, u64)| {
+        let t_ms = 200 * (index + 1) + late_ms;
+        let used_us = cores * 1_000.0 * t_ms as f64;
+        ResourceSample {
+            t_ms,
+            user_us: Some((used_us * 0.75) as u64),
+            system_us: Some((used_us * 0.25) as u64),
+            memory_bytes: Some((t_ms << 20) / 100),
+            threads: Some(3),
+            involuntary_switches: Some(50 * t_ms),
+            run_delay_us: Some(250 * t_ms),
+            open_files: Some(500),
+            ..ResourceSample::default()
+        }
+    };
+    (0..).zip(late_ms).map(reading).collect()
+}
+
+#[test]
+fn the_median_trial_shows_though_each_was_read_at_times_of_its_own() {
+    let summary = summary(&plan(3), |trial| {
+        let mut readings = match trial.block {
+            1 => steady(0.8, [0, 0, 0, 0, 0]),
+            2 => steady(1.2, [3, 12, 1, 7, 40]),
+            _ => steady(1.9, [1, 1, 80, 1, 220]),
+        };
+        if trial.block == 3 {
+            readings.remove(1);
+        }
+        with_readings(readings)
+    });
+    let timeline = &headline_cell(&summary).timeline;
+    let times: Vec<f64> = timeline.iter().map(|moment| moment.t_ms).collect();
+    assert_eq!(times, [200.0, 400.0, 600.0, 800.0, 1_000.0]);
+    for moment in timeline {
+        let close = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
+        assert!(close(moment.cores, 1.2), "{moment:?}");
+        assert!(close(moment.user_cores, 0.9) && close(moment.system_cores, 0.3), "{moment:?}");
+        assert!(close(moment.involuntary_switches_per_s, 50_000.0), "{moment:?}");
+        assert!(close(moment.run_delay_ms_per_s, 250.0), "{moment:?}");
+        assert!(close(moment.memory_bytes, moment.t_ms / 100.0 * f64::from(1 << 20)), "{moment:?}");
+        assert_eq!((moment.threads, moment.connections), (Some(3.0), Some(500.0)));
+        assert_eq!(moment.voluntary_switches_per_s, None, "what the machine lacks is no zero");
+    }
+}
+
+#[test]
+fn nothing_that_was_counted_between_readings_is_lost() {
+    let at = |t_ms: u64, user_us: u64| ResourceSample {
+        t_ms,
+        user_us: Some(user_us),
+        system_us: Some(0),
+        ..ResourceSample::default()
+    };
+    let readings = vec![
+        at(90, 10_000),
+        at(240, 200_000),
+        at(333, 210_000),
+        at(520, 640_000),
+        at(777, 640_000),
+        at(1_000, 900_000),
+    ];
+    let summary = summary(&plan(1), |_| with_readings(readings.clone()));
+    let timeline = &headline_cell(&summary).timeline;
+    let step_s = timeline[0].t_ms / 1e3;
+    let used_s: f64 = timeline.iter().map(|moment| moment.cores.unwrap() * step_s).sum();
+    assert!((used_s - 0.9).abs() < 1e-9, "{used_s}");
+    assert!(timeline.iter().all(|moment| moment.cores.unwrap() >= 0.0));
+}
+
+#[test]
+fn a_quantile_is_the_median_of_the_trials_quantiles() {
+    let summary = summary(&plan(3), |trial| {
+        let mut sample = sample(100_000.0, 10.0);
+        // One trial has the slowest requests of all; pooled, it would make the tail alone.
+        let slow = [10.0, 20.0, 9_000.0][trial.block as usize - 1];
+        sample.load.quantiles = vec![(0.5, 5.0 * f64::from(trial.block)), (0.99, slow), (1.0, 2.0 * slow)];
+        if trial.block == 2 {
+            sample.load.quantiles.pop();
+        }
+        sample
+    });
+    assert_eq!(headline_cell(&summary).quantiles, [(0.5, 10.0), (0.99, 20.0)]);
+}
+
+#[test]
+fn only_the_headline_s_load_has_them_and_a_run_without_them_does_not_speak_of_them() {
+    let plan = plan(2);
+    let with = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    let other = with.cell("actix", "getBalance", 125).unwrap();
+    assert!(other.timeline.is_empty() && other.quantiles.is_empty());
+    assert!(!headline_cell(&with).timeline.is_empty() && !headline_cell(&with).quantiles.is_empty());
+    let without = summary(&plan, |_| sample(100_000.0, 10.0));
+    assert_eq!(headline_cell(&without).timeline, [] as [Moment; 0]);
+    let text = serde_json::to_string(&without).unwrap();
+    for name in ["timeline", "quantiles", "sampling_cores"] {
+        assert!(!text.contains(name), "{name}");
+    }
+    assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
+}
+
+fn with_quantiles(mut sample: Sample) -> Sample {
+    sample.load.quantiles =
+        vec![(0.0, 90.0), (0.5, 400.0), (0.99, 2_000.0), (0.9999, 9_000.0), (1.0, 30_000.0)];
+    sample
+}
+
+/// A results folder of these samples, its report, and the names of its charts.
+fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "charts").unwrap();
+    let environment = json!({
+        "started_at": "2026-01-01T00:00:00Z",
+        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
+            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
+        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
+        "servers": {},
+        "command": "rpc-bench run charts",
+    });
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &environment.to_string()).unwrap();
+    for observation in observe(plan, gave) {
+        folder.append(&observation).unwrap();
+    }
+    report::write(&folder).unwrap();
+    let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut charts: Vec<String> = entries.filter_map(|name| name.into_string().ok()).collect();
+    charts.retain(|name| name.ends_with(".svg"));
+    charts.sort();
+    (std::fs::read_to_string(folder.0.join("report.md")).unwrap(), charts)
+}
+
+#[test]
+fn a_report_shows_the_charts_and_what_reading_cost() {
+    let (report, charts) = reported(&plan(3), |trial| {
+        let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
+        Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
+    });
+    assert_eq!(charts, ["p99.svg", "quantiles.svg", "resources.svg", "throughput.svg"]);
+    assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");
+    // Of two cores in a second.
+    assert!(
+        report.contains("0.15 % of the 2 cores' time in the window (median trial; at most 0.50 %)"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_report_of_a_run_without_them_has_neither_chart_nor_mention() {
+    let (report, charts) = reported(&plan(3), |_| sample(100_000.0, 10.0));
+    assert_eq!(charts, ["p99.svg", "throughput.svg"]);
+    for name in ["quantiles.svg", "resources.svg", "cost of reading"] {
+        assert!(!report.contains(name), "{name}");
+    }
+}

@@ -1,0 +1,55 @@
+//! A calibration in small, on real processes: sized, stopped by Ctrl-C, gone on with, reported again.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bench::{Bench, stderr, until};
+
+/// Two blocks to size by and short windows; what it finds does not matter here.
+fn small() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("calibration.toml");
+    fs::copy(shipped, bench.path("calibration.toml")).unwrap();
+    for (from, to) in [
+        ("connections = 125", "connections = 3"),
+        ("sizing_blocks = 20", "sizing_blocks = 2"),
+        ("handicap_every = 4", "handicap_every = 1"),
+        ("accounts = 100000", "accounts = 50"),
+        ("slots = 1500", "slots = 50"),
+    ] {
+        bench.replace("calibration.toml", from, to);
+    }
+    Some(bench)
+}
+
+#[test]
+fn a_calibration_can_be_stopped_and_reported_and_refuses_to_be_resumed_as_a_run() {
+    let Some(bench) = small() else { return };
+    let harness = bench.start(&["calibrate"]);
+    until("three trials end", || (bench.observations().len() >= 3).then_some(()));
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    bench.nothing_is_left_running();
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(log.contains("go on with: cargo rpc-bench calibrate --resume"), "{log}");
+
+    let folder = bench.folder();
+    let run = folder.to_str().unwrap();
+    let report = bench.run(&["report", run]);
+    assert!(report.status.success(), "{}", stderr(&report));
+    let text = fs::read_to_string(folder.join("report.md")).unwrap();
+    for needed in ["# Calibration report", "none (twin)", "+10 % CPU", "## The common way", "a round "] {
+        assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
+    }
+    assert!(fs::read_to_string(folder.join("power.svg")).unwrap().contains("one run each"));
+    let kept: Vec<String> = fs::read_dir(folder.join("tool-output"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("0001-"))
+        .collect();
+    assert_eq!(kept, [""; 0], "raw output of a good trial goes");
+
+    let wrong = bench.run(&["run", "--resume", run]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("calibrate --resume"), "{}", stderr(&wrong));
+}
