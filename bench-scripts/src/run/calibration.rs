@@ -59,7 +59,7 @@ pub fn begin(
     let plan = |others: &[(&str, u64)], blocks: u32| Plan {
         campaign: calibration.campaign(others.iter().map(|(name, _)| (*name).to_owned()).collect(), blocks),
         workloads: vec![workload.clone()],
-        servers: std::iter::once(server.clone())
+        servers: std::iter::once(handicapped(&server, &server.name, 0))
             .chain(others.iter().map(|(name, rounds)| handicapped(&server, name, *rounds)))
             .collect(),
         threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
@@ -75,11 +75,11 @@ pub fn begin(
     Ok(folder)
 }
 
-/// The server under another name, doing so many extra rounds for each request.
+/// The server under a name, doing so many extra rounds for each request, and one. All of them run the same code, the base
+/// too: without any round a server runs code that was compiled apart, and would differ by more than the rounds.
 fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
     let mut twin = Server { name: name.to_owned(), ..server.clone() };
-    // The same arguments for all of them, so that their command lines differ in a number alone.
-    twin.args.extend(["--handicap-rounds".to_owned(), rounds.to_string()]);
+    twin.args.extend(["--handicap-rounds".to_owned(), (rounds + 1).to_string()]);
     twin
 }
 
