@@ -213,7 +213,8 @@ fn sizing(plan: &CalibrationPlan) -> String {
         .collect();
     format!(
         "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` makes the \
-         server do N of them for each request. In trials of their own (folder `sizing`) the server needed {} us for a \
+         server do N of them for each request. Every server here does one round and those of its handicap, so that all run \
+         the same code. In trials of their own (folder `sizing`) the server needed {} us for a \
          request, and a round {} ns. So: {}. The handicaps are known as well as the round's interval.\n",
         estimate(sizing.base_cpu_us, |value| format!("{value:.2}")),
         estimate(sizing.round_ns, |value| format!("{value:.3}")),
