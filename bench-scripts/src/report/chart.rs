@@ -102,16 +102,12 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         })
         .collect();
     let caption = format!("{workload}: {}", title(figure));
-    let caption_style = (FONT, 17).into_font().color(&INK);
     let Some(((x_low, x_high), (y_low, y_high))) = extent(&lines) else {
-        let style = caption_style.pos(Pos::new(HPos::Left, VPos::Top));
-        return area
-            .draw(&Text::new(format!("{caption}: nothing was measured"), (20, 20), style))
-            .map_err(broken);
+        return say(area, &format!("{caption}: nothing was measured"));
     };
     let y_ticks = ticks(y_low, y_high);
     let mut chart = ChartBuilder::on(area)
-        .caption(caption, caption_style)
+        .caption(caption, (FONT, 17).into_font().color(&INK))
         .margin(14)
         .margin_right(28)
         .x_label_area_size(48)
@@ -155,6 +151,12 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Says in a panel why it holds no chart.
+pub(super) fn say(area: &Area<'_>, text: &str) -> Result<()> {
+    let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Top));
+    area.draw(&Text::new(text.to_owned(), (20, 20), style)).map_err(broken)
 }
 
 /// How far a line's points are moved aside, as a factor, so that the bars of several lines can be told apart.

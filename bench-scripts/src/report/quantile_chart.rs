@@ -6,15 +6,19 @@ use plotters::prelude::*;
 
 use super::Run;
 use super::chart::{
-    Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, ticks, time_tick,
+    Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, say, ticks, time_tick,
 };
 use super::format::thousands;
 use crate::analysis::Cell;
 
 const PANEL: (u32, u32) = (560, 420);
 
-/// The probabilities that the axis names. The last one ends it: beyond, even a long window holds a handful of requests.
-const NAMED: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+/// The probabilities that the axis names, and between which lines are drawn: the fastest tenth spreads so widely that it would
+/// take half of the height, and beyond the last one even a long window holds a handful of requests.
+const NAMED: [f64; 6] = [0.1, 0.5, 0.9, 0.99, 0.999, 0.9999];
+
+/// A line: places and microseconds.
+type Line = Vec<(f64, f64)>;
 
 /// Whether there is anything to draw.
 pub(super) fn is_drawn(run: &Run) -> bool {
@@ -42,39 +46,40 @@ pub(super) fn svg(run: &Run) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Where a probability stands on the logarithmic axis: of how many requests one took longer.
+/// The place of a probability on the logarithmic axis: of how many requests one took longer.
 fn place(probability: f64) -> f64 {
     1.0 / (1.0 - probability)
 }
 
-/// A cell's line: places and microseconds.
-fn line(cell: &Cell) -> Vec<(f64, f64)> {
-    let [.., last] = NAMED;
-    let drawn = cell.quantiles.iter().filter(|(probability, us)| *probability <= last && *us > 0.0);
+/// A cell's line.
+fn line(cell: &Cell) -> Line {
+    let [first, .., last] = NAMED;
+    let ends = first..=last;
+    let drawn = cell.quantiles.iter().filter(|(probability, us)| ends.contains(probability) && *us > 0.0);
     drawn.map(|(probability, us)| (place(*probability), *us)).collect()
 }
 
-fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
+/// Every server's line at the headline's load of a workload, and which load that is; `None` where nothing is known.
+fn lines(run: &Run, workload: &str) -> Option<(u32, Vec<Line>)> {
     let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
-    let Some(connections) = cells().find(|cell| !cell.quantiles.is_empty()).map(|cell| cell.connections)
-    else {
-        return Ok(());
-    };
-    let lines: Vec<Vec<(f64, f64)>> = run
-        .plan
-        .servers
-        .iter()
-        .map(|server| run.summary.cell(&server.name, workload, connections).map_or_else(Vec::new, line))
-        .collect();
-    let heights = || lines.iter().flatten().map(|(_, us)| *us);
-    let (Some(low), Some(high)) = (heights().min_by(f64::total_cmp), heights().max_by(f64::total_cmp)) else {
-        return Ok(());
+    let connections = cells().find(|cell| !cell.quantiles.is_empty())?.connections;
+    let cell = |server: &str| run.summary.cell(server, workload, connections);
+    let servers = run.plan.servers.iter();
+    Some((connections, servers.map(|server| cell(&server.name).map_or_else(Vec::new, line)).collect()))
+}
+
+fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
+    let found = lines(run, workload);
+    let heights = || found.iter().flat_map(|(_, lines)| lines).flatten().map(|(_, us)| *us);
+    let ends = heights().min_by(f64::total_cmp).zip(heights().max_by(f64::total_cmp));
+    let (Some((connections, lines)), Some((low, high))) = (&found, ends) else {
+        return say(area, &format!("{workload}: latency was not measured"));
     };
     let (low, high) = (low / 1.3, high * 1.3);
     let named: Vec<f64> = NAMED.into_iter().map(place).collect();
     let mut chart = ChartBuilder::on(area)
         .caption(
-            format!("{workload} at {} connections: latency", thousands(f64::from(connections))),
+            format!("{workload} at {} connections: latency", thousands(f64::from(*connections))),
             (FONT, 17).into_font().color(&INK),
         )
         .margin(14)
@@ -82,7 +87,7 @@ fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
         .x_label_area_size(48)
         .y_label_area_size(78)
         .build_cartesian_2d(
-            (1.0..place(0.9999) * 1.25).log_scale().with_key_points(named),
+            (place(0.1) / 1.1..place(0.9999) * 1.25).log_scale().with_key_points(named),
             (low..high).log_scale().with_key_points(ticks(low, high)),
         )
         .map_err(broken)?;
@@ -126,6 +131,6 @@ mod tests {
     #[test]
     fn the_axis_is_named_by_percentiles() {
         let names = NAMED.map(|probability| percentile(place(probability)));
-        assert_eq!(names, ["0", "50", "90", "99", "99.9", "99.99"]);
+        assert_eq!(names, ["10", "50", "90", "99", "99.9", "99.99"]);
     }
 }

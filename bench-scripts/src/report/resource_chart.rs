@@ -2,11 +2,12 @@
 //! server.
 
 use anyhow::Result;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
-use super::chart::{Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend};
+use super::chart::{Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, say};
 use super::format::thousands;
 use crate::analysis::{Cell, Moment};
 
@@ -67,6 +68,8 @@ const ROWS: [Row; 5] = [
     },
 ];
 
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
 /// A line: milliseconds and values.
 type Line = Vec<(f64, f64)>;
 
@@ -114,9 +117,9 @@ fn line(cell: Option<&Cell>, value: fn(&Moment) -> Option<f64>, is_rate: bool) -
 
 fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
     let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
-    let Some(connections) = cells().find(|cell| !cell.timeline.is_empty()).map(|cell| cell.connections)
-    else {
-        return Ok(());
+    let watched = cells().find(|cell| !cell.timeline.is_empty()).map(|cell| cell.connections);
+    let Some(connections) = watched else {
+        return say(area, &format!("{workload}: {} was not read", row.name));
     };
     let cell = |server: &str| run.summary.cell(server, workload, connections);
     let lines = |value: fn(&Moment) -> Option<f64>| -> Vec<Line> {
@@ -125,16 +128,13 @@ fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
     let whole = lines(row.whole);
     let part = row.part.map_or_else(Vec::new, lines);
     let caption = format!("{workload} at {}: {}", thousands(f64::from(connections)), row.name);
-    let caption_style = (FONT, 15).into_font().color(&INK);
     let highest = whole.iter().chain(&part).flatten().map(|(_, value)| *value).max_by(f64::total_cmp);
     let Some(highest) = highest else {
-        let style = caption_style.pos(Pos::new(HPos::Left, VPos::Top));
-        let text = format!("{caption}: unavailable on this machine");
-        return area.draw(&Text::new(text, (20, 20), style)).map_err(broken);
+        return say(area, &format!("{caption}: unavailable on this machine"));
     };
     let top = if highest > 0.0 { highest * 1.12 } else { 1.0 };
     let mut chart = ChartBuilder::on(area)
-        .caption(caption, caption_style)
+        .caption(caption, (FONT, 15).into_font().color(&INK))
         .margin(8)
         .margin_right(28)
         .x_label_area_size(42)
@@ -156,23 +156,27 @@ fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
         .y_labels(5)
         .draw()
         .map_err(broken)?;
+    draw(&mut chart, area, &whole, &part)
+}
+
+/// Draws the servers' lines: dashed ones below, full ones above.
+fn draw(chart: &mut Chart<'_, '_>, area: &Area<'_>, whole: &[Line], part: &[Line]) -> Result<()> {
+    let colour = |index: usize| COLOURS[index % COLOURS.len()];
     for (index, line) in part.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        let dashes = DashedLineSeries::new(line.iter().copied(), 5, 4, colour.stroke_width(1));
+        let dashes = DashedLineSeries::new(line.iter().copied(), 5, 4, colour(index).stroke_width(1));
         chart.draw_series(dashes).map_err(broken)?;
     }
     for (index, line) in whole.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;
+        let full = LineSeries::new(line.iter().copied(), colour(index).stroke_width(2));
+        chart.draw_series(full).map_err(broken)?;
     }
     // Markers come last, each server's at moments of its own, so that lines on top of each other can still be told apart.
     let (left, top) = area.get_base_pixel();
     for (index, line) in whole.iter().enumerate() {
-        let every = (line.len() / MARKERS).max(1);
-        let first = index * every / whole.len();
-        for point in line.iter().skip(first).step_by(every) {
+        let every = (line.len() / MARKERS).max(whole.len());
+        for point in line.iter().skip(index * every / whole.len()).step_by(every) {
             let (x, y) = chart.backend_coord(point);
-            draw_marker(area, index, (x - left, y - top), COLOURS[index % COLOURS.len()])?;
+            draw_marker(area, index, (x - left, y - top), colour(index))?;
         }
     }
     Ok(())
