@@ -131,7 +131,8 @@ impl Bench {
 
     /// The observations so far, whole lines only.
     pub fn observations(&self) -> Vec<Value> {
-        if !self.path("results").is_dir() {
+        // The results folder comes a moment before the run's own.
+        if fs::read_dir(self.path("results")).map_or(0, Iterator::count) == 0 {
             return Vec::new();
         }
         let Ok(text) = fs::read_to_string(self.folder().join("observations.ndjson")) else {
