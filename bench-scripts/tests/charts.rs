@@ -171,6 +171,15 @@ fn only_the_headline_s_load_has_them_and_a_run_without_them_does_not_speak_of_th
     assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
 }
 
+#[test]
+fn where_the_machine_can_t_hold_the_headline_s_load_the_highest_has_them() {
+    let plan = Plan { left_out_connections: vec![500], ..plan(1) };
+    let summary = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    let cell = summary.cell("actix", "getBalance", plan.headline_connections("getBalance")).unwrap();
+    assert_eq!(cell.connections, 125);
+    assert!(!cell.timeline.is_empty() && !cell.quantiles.is_empty());
+}
+
 fn with_quantiles(mut sample: Sample) -> Sample {
     sample.load.quantiles =
         vec![(0.0, 90.0), (0.5, 400.0), (0.99, 2_000.0), (0.9999, 9_000.0), (1.0, 30_000.0)];

@@ -22,9 +22,9 @@ struct Row {
     name: &'static str,
     /// The unit of its axis.
     unit: &'static str,
-    /// The full line.
+    /// The thick line.
     whole: fn(&Moment) -> Option<f64>,
-    /// The dashed line.
+    /// The thin line.
     part: Option<fn(&Moment) -> Option<f64>>,
     /// Whether values are of the time since the moment before, and so belong to its middle.
     is_rate: bool,
@@ -32,7 +32,7 @@ struct Row {
 
 const ROWS: [Row; 5] = [
     Row {
-        name: "CPU (dashed: of it in the kernel)",
+        name: "CPU (thin: of it in the kernel)",
         unit: "cores",
         whole: |moment| moment.cores,
         part: Some(|moment| moment.system_cores),
@@ -53,7 +53,7 @@ const ROWS: [Row; 5] = [
         is_rate: false,
     },
     Row {
-        name: "context switches, voluntary (dashed: involuntary)",
+        name: "context switches, voluntary (thin: involuntary)",
         unit: "switches/s",
         whole: |moment| moment.voluntary_switches_per_s,
         part: Some(|moment| moment.involuntary_switches_per_s),
@@ -159,16 +159,16 @@ fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
     draw(&mut chart, area, &whole, &part)
 }
 
-/// Draws the servers' lines: dashed ones below, full ones above.
+/// Draws the servers' lines: thin ones below, thick ones above. Dashes would be an element each, and most of the file.
 fn draw(chart: &mut Chart<'_, '_>, area: &Area<'_>, whole: &[Line], part: &[Line]) -> Result<()> {
     let colour = |index: usize| COLOURS[index % COLOURS.len()];
     for (index, line) in part.iter().enumerate() {
-        let dashes = DashedLineSeries::new(line.iter().copied(), 5, 4, colour(index).stroke_width(1));
-        chart.draw_series(dashes).map_err(broken)?;
+        let thin = LineSeries::new(line.iter().copied(), colour(index).stroke_width(1));
+        chart.draw_series(thin).map_err(broken)?;
     }
     for (index, line) in whole.iter().enumerate() {
-        let full = LineSeries::new(line.iter().copied(), colour(index).stroke_width(2));
-        chart.draw_series(full).map_err(broken)?;
+        let thick = LineSeries::new(line.iter().copied(), colour(index).stroke_width(2));
+        chart.draw_series(thick).map_err(broken)?;
     }
     // Markers come last, each server's at moments of its own, so that lines on top of each other can still be told apart.
     let (left, top) = area.get_base_pixel();

@@ -53,8 +53,9 @@ fn charts(run: &Run) -> String {
     if quantile_chart::is_drawn(run) {
         out.push_str(
             "\n![Quantile function of latency](quantiles.svg)\n\n\
-             Read it upwards: at 99, one request in a hundred took longer than the line's height; each step to the right is a \
-             tenth of the requests before. Each point is the median over blocks of that percentile, at the headline's load.\n",
+             Read it upwards: at 99, one request in a hundred took longer than the line's height; from 90 on each step to the \
+             right leaves a tenth of the requests. Points are medians over blocks of that percentile, at the headline's \
+             load.\n",
         );
     }
     if resource_chart::is_drawn(run) {

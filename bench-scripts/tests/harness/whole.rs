@@ -12,9 +12,16 @@ fn a_campaign_runs_to_its_report_which_can_be_made_again_without_tools() {
     bench.nothing_is_left_running();
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
     let folder = bench.folder();
-    for name in
-        ["campaign.toml", "plan.json", "environment.json", "summary.json", "throughput.svg", "p99.svg"]
-    {
+    for name in [
+        "campaign.toml",
+        "plan.json",
+        "environment.json",
+        "summary.json",
+        "throughput.svg",
+        "p99.svg",
+        "quantiles.svg",
+        "resources.svg",
+    ] {
         assert!(folder.join(name).is_file(), "{name}");
     }
     assert_eq!(fs::read_to_string(folder.join("campaign.toml")).unwrap(), {
