@@ -13,12 +13,18 @@ pub fn headline(run: &Run) -> String {
     let mut out = warnings(run);
     for workload in &campaign.workloads {
         let connections = run.plan.headline_connections(workload);
-        for comparison in
-            run.summary.comparisons.iter().filter(|c| &c.workload == workload && c.connections == connections)
-        {
-            let marks =
-                run.summary.cell(&comparison.server, workload, connections).map(|cell| cell.marks.as_slice());
-            // Writing to a String can't fail, here and below.
+        for (server, over) in campaign.compared() {
+            let Some(comparison) = run.summary.comparison(&server, &over, workload, connections) else {
+                // Writing to a String can't fail, here and below.
+                let _ = writeln!(
+                    out,
+                    "- **{workload}** at {} connections: {server} and {over} are **not compared**: there is no block in which \
+                     both were measured and neither trial was invalid.",
+                    thousands(f64::from(connections))
+                );
+                continue;
+            };
+            let marks = run.summary.cell(&server, workload, connections).map(|cell| cell.marks.as_slice());
             let _ = writeln!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
         }
     }
@@ -104,7 +110,11 @@ fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
         Verdict::Equivalent => format!("**{server} and {over} are equivalent** (within {margin})"),
         Verdict::Inconclusive => {
             let more = rate.blocks_needed.map_or_else(String::new, |blocks| {
-                format!(" ({} blocks ran, about {} would tell)", rate.blocks, thousands(blocks as f64))
+                format!(
+                    " (after {} of about {} blocks that it would take)",
+                    rate.blocks,
+                    thousands(blocks as f64)
+                )
             });
             format!("**can't tell** whether {server} or {over} is faster{more}")
         }

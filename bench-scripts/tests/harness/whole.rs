@@ -64,7 +64,7 @@ fn the_report_has_what_a_reader_needs() {
     for needed in [
         "## Headline",
         "can't tell",
-        "about 6 would tell",
+        "(after 1 of about 6 blocks that it would take)",
         "![Successful requests a second against connections](throughput.svg)",
         "CPU us/request",
         "% of",
