@@ -110,3 +110,16 @@ fn the_common_way_is_judged_on_the_same_observations() {
     assert!(three.claimed.value() < one.claimed.value());
     assert!(common(&summary, "plus-1", 1, 0.0).wrong_way.value() > 0.2, "one run often points the wrong way");
 }
+
+#[test]
+fn resampling_knows_what_the_noise_hides() {
+    let summary = calibrate(&shipped(), &arms(), &blocks(300, 6));
+    let share = |difference: f64| {
+        let row = summary.resampled.iter().find(|row| (row.difference - difference).abs() < 1e-9).unwrap();
+        f64::from(row.claimed) / f64::from(row.of)
+    };
+    assert!(share(0.0) <= 0.10, "{:?}", summary.resampled);
+    assert!(share(0.10) >= 0.99 && share(0.005) < 0.5, "{:?}", summary.resampled);
+    assert!(summary.resampled.is_sorted_by(|a, b| a.difference < b.difference));
+    assert!(calibrate(&shipped(), &arms(), &blocks(20, 6)).resampled.is_empty(), "too few to draw from");
+}

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::comparison::JUDGED;
@@ -17,6 +19,15 @@ use crate::observation::Observation;
 /// Differences that a reader of one or three runs may take for real.
 const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
 
+/// Differences whose detection is worked out by resampling.
+const RESAMPLED_DIFFERENCES: [f64; 9] = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15];
+
+/// Comparisons that are resampled for each difference.
+const RESAMPLES: u32 = 200;
+
+/// Blocks of the server with its twin below which resampling would only repeat a few of them.
+const LEAST_RESAMPLED: usize = 30;
+
 /// What a calibration found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationSummary {
@@ -30,6 +41,23 @@ pub struct CalibrationSummary {
     pub ours: Vec<Power>,
     /// The same observations the common way: by judged figure, arm, runs and threshold.
     pub common: Vec<CommonWay>,
+    /// How often a difference of CPU time per request would be seen, by size, rising; empty where there are too few blocks.
+    #[serde(default)]
+    pub resampled: Vec<Resampled>,
+}
+
+/// Comparisons put together from blocks of the server with its twin, drawn with replacement, and a difference that was put in.
+/// No evidence of its own: what the measured noise would mean for a difference of that size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Resampled {
+    /// The difference, relative; 0 for none.
+    pub difference: f64,
+    /// Of [`RESAMPLES`] comparisons, those that claim a difference.
+    pub claimed: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Blocks of a comparison, on average.
+    pub blocks: f64,
 }
 
 /// A count of comparisons with its 95 % interval (Clopper and Pearson).
@@ -155,14 +183,22 @@ pub fn calibrate(
         looks: looks(calibration),
         ours,
         common,
+        resampled: arms
+            .iter()
+            .find(|arm| arm.handicap == 0.0)
+            .map(|twin| {
+                resample(calibration, &log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base))
+            })
+            .unwrap_or_default(),
     }
 }
 
 /// How many comparisons of an arm are finished, by CPU time per request: what the handicap is made of.
 pub fn finished(calibration: &Calibration, arm: &Arm, observations: &[Observation]) -> u32 {
-    let summary = calibrate(calibration, std::slice::from_ref(arm), observations);
-    let of_cpu = summary.ours.iter().find(|power| power.figure == Figure::CpuUsPerRequest);
-    of_cpu.map_or(0, |power| power.claimed.of)
+    let observed = Observed::new(observations);
+    let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
+    let ratios = log_ratios(Figure::CpuUsPerRequest, &samples(&arm.name), &samples(&calibration.server));
+    power(calibration, (Figure::CpuUsPerRequest, Better::Less), arm, &ratios, |_| 0.0).claimed.of
 }
 
 fn power(
@@ -236,6 +272,36 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
         rest = &rest[used..];
     }
     finished
+}
+
+/// Puts comparisons together from blocks whose true difference is none, with one put in.
+fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resampled> {
+    let ratios: Vec<f64> = ratios.values().copied().collect();
+    if ratios.len() < LEAST_RESAMPLED {
+        return Vec::new();
+    }
+    // The twins' own centre is noise; what is wanted is the spread around no difference.
+    let centre = Paired::new(&ratios).map_or(0.0, |paired| paired.estimate());
+    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
+    let rules = Rules::new(&[Better::Less], demand, looks(calibration));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed);
+    let mut draw = |shift: f64| {
+        let index = (random.next_u64() % ratios.len() as u64) as usize;
+        ratios[index] - centre + shift
+    };
+    let mut of_difference = |difference: f64| {
+        let (mut claimed, mut blocks) = (0, 0.0);
+        for _ in 0..RESAMPLES {
+            let drawn = (1..=calibration.max_blocks).map(|block| (block, draw(difference.ln_1p()))).collect();
+            let question = Question { log_ratios: vec![drawn], observed_blocks: calibration.max_blocks };
+            let answers = replay(std::slice::from_ref(&question), &rules);
+            let finding = answers.first().and_then(|answer| answer.findings.first().copied().flatten());
+            claimed += u32::from(finding.is_some_and(|finding| finding.verdict.claims_difference()));
+            blocks += finding.map_or(0.0, |finding| finding.blocks as f64) / f64::from(RESAMPLES);
+        }
+        Resampled { difference, claimed, of: RESAMPLES, blocks }
+    };
+    RESAMPLED_DIFFERENCES.map(&mut of_difference).to_vec()
 }
 
 /// Blocks in which the base ran before the arm, in order: what a script that runs one after the other would have seen.

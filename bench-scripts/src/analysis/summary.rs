@@ -175,7 +175,7 @@ pub fn summarize(
             for server in &campaign.servers {
                 let measured = samples(server);
                 let mut cell = cell(server, workload, count, &measured, ceiling.as_ref(), &failed);
-                if count == headline_load(campaign, workload, connections) {
+                if count == campaign.headline_connections(workload, connections) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
                     cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
                 }
@@ -200,12 +200,6 @@ pub fn summarize(
         failed,
         sampling_cores: sampling_cores(observations),
     }
-}
-
-/// The connections at which the headline shows a workload: the campaign's, or the most that this machine can hold.
-fn headline_load(campaign: &Campaign, workload: &str, connections: &[u32]) -> u32 {
-    let wanted = campaign.headline_connections(workload);
-    if connections.contains(&wanted) { wanted } else { connections.iter().copied().max().unwrap_or(wanted) }
 }
 
 fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {

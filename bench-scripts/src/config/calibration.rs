@@ -105,6 +105,6 @@ pub struct Arm {
 pub struct Sizing {
     /// CPU time of the base for a request, in microseconds.
     pub base_cpu_us: Estimate,
-    /// CPU time of a round, in nanoseconds.
+    /// CPU time of a round, in nanoseconds; from ratios paired by block.
     pub round_ns: Estimate,
 }

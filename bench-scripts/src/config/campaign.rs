@@ -147,10 +147,12 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
-    /// The connection count that the headline shows for a workload: the stated one, or the lowest.
-    pub fn headline_connections(&self, workload: &str) -> u32 {
+    /// The connection count that the headline shows for a workload: the stated one, or the lowest; where it is not among
+    /// those that the machine can hold, the highest of these.
+    pub fn headline_connections(&self, workload: &str, held: &[u32]) -> u32 {
         let lowest = || self.connections.iter().copied().min().unwrap_or(1);
-        self.headline.get(workload).copied().unwrap_or_else(lowest)
+        let wanted = self.headline.get(workload).copied().unwrap_or_else(lowest);
+        if held.contains(&wanted) { wanted } else { held.iter().copied().max().unwrap_or(wanted) }
     }
 
     /// Whether the fields make sense together.

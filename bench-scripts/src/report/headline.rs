@@ -41,11 +41,9 @@ pub fn headline(run: &Run) -> String {
 }
 
 impl crate::results::Plan {
-    /// The connection count that the headline shows for a workload: the campaign's, unless this machine can't hold it.
+    /// The connection count that the headline shows for a workload.
     pub fn headline_connections(&self, workload: &str) -> u32 {
-        let wanted = self.campaign.headline_connections(workload);
-        let held = self.connections();
-        if held.contains(&wanted) { wanted } else { held.iter().copied().max().unwrap_or(wanted) }
+        self.campaign.headline_connections(workload, &self.connections())
     }
 }
 

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::{Bench, begin_folder, note_ready_lines, truths};
 use crate::analysis::calibration::finished;
-use crate::analysis::stats::{Estimate, median};
-use crate::analysis::{Figure, Observed};
+use crate::analysis::stats::{CONFIDENCE, Estimate, Paired, median};
+use crate::analysis::{Figure, Observed, log_ratios};
 use crate::config::{Arm, Calibration, ConfigDir, Server, Sizing};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tool;
@@ -24,11 +24,12 @@ use crate::results::{CALIBRATION, CalibrationPlan, Plan, RunFolder, pretty};
 /// The server again, under another name.
 const TWIN: &str = "twin";
 
-/// The server with a handicap as large as its own work, about, from which the cost of a round is taken.
+/// The server with a handicap from which the cost of a round is taken.
 const SIZER: &str = "sizer";
 
-/// Rounds of the sizer; a round takes about a nanosecond.
-const SIZER_ROUNDS: u64 = 8_000;
+/// Rounds of the sizer; a round takes about a nanosecond, a request some ten thousand. Not much larger than what is sized by
+/// it: a server that works twice as long for a request also meets its requests in other batches.
+const SIZER_ROUNDS: u64 = 2_000;
 
 /// Blocks after which the comparisons are counted again.
 const COUNT_EVERY: u32 = 10;
@@ -105,14 +106,6 @@ fn size(
     let campaign = &plan.campaign;
     let samples = |name: &str| observed.samples(name, &campaign.workloads[0], campaign.connections[0]);
     let (base, sizer) = (samples(&campaign.servers[0]), samples(SIZER));
-    let cpu_us = |sample| Figure::CpuUsPerRequest.of(sample);
-    let base_us: Vec<f64> = base.values().filter_map(|sample| cpu_us(sample)).collect();
-    let round_ns: Vec<f64> = sizer
-        .iter()
-        .filter_map(|(block, sample)| {
-            Some((cpu_us(sample)? - cpu_us(base.get(block)?)?) * 1e3 / SIZER_ROUNDS as f64)
-        })
-        .collect();
     let failed = || {
         let reason = observations.iter().find_map(|observation| observation.outcome.failure());
         format!(
@@ -120,8 +113,17 @@ fn size(
             reason.unwrap_or_else(|| "no trial was measured".to_owned())
         )
     };
-    let known = |values: &[f64]| -> Result<Estimate> { median(values).with_context(failed) };
-    Ok(Sizing { base_cpu_us: known(&base_us)?, round_ns: known(&round_ns)? })
+    let base_us: Vec<f64> = base.values().filter_map(|sample| Figure::CpuUsPerRequest.of(sample)).collect();
+    let base_cpu_us = median(&base_us).with_context(failed)?;
+    let ratios: Vec<f64> = log_ratios(Figure::CpuUsPerRequest, &sizer, &base).into_values().collect();
+    let paired = Paired::new(&ratios).with_context(failed)?;
+    let ratio = Estimate { value: paired.estimate(), interval: paired.interval(1.0 - CONFIDENCE) };
+    let round_ns = ratio.map(|log_ratio| log_ratio.exp_m1() * base_cpu_us.value * 1e3 / SIZER_ROUNDS as f64);
+    ensure!(
+        round_ns.value > 0.0,
+        "the handicaps can't be sized: {SIZER_ROUNDS} rounds did not show; the machine is too busy, try again"
+    );
+    Ok(Sizing { base_cpu_us, round_ns })
 }
 
 fn arms(calibration: &Calibration, sizing: &Sizing) -> Vec<Arm> {

@@ -12,7 +12,7 @@ fn small() -> Option<Bench> {
     fs::copy(shipped, bench.path("calibration.toml")).unwrap();
     for (from, to) in [
         ("connections = 125", "connections = 3"),
-        ("sizing_blocks = 20", "sizing_blocks = 2"),
+        ("sizing_blocks = 40", "sizing_blocks = 2"),
         ("handicap_every = 4", "handicap_every = 1"),
         ("accounts = 100000", "accounts = 50"),
         ("slots = 1500", "slots = 50"),

@@ -3,18 +3,20 @@
 //!
 //! Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., 3.3 and 4.3.
 
+use std::sync::Arc;
+
 /// Points that count, against any centre, to a rank statistic whose distribution under that centre is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Inversion {
     /// The Walsh averages or the pairwise differences, rising.
     points: Vec<f64>,
     /// By count of points on the scarcer side: the two-sided chance of so few or fewer. As long as half of the points.
-    two_sided: Vec<f64>,
+    two_sided: Arc<[f64]>,
 }
 
 impl Inversion {
     /// From at least one finite point and the two-sided chance for each count below half of the points.
-    pub(super) fn new(mut points: Vec<f64>, two_sided: Vec<f64>) -> Self {
+    pub(super) fn new(mut points: Vec<f64>, two_sided: Arc<[f64]>) -> Self {
         points.sort_unstable_by(f64::total_cmp);
         Self { points, two_sided }
     }

@@ -3,6 +3,10 @@
 //!
 //! Sources: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., 3.1 to 3.3.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::inversion::Inversion;
 use super::normal;
 
@@ -31,8 +35,7 @@ impl Paired {
         for (index, a) in differences.iter().enumerate() {
             walsh.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
         }
-        let levels = if count <= EXACT_UP_TO { exact_levels(count) } else { approximate_levels(count) };
-        Some(Self { count, walsh: Inversion::new(walsh, levels) })
+        Some(Self { count, walsh: Inversion::new(walsh, levels(count)) })
     }
 
     /// How many differences there are; at least 1.
@@ -72,6 +75,18 @@ pub fn least_count(level: f64) -> usize {
         count += 1;
     }
     count
+}
+
+/// The two-sided chances for so many differences. They depend on nothing else, so each thread works them out once: a
+/// calibration asks for the same few counts thousands of times.
+fn levels(count: usize) -> Arc<[f64]> {
+    thread_local! {
+        static KNOWN: RefCell<BTreeMap<usize, Arc<[f64]>>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    let work_out = || {
+        if count <= EXACT_UP_TO { exact_levels(count).into() } else { approximate_levels(count).into() }
+    };
+    KNOWN.with_borrow_mut(|known| Arc::clone(known.entry(count).or_insert_with(work_out)))
 }
 
 /// By value of the signed-rank statistic of `count` differences, up to half of the greatest: twice the chance of that value

@@ -32,7 +32,7 @@ impl Unpaired {
         } else {
             approximate_levels(a.len(), b.len())
         };
-        Some(Self { differences: Inversion::new(differences, levels) })
+        Some(Self { differences: Inversion::new(differences, levels.into()) })
     }
 
     /// The Hodges–Lehmann estimate of how far `a` lies above `b`: the median of all differences, in the unit of the values.
