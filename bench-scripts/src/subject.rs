@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
@@ -18,6 +18,9 @@ use crate::process::{Output, Owned, describe};
 
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a server that closed its output may take to end, before it counts as one that goes on without.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// A server that answers.
 pub struct Subject {
@@ -135,12 +138,18 @@ fn read_ready_line(
     interrupt: &Interrupt,
 ) -> Result<(String, Option<String>, Value)> {
     let lines = first_line(process)?;
+    let mut closed: Option<Instant> = None;
     let line = interrupt.wait(READY_WITHIN, || match lines.try_recv() {
         Ok(line) => Ok(Some(line)),
         Err(TryRecvError::Empty) => Ok(None),
         Err(TryRecvError::Disconnected) => {
-            let ended = process.ended()?.map_or_else(|| "closed its output".to_owned(), describe);
-            bail!("it ended before it was ready: {ended}")
+            // A process that ends closes its output a moment before the system tells how it ended.
+            let closed_for = closed.get_or_insert_with(Instant::now).elapsed();
+            match process.ended()? {
+                Some(status) => bail!("it ended before it was ready: {}", describe(status)),
+                None if closed_for > ENDS_WITHIN => bail!("it closed its output before it was ready"),
+                None => Ok(None),
+            }
         }
     })?;
     let line = line.with_context(|| format!("it was not ready within {READY_WITHIN:?}"))?;
