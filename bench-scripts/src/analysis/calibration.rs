@@ -11,7 +11,7 @@ use super::comparison::JUDGED;
 use super::figure::Figure;
 use super::observed::{Observed, Samples, log_ratios, valid};
 use super::sequence::{Question, Rules, planned_looks, replay};
-use super::stats::{Estimate, Paired, binomial_interval, median};
+use super::stats::{Estimate, binomial_interval, hodges_lehmann, median};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use crate::config::{Arm, Calibration};
 use crate::observation::Observation;
@@ -229,9 +229,7 @@ fn power(
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     let middle = |values: &[f64]| median(values).map_or(0.0, |estimate| estimate.value);
     let all: Vec<f64> = ratios.values().copied().collect();
-    let overall = Paired::new(&all).map(|paired| {
-        Estimate { value: paired.estimate(), interval: paired.interval(0.05) }.map(f64::exp_m1)
-    });
+    let overall = hodges_lehmann(&all).map(|centre| centre.map(f64::exp_m1));
     Power {
         figure,
         arm: arm.name.clone(),
@@ -281,7 +279,7 @@ fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resam
         return Vec::new();
     }
     // The twins' own centre is noise; what is wanted is the spread around no difference.
-    let centre = Paired::new(&ratios).map_or(0.0, |paired| paired.estimate());
+    let centre = hodges_lehmann(&ratios).map_or(0.0, |centre| centre.value);
     let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
     let rules = Rules::new(&[Better::Less], demand, looks(calibration));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::figure::Figure;
 use super::observed::{Observed, Samples, invalid, log_ratios, valid};
 use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay};
-use super::stats::{CONFIDENCE, Estimate, Paired};
+use super::stats::{Estimate, hodges_lehmann};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::Campaign;
 use crate::plan::Trial;
@@ -177,7 +177,5 @@ impl Pair {
 /// has both.
 pub fn ratio(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> Option<Estimate> {
     let ratios: Vec<f64> = log_ratios(figure, a, b).into_values().collect();
-    let paired = Paired::new(&ratios)?;
-    let estimate = Estimate { value: paired.estimate(), interval: paired.interval(1.0 - CONFIDENCE) };
-    Some(estimate.map(f64::exp))
+    Some(hodges_lehmann(&ratios)?.map(f64::exp))
 }

@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::{Bench, begin_folder, note_ready_lines, truths};
 use crate::analysis::calibration::finished;
-use crate::analysis::stats::{CONFIDENCE, Estimate, Paired, median};
+use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
 use crate::config::{Arm, Calibration, ConfigDir, Server, Sizing};
 use crate::interrupt::Interrupt;
@@ -116,8 +116,7 @@ fn size(
     let base_us: Vec<f64> = base.values().filter_map(|sample| Figure::CpuUsPerRequest.of(sample)).collect();
     let base_cpu_us = median(&base_us).with_context(failed)?;
     let ratios: Vec<f64> = log_ratios(Figure::CpuUsPerRequest, &sizer, &base).into_values().collect();
-    let paired = Paired::new(&ratios).with_context(failed)?;
-    let ratio = Estimate { value: paired.estimate(), interval: paired.interval(1.0 - CONFIDENCE) };
+    let ratio = hodges_lehmann(&ratios).with_context(failed)?;
     let round_ns = ratio.map(|log_ratio| log_ratio.exp_m1() * base_cpu_us.value * 1e3 / SIZER_ROUNDS as f64);
     ensure!(
         round_ns.value > 0.0,
@@ -214,6 +213,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::analysis::stats::Estimate;
 
     #[test]
     fn every_trial_has_a_number_of_its_own_and_the_order_is_drawn() {
