@@ -87,8 +87,7 @@ pub enum Placement {
     /// Any core that the harness may use; the kernel decides.
     #[default]
     Free,
-    /// Both share one core. Cores of one machine disturb each other, so CPU time per request repeats far better this way;
-    /// rates are those of one core.
+    /// Both share one core, since cores of one machine can disturb each other. Rates are those of one core.
     OneCore,
 }
 
