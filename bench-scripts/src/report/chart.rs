@@ -33,15 +33,24 @@ type Line = Vec<(f64, Estimate)>;
 
 /// Draws a figure of a run.
 pub fn svg(run: &Run, figure: Figure) -> Result<String> {
+    by_workload(run, PANEL, |workload, area| panel(run, workload, figure, area))
+}
+
+/// One panel of that size for each workload, side by side, and the servers' legend below.
+pub(super) fn by_workload(
+    run: &Run,
+    panel_size: (u32, u32),
+    draw: impl Fn(&str, &Area<'_>) -> Result<()>,
+) -> Result<String> {
     let mut text = String::new();
     let panels = run.plan.workloads.len().max(1) as u32;
-    let size = (PANEL.0 * panels, PANEL.1 + LEGEND_HEIGHT);
+    let size = (panel_size.0 * panels, panel_size.1 + LEGEND_HEIGHT);
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         root.fill(&WHITE).map_err(broken)?;
-        let (above, below) = root.split_vertically(PANEL.1);
+        let (above, below) = root.split_vertically(panel_size.1);
         for (workload, area) in run.plan.workloads.iter().zip(above.split_evenly((1, panels as usize))) {
-            panel(run, &workload.name, figure, &area)?;
+            draw(&workload.name, &area)?;
         }
         legend(run, &below)?;
         root.present().map_err(broken)?;

@@ -5,9 +5,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::Run;
-use super::chart::{
-    Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, say, ticks, time_tick,
-};
+use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
 use super::format::thousands;
 use crate::analysis::Cell;
 
@@ -30,20 +28,7 @@ pub(super) fn svg(run: &Run) -> Result<Option<String>> {
     if !is_drawn(run) {
         return Ok(None);
     }
-    let mut text = String::new();
-    let panels = run.plan.workloads.len().max(1) as u32;
-    {
-        let size = (PANEL.0 * panels, PANEL.1 + LEGEND_HEIGHT);
-        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        root.fill(&WHITE).map_err(broken)?;
-        let (above, below) = root.split_vertically(PANEL.1);
-        for (workload, area) in run.plan.workloads.iter().zip(above.split_evenly((1, panels as usize))) {
-            panel(run, &workload.name, &area)?;
-        }
-        legend(run, &below)?;
-        root.present().map_err(broken)?;
-    }
-    Ok(Some(text))
+    by_workload(run, PANEL, |workload, area| panel(run, workload, area)).map(Some)
 }
 
 /// The place of a probability on the logarithmic axis: of how many requests one took longer.
