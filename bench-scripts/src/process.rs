@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
+use crate::probe::process::CpuTime;
 
 /// How long a server may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(6);
@@ -23,7 +24,7 @@ const SELDOM: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Owned {
     child: Child,
-    ended: Option<ExitStatus>,
+    ended: Option<(ExitStatus, CpuTime)>,
 }
 
 /// Where a child's output goes: files that the run keeps.
@@ -41,9 +42,9 @@ impl Owned {
     pub fn spawn(program: &Path, args: &[String], output: &Output<'_>, placement: Placement) -> Result<Self> {
         let processor = match placement {
             Placement::Free => None,
-            Placement::OneCore => Some(
+            Placement::OneCore | Placement::Duet => Some(
                 host::last_processor()
-                    .context("placement one-core: can't tell which processors the harness may use")?,
+                    .context("placement on one core: can't tell which processors the harness may use")?,
             ),
         };
         let only = processor.map(only_processor);
@@ -95,9 +96,31 @@ impl Owned {
     /// How the child ended, if it has.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait().context("can't ask for a child's state")?;
+            self.ended = self.reap(libc::WNOHANG).context("can't ask for a child's state")?;
         }
-        Ok(self.ended)
+        Ok(self.ended.map(|(status, _)| status))
+    }
+
+    /// CPU time of the child and of its own children, from its start to its end; none while it runs.
+    pub fn cpu_time(&self) -> Option<CpuTime> {
+        self.ended.map(|(_, cpu)| cpu)
+    }
+
+    /// Takes the child's end from the system, where there is one. The standard library does not tell its CPU time.
+    fn reap(&self, options: i32) -> std::io::Result<Option<(ExitStatus, CpuTime)>> {
+        let pid = self.child.id() as libc::pid_t;
+        let mut status = 0;
+        // SAFETY: rusage is plain data, for which all zeroes are valid; both pointers are to locals that outlive the call. The
+        // child is waited for here alone, so its id is its own.
+        let (reaped, usage) = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::wait4(pid, &raw mut status, options, &raw mut usage), usage)
+        };
+        match reaped {
+            0 => Ok(None),
+            reaped if reaped == pid => Ok(Some((ExitStatus::from_raw(status), CpuTime::from(&usage)))),
+            _ => Err(std::io::Error::last_os_error()),
+        }
     }
 
     /// Waits for the child to end by itself; `None` when `limit` has passed.
@@ -128,7 +151,7 @@ impl Owned {
             self.signal(libc::SIGTERM);
             return self.wait(GRACE, interrupt);
         }
-        Ok(self.ended)
+        self.ended()
     }
 
     /// Interrupts the child (SIGINT), which for a load tool means: that was enough, print what you have.
@@ -150,7 +173,7 @@ impl Drop for Owned {
         if let Ok(None) = self.ended() {
             self.signal(libc::SIGKILL);
             // The child was killed, so this wait is short; nothing can be done where it fails.
-            let _ = self.child.wait();
+            let _ = self.reap(0);
         }
     }
 }
@@ -206,7 +229,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut child = sleeper(Placement::Free, dir.path());
         child.interrupt().unwrap();
-        let ended = child.child.wait().unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let ended = child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap();
         assert_eq!(ended.signal(), Some(libc::SIGINT));
+        assert_eq!(child.ended().unwrap(), Some(ended), "an end is told again");
+    }
+
+    #[test]
+    fn the_work_of_a_child_and_of_its_children_is_known_once_it_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let args = ["-c".to_owned(), format!("sh -c '{count}'; true")];
+        let mut child = Owned::spawn(Path::new("/bin/sh"), &args, &output, Placement::Free).unwrap();
+        assert!(child.cpu_time().is_none());
+        let interrupt = Interrupt::install().unwrap();
+        assert!(child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap().success());
+        assert!(child.cpu_time().unwrap().total_s() > 0.01, "{:?}", child.cpu_time());
     }
 }

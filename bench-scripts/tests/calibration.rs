@@ -10,13 +10,19 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::calibration::{CalibrationSummary, CommonWay, Power, calibrate};
 use rpc_bench::analysis::{Figure, Verdict};
-use rpc_bench::config::{Arm, Calibration, ConfigDir};
+use rpc_bench::config::{Arm, Calibration, ConfigDir, Placement};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
 use samples::sample;
 
 fn shipped() -> Calibration {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).calibration().unwrap().0
+}
+
+fn placed(placement: Placement) -> Calibration {
+    let mut calibration = shipped();
+    calibration.environment.placement = placement;
+    calibration
 }
 
 fn arms() -> Vec<Arm> {
@@ -85,11 +91,14 @@ fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
 #[test]
 fn comparisons_share_no_block_and_an_unfinished_one_does_not_count() {
     let most = shipped().max_blocks;
-    let summary = calibrate(&shipped(), &arms(), &blocks(200, 4));
-    for power in &summary.ours {
-        let used = power.blocks.0 * f64::from(power.claimed.of);
-        assert!(power.blocks.1 <= most && used <= 2.0 * 200.0, "{power:?}");
-        assert!((power.seconds.0 - 2.0 * power.blocks.0).abs() < 1e-9, "two trials of a second a block");
+    // Two trials of a second a block, one after the other or at the same time.
+    for (placement, block_s) in [(Placement::OneCore, 2.0), (Placement::Duet, 1.0)] {
+        let summary = calibrate(&placed(placement), &arms(), &blocks(200, 4));
+        for power in &summary.ours {
+            let used = power.blocks.0 * f64::from(power.claimed.of);
+            assert!(power.blocks.1 <= most && used <= 2.0 * 200.0, "{power:?}");
+            assert!((power.seconds.0 - block_s * power.blocks.0).abs() < 1e-9, "{power:?}");
+        }
     }
     let few = calibrate(&shipped(), &arms(), &blocks(5, 4));
     assert!(few.ours.iter().all(|power| power.claimed.of == 0), "five blocks finish nothing");
@@ -99,16 +108,37 @@ fn comparisons_share_no_block_and_an_unfinished_one_does_not_count() {
 
 #[test]
 fn the_common_way_is_judged_on_the_same_observations() {
-    let summary = calibrate(&shipped(), &arms(), &blocks(1_200, 5));
-    let any = common(&summary, "twin", 1, 0.0);
+    for placement in [Placement::OneCore, Placement::Duet] {
+        common_way(&calibrate(&placed(placement), &arms(), &blocks(1_200, 5)));
+    }
+}
+
+fn common_way(summary: &CalibrationSummary) {
+    let any = common(summary, "twin", 1, 0.0);
     assert_eq!((any.claimed.count, any.claimed.of), (600, 600), "two runs are never the same");
-    let one = common(&summary, "twin", 1, 0.02);
+    let one = common(summary, "twin", 1, 0.02);
     // 2 % of noise on either side: the difference has 2.8 %, so about half of all runs differ by more than 2 %.
     assert!((0.35..0.60).contains(&one.claimed.value()), "{one:?}");
-    let three = common(&summary, "twin", 3, 0.02);
+    let three = common(summary, "twin", 3, 0.02);
     assert_eq!(three.claimed.of, 200);
     assert!(three.claimed.value() < one.claimed.value());
-    assert!(common(&summary, "plus-1", 1, 0.0).wrong_way.value() > 0.2, "one run often points the wrong way");
+    assert!(common(summary, "plus-1", 1, 0.0).wrong_way.value() > 0.2, "one run often points the wrong way");
+}
+
+#[test]
+fn a_duet_is_not_read_as_two_runs_that_a_script_would_have_made_at_once() {
+    // A machine that is at times half as fast: both of a block feel it alike, and runs of two blocks do not.
+    let mut observations = blocks(1_200, 7);
+    for observation in &mut observations {
+        let slow = if observation.trial.block % 7 < 3 { 2.0 } else { 1.0 };
+        let Outcome::Completed(sample) = &mut observation.outcome else { panic!() };
+        sample.server_cpu.user_s *= slow;
+        sample.server_cpu.system_s *= slow;
+    }
+    let summary = calibrate(&placed(Placement::Duet), &arms(), &observations);
+    assert!(ours(&summary, "twin").claimed.interval.0 <= 0.05, "{:?}", ours(&summary, "twin"));
+    let common = common(&summary, "twin", 1, 0.10);
+    assert!(common.claimed.value() > 0.25, "{common:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::observed::{Observed, Samples, log_ratios, valid};
 use super::sequence::{Question, Rules, planned_looks, replay};
 use super::stats::{Estimate, binomial_interval, hodges_lehmann, median};
 use super::verdict::{Better, Demand, Finding, Verdict};
-use crate::config::{Arm, Calibration};
+use crate::config::{Arm, Calibration, Placement};
 use crate::observation::Observation;
 
 /// Differences that a reader of one or three runs may take for real.
@@ -153,6 +153,7 @@ pub fn calibrate(
         .iter()
         .map(|observation| ((observation.trial.block, observation.trial.server.as_str()), observation.took_s))
         .collect();
+    let is_duet = calibration.environment.placement == Placement::Duet;
     let mut ours = Vec::new();
     let mut common = Vec::new();
     for (figure, better) in JUDGED {
@@ -161,12 +162,16 @@ pub fn calibrate(
             let ratios = log_ratios(figure, &handicapped, &base);
             let took = |block: u32| {
                 let of = |server: &str| seconds.get(&(block, server)).copied().unwrap_or(0.0);
-                of(&arm.name) + of(&calibration.server)
+                let (arm, base) = (of(&arm.name), of(&calibration.server));
+                if is_duet { arm.max(base) } else { arm + base }
             };
             ours.push(power(calibration, (figure, better), arm, &ratios, took));
-            let ordered = base_first(observations, calibration, arm);
             for runs in [1, 3] {
-                let pairs = means(figure, &handicapped, &base, &ordered, runs);
+                let pairs = if is_duet {
+                    apart(figure, &handicapped, &base, runs)
+                } else {
+                    means(figure, &handicapped, &base, &base_first(observations, calibration, arm), runs)
+                };
                 common.extend(COMMON_THRESHOLDS.map(|threshold| {
                     let (claimed, wrong_way) = claims(&pairs, threshold, better, arm);
                     let (handicap, runs) = (arm.handicap, runs as u32);
@@ -317,15 +322,30 @@ fn base_first(observations: &[Observation], calibration: &Calibration, arm: &Arm
 
 /// Means of each `runs` successive runs of the arm over those of the base, less one.
 fn means(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32], runs: usize) -> Vec<f64> {
-    let both: Vec<(f64, f64)> = blocks
-        .iter()
-        .filter_map(|block| Some((figure.of(arm.get(block)?)?, figure.of(base.get(block)?)?)))
-        .collect();
-    let mean = |part: &[(f64, f64)]| {
-        let (arm, base) = part.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-        arm / base - 1.0
+    let both = both(figure, arm, base, blocks);
+    both.chunks_exact(runs).map(|part| sum(part, |pair| pair.0) / sum(part, |pair| pair.1) - 1.0).collect()
+}
+
+/// The same where both ran at the same time, which the common way does not: `runs` successive runs of the base, and then, of
+/// the blocks after, as many of the arm.
+fn apart(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, runs: usize) -> Vec<f64> {
+    let blocks: Vec<u32> = arm.keys().copied().collect();
+    let both = both(figure, arm, base, &blocks);
+    let difference = |part: &[(f64, f64)]| {
+        let (first, second) = part.split_at(runs);
+        sum(second, |pair| pair.0) / sum(first, |pair| pair.1) - 1.0
     };
-    both.chunks_exact(runs).map(mean).collect()
+    both.chunks_exact(2 * runs).map(difference).collect()
+}
+
+/// The figure of the arm and of the base, in the blocks that have both.
+fn both(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32]) -> Vec<(f64, f64)> {
+    let of = |block: &u32| Some((figure.of(arm.get(block)?)?, figure.of(base.get(block)?)?));
+    blocks.iter().filter_map(of).collect()
+}
+
+fn sum(part: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {
+    part.iter().map(of).sum()
 }
 
 /// Shares of differences beyond a threshold: in the true direction, and in the wrong one.

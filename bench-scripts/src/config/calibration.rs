@@ -21,7 +21,7 @@ pub struct Calibration {
     pub handicaps: Vec<Percent>,
     /// Blocks from which the handicaps are sized.
     pub sizing_blocks: u32,
-    /// The handicapped servers run in every so many blocks.
+    /// Every so many blocks a handicapped server runs in place of the twin, each in its turn; from 2.
     pub handicap_every: u32,
     /// Blocks of one comparison at most.
     pub max_blocks: u32,
@@ -55,10 +55,11 @@ impl Calibration {
         let rising = self.handicaps.windows(2).all(|pair| pair[0] < pair[1]);
         ensure!(rising, "field handicaps: give them in rising order, each once");
         within("sizing_blocks", u64::from(self.sizing_blocks), 1, 1_000)?;
-        within("handicap_every", u64::from(self.handicap_every), 1, 1_000)?;
+        within("handicap_every", u64::from(self.handicap_every), 2, 1_000)?;
         within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
         within("short_minutes", self.short_minutes, 1, 600)?;
-        self.campaign(Vec::new(), self.max_blocks).check()
+        // All comparisons have two servers, and share the rest.
+        self.campaign(vec![format!("{}-twin", self.server)], self.max_blocks).check()
     }
 
     /// The campaign that its trials belong to, with these comparisons; the first server is the one that all are compared

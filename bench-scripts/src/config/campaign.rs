@@ -89,6 +89,9 @@ pub enum Placement {
     Free,
     /// Both share one core, since cores of one machine can disturb each other. Rates are those of one core.
     OneCore,
+    /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs the
+    /// other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
+    Duet,
 }
 
 /// Whose settings a server runs with.
@@ -173,6 +176,12 @@ impl Campaign {
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }
+        let is_duet = self.environment.placement == Placement::Duet;
+        ensure!(
+            !is_duet || self.servers.len() == 2,
+            "field environment.placement: duet takes two servers, and servers names {}",
+            self.servers.len()
+        );
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
             let listed = self.connections.contains(connections);

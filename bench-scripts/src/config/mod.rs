@@ -140,8 +140,8 @@ mod tests {
         let (calibration, text) = shipped().calibration().unwrap();
         drop(shipped().server(&calibration.server).unwrap());
         let cases = [
-            ("connections = 125", "connections = 0", "connections"),
-            ("handicap_every = 4", "handicap_every = 0", "handicap_every"),
+            ("connections = 25", "connections = 0", "connections"),
+            ("handicap_every = 2", "handicap_every = 1", "handicap_every"),
             ("\"1%\", \"2%\"", "\"2%\", \"1%\"", "handicaps"),
             ("window_ms = 500", "window_ms = 0", "window_ms"),
             ("margin = \"2%\"", "margin = 2", "margin"),

@@ -26,6 +26,13 @@ impl CpuTime {
     }
 }
 
+impl From<&libc::rusage> for CpuTime {
+    fn from(usage: &libc::rusage) -> Self {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+    }
+}
+
 /// CPU time of another process, dead threads included.
 ///
 /// The total comes from the process's CPU clock, which counts nanoseconds; `/proc` gives only how it divides between user
@@ -63,18 +70,6 @@ pub fn thread_cpu_s() -> Option<f64> {
     // SAFETY: the pointer is to a local that outlives the call.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) != 0 };
     (!failed).then(|| time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
-}
-
-/// CPU time of all children that have ended and were waited for.
-pub fn children_cpu_time() -> CpuTime {
-    // SAFETY: rusage is plain data, for which all zeroes are valid; getrusage fills it and fails only for a wrong `who`.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    CpuTime { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
 }
 
 /// The most memory that a process has held, in bytes.

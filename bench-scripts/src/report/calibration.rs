@@ -8,6 +8,7 @@ use super::format::{Table, bytes, estimate, thousands};
 use super::power_chart;
 use crate::analysis::calibration::{CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate};
 use crate::analysis::{Figure, Verdict};
+use crate::config::Placement;
 use crate::results::{CalibrationPlan, Conditions, RunFolder, pretty};
 
 /// The error that a verdict may have.
@@ -121,7 +122,7 @@ fn markdown(
         "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
         ours(calibration.margin.0, summary),
         resampled(summary),
-        common(summary),
+        common(calibration.environment.placement, summary),
         sizing(plan),
         failed(summary),
         environment(folder, plan, conditions, summary),
@@ -212,12 +213,20 @@ fn resampled(summary: &CalibrationSummary) -> String {
     )
 }
 
-fn common(summary: &CalibrationSummary) -> String {
-    let mut out = "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, \
-                   then the other server; one run each, or the means of three; whoever is ahead by more than a threshold is \
-                   called faster. Shares of comparisons that claim a difference in the true direction (wrong direction in \
-                   brackets); for the twin each claim is false.\n"
-        .to_owned();
+fn common(placement: Placement, summary: &CalibrationSummary) -> String {
+    let apart = match placement {
+        Placement::Free | Placement::OneCore => "",
+        Placement::Duet => {
+            " No script runs both at the same time, so the runs that are compared here are of different blocks: those of \
+             the base, and of the blocks after them those of the other."
+        }
+    };
+    let mut out = format!(
+        "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, then the \
+         other server; one run each, or the means of three; whoever is ahead by more than a threshold is called faster.{apart} \
+         Shares of comparisons that claim a difference in the true direction (wrong direction in brackets); for the twin each \
+         claim is false.\n"
+    );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
         let of_figure: Vec<&CommonWay> = summary.common.iter().filter(|row| row.figure == figure).collect();
         let mut thresholds: Vec<f64> = of_figure.iter().map(|row| row.threshold).collect();
@@ -289,8 +298,9 @@ fn environment(
     let host = &conditions.host;
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
     let placement = match calibration.environment.placement {
-        crate::config::Placement::Free => "server and load generator share all cores",
-        crate::config::Placement::OneCore => "server and load generator share one core",
+        Placement::Free => "server and load generator share all cores",
+        Placement::OneCore => "server and load generator share one core",
+        Placement::Duet => "two servers and their load generators share one core, at the same time",
     };
     let rows = [
         ("run", conditions.history()),

@@ -250,6 +250,9 @@ fn placement(run: &Run) -> String {
     match run.plan.campaign.environment.placement {
         Placement::Free => "server and load generator on all cores, as the kernel puts them".to_owned(),
         Placement::OneCore => "server and load generator together on one core".to_owned(),
+        Placement::Duet => {
+            "both servers and their load generators together on one core, at the same time".to_owned()
+        }
     }
 }
 

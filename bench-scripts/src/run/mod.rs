@@ -1,6 +1,7 @@
 //! Carrying a plan out: trial after trial, each observation written before the next begins.
 
 pub mod calibration;
+mod duet;
 mod progress;
 mod trial;
 
@@ -98,12 +99,13 @@ pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Inter
             return Ok(());
         }
         progress.stage(needed.len(), observations.len());
-        for trial in needed {
-            progress.begin(trial);
-            let observation = bench.run(trial)?;
-            folder.append(&observation)?;
-            progress.end(&observation);
-            observations.push(observation);
+        for group in bench.groups(&needed) {
+            group.iter().for_each(|trial| progress.begin(trial));
+            for observation in bench.run_group(group)? {
+                folder.append(&observation)?;
+                progress.end(&observation);
+                observations.push(observation);
+            }
         }
     }
 }

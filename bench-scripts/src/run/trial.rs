@@ -4,13 +4,16 @@ mod half;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::config::{Server, Workload};
+use super::duet::{Meeting, OtherLeft, Side};
+use crate::config::{Placement, Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tool;
@@ -19,7 +22,7 @@ use crate::observation::{Observation, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::{children_cpu_time, cpu_time, peak_memory_bytes};
+use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::process::{Output, Owned, describe};
 use crate::results::{Plan, RunFolder};
@@ -42,6 +45,9 @@ pub struct Bench<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+/// What became of a trial that had to stop since the one beside it did.
+const OTHER_LEFT: &str = "the trial beside it failed";
+
 /// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
 type Ended<T> = Result<std::result::Result<T, Outcome>>;
 
@@ -56,13 +62,59 @@ macro_rules! or_failed {
 }
 
 impl Bench<'_> {
+    /// Trials that are run at the same time: in a duet the two of a block, otherwise each by itself.
+    pub fn groups<'t, 'p>(&self, trials: &'t [&'p Trial]) -> impl Iterator<Item = &'t [&'p Trial]> {
+        let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
+        trials.chunk_by(move |a, b| {
+            is_duet && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
+        })
+    }
+
+    /// Runs the trials of a group.
+    ///
+    /// # Errors
+    /// Only what ends the run: an interrupt, or a results folder that takes no more.
+    pub fn run_group(&self, group: &[&Trial]) -> Result<Vec<Observation>> {
+        match group {
+            [one, other] => Ok(self.run_duet([one, other])?.into()),
+            [lone] if self.plan.campaign.environment.placement == Placement::Duet => {
+                Ok(vec![without_other(lone)])
+            }
+            group => group.iter().map(|trial| self.run(trial)).collect(),
+        }
+    }
+
     /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
     ///
     /// # Errors
     /// Only what ends the run: an interrupt, or a results folder that takes no more.
     pub fn run(&self, trial: &Trial) -> Result<Observation> {
+        self.run_beside(trial, None)
+    }
+
+    /// Runs two trials at the same time, their warm-ups and their windows side by side. Where one fails the other is invalid.
+    ///
+    /// # Errors
+    /// As for one trial.
+    fn run_duet(&self, trials: [&Trial; 2]) -> Result<[Observation; 2]> {
+        // Written once, before both ask for it.
+        template(self.folder)?;
+        let meeting = Meeting::default();
+        let ended = thread::scope(|scope| {
+            let running = trials.map(|trial| {
+                let side = meeting.side();
+                scope.spawn(move || self.run_beside(trial, Some(side)))
+            });
+            running.map(ScopedJoinHandle::join)
+        });
+        // Both have ended, so nothing of theirs is left running whichever ended the run.
+        let [one, other] = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
+        Ok([one?, other?])
+    }
+
+    fn run_beside(&self, trial: &Trial, beside: Option<Side<'_>>) -> Result<Observation> {
         let started = Instant::now();
-        let started_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let started_at = super::now();
         let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
         let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
@@ -71,7 +123,7 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
-                let outcome = match self.measure(trial, workload, &mut subject)? {
+                let outcome = match self.measure(trial, workload, &mut subject, beside)? {
                     Ok(sample) => Outcome::Completed(Box::new(sample)),
                     // Whatever was noticed first, a server that is gone is the reason.
                     Err(outcome) => {
@@ -87,7 +139,13 @@ impl Bench<'_> {
         Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
     }
 
-    fn measure(&self, trial: &Trial, workload: &Workload, subject: &mut Subject) -> Ended<Sample> {
+    fn measure(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        subject: &mut Subject,
+        beside: Option<Side<'_>>,
+    ) -> Ended<Sample> {
         let campaign = &self.plan.campaign;
         let load = |duration_ms| Load {
             connections: trial.connections,
@@ -97,21 +155,23 @@ impl Bench<'_> {
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
+        or_failed!(meet(beside.as_ref()));
         or_failed!(self.bombard(trial, "warmup", &load(campaign.warmup_ms), workload, &subject.addr)?);
+        or_failed!(meet(beside.as_ref()));
 
         let window = load(campaign.window_ms);
         let counts = or_failed!(counts(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
-        let client = children_cpu_time();
         let server = or_failed!(cpu_time(pid).map_err(died));
         let watch = Watch::begin(subject, at_rest, counts, server.total_s(), campaign.window_ms);
         let began = Instant::now();
-        let load_sample = or_failed!(self.bombard(trial, "bombardier", &window, workload, &subject.addr)?);
+        let (load_sample, client_cpu) =
+            or_failed!(self.bombard(trial, "bombardier", &window, workload, &subject.addr)?);
         let window_s = began.elapsed().as_secs_f64();
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
-        let client_cpu = children_cpu_time().since(client);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let (sampled, asked) = watch.end();
+        or_failed!(meet(beside.as_ref()));
         let counted = or_failed!(counts_since(subject, counts));
         let server_peak_memory_bytes = peak_memory_bytes(pid);
 
@@ -146,7 +206,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Runs the load tool once and reads what it printed, which is kept.
+    /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
     fn bombard(
         &self,
         trial: &Trial,
@@ -154,7 +214,7 @@ impl Bench<'_> {
         load: &Load,
         workload: &Workload,
         addr: &str,
-    ) -> Ended<LoadSample> {
+    ) -> Ended<(LoadSample, CpuTime)> {
         let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
         let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
         let url = format!("http://{addr}/");
@@ -188,10 +248,26 @@ impl Bench<'_> {
             Ok(sample) if sample.succeeded == 0 => {
                 failed(format!("no request succeeded: {:?}", sample.failed).replace('"', ""))
             }
-            Ok(sample) => Ok(Ok(sample)),
+            Ok(sample) => {
+                let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
+                Ok(Ok((sample, cpu)))
+            }
             Err(error) => failed(format!("{error:#}")),
         }
     }
+}
+
+/// What becomes of a trial of a duet whose other one was kept and it was not, when a run was cut off between the two.
+fn without_other(trial: &Trial) -> Observation {
+    let reason = "the run was cut off when the trial beside it had been kept".to_owned();
+    let outcome = Outcome::Invalid { reason };
+    Observation { trial: trial.clone(), started_at: super::now(), took_s: 0.0, outcome }
+}
+
+/// Waits for the trial beside this one, where there is one.
+fn meet(beside: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
+    let met = beside.map_or(Ok(()), Side::meet);
+    met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
 }
 
 /// What looks on through a window, each from a thread of its own.

@@ -11,9 +11,8 @@ fn small() -> Option<Bench> {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("calibration.toml");
     fs::copy(shipped, bench.path("calibration.toml")).unwrap();
     for (from, to) in [
-        ("connections = 125", "connections = 3"),
+        ("connections = 25", "connections = 3"),
         ("sizing_blocks = 40", "sizing_blocks = 2"),
-        ("handicap_every = 4", "handicap_every = 1"),
         ("accounts = 100000", "accounts = 50"),
         ("slots = 1500", "slots = 50"),
     ] {
