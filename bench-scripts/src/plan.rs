@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::config::Campaign;
+use crate::config::{Campaign, Placement};
 
 /// One server, one workload, one load, once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct Trial {
     pub workload: String,
     /// Connections that the load tool holds.
     pub connections: u32,
+    /// In a duet, the server that runs at the same time and that this one is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
 }
 
 /// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial of the campaign once.
@@ -35,20 +38,30 @@ pub fn trials(campaign: &Campaign) -> Vec<Trial> {
         }
         shuffle(&mut cells, &mut random);
         for (workload, connections) in cells {
-            let mut servers: Vec<&String> = campaign.servers.iter().collect();
-            shuffle(&mut servers, &mut random);
-            for server in servers {
-                trials.push(Trial {
-                    number: trials.len() as u32 + 1,
-                    block,
-                    server: server.clone(),
-                    workload: workload.clone(),
-                    connections,
-                });
+            for (server, beside) in arms(campaign, &mut random) {
+                let number = trials.len() as u32 + 1;
+                trials.push(Trial { number, block, server, workload: workload.clone(), connections, beside });
             }
         }
     }
     trials
+}
+
+/// The servers of a cell in a drawn order, each once; in a duet the compared pairs, the two of a pair next to each other.
+fn arms(campaign: &Campaign, random: &mut impl Rng) -> Vec<(String, Option<String>)> {
+    if campaign.environment.placement != Placement::Duet {
+        let mut servers: Vec<_> = campaign.servers.iter().map(|server| (server.clone(), None)).collect();
+        shuffle(&mut servers, random);
+        return servers;
+    }
+    let mut pairs = campaign.compared();
+    shuffle(&mut pairs, random);
+    let mut both = |(a, b): (String, String)| {
+        let mut both = [(a.clone(), Some(b.clone())), (b, Some(a))];
+        shuffle(&mut both, random);
+        both
+    };
+    pairs.into_iter().flat_map(&mut both).collect()
 }
 
 /// Fisher and Yates. The modulo's bias is below 2^-50 for lists of this length.
@@ -93,6 +106,24 @@ mod tests {
         for group in trials(&campaign).chunks(campaign.servers.len()) {
             let cells: HashSet<_> = group.iter().map(|trial| (&trial.workload, trial.connections)).collect();
             assert_eq!(cells.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_duet_holds_every_pair_once_a_block_and_its_two_trials_together() {
+        let mut campaign = quick();
+        campaign.environment.placement = Placement::Duet;
+        let trials = trials(&campaign);
+        let cells = campaign.workloads.len() * campaign.connections.len();
+        let pairs = campaign.compared();
+        assert_eq!(trials.len(), campaign.max_blocks as usize * cells * pairs.len() * 2);
+        for two in trials.chunks(2) {
+            let place = |trial: &Trial| (trial.block, trial.workload.clone(), trial.connections);
+            assert_eq!(place(&two[0]), place(&two[1]));
+            let named = |trial: &Trial| (trial.server.clone(), trial.beside.clone().unwrap());
+            let (a, b) = named(&two[0]);
+            assert_eq!(named(&two[1]), (b.clone(), a.clone()));
+            assert!(pairs.contains(&(a.clone(), b.clone())) || pairs.contains(&(b, a)));
         }
     }
 

@@ -78,6 +78,9 @@ pub struct Resumed {
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";
 
+/// The folder of a run's duets, inside its own.
+pub const DUETS: &str = "duets";
+
 /// A run's folder.
 #[derive(Debug, Clone)]
 pub struct RunFolder(pub PathBuf);
@@ -114,6 +117,23 @@ impl RunFolder {
         Ok(Self(path))
     }
 
+    /// Opens the folder of a run that belongs to this one, where it has been begun. What a crash left of one that was not is
+    /// removed: nothing was measured in it yet.
+    pub fn open_inside(outer: &Self, name: &str) -> Result<Option<Self>> {
+        let inner = outer.inside(name);
+        let path = outer.0.join(name);
+        if inner.is_none() && path.is_dir() {
+            fs::remove_dir_all(&path).with_context(|| format!("can't remove {}", path.display()))?;
+        }
+        Ok(inner)
+    }
+
+    /// The folder of a run that belongs to this one, where it has been begun.
+    pub fn inside(&self, name: &str) -> Option<Self> {
+        let path = self.0.join(name);
+        path.join("plan.json").is_file().then_some(Self(path))
+    }
+
     /// Opens the folder of a run.
     pub fn open(path: &Path) -> Result<Self> {
         ensure!(path.is_dir(), "{} is no results folder: there is no such folder", path.display());
@@ -142,7 +162,7 @@ impl RunFolder {
 
     /// Where a tool's or a server's own output of a trial goes.
     pub fn tool_output(&self, trial: &Trial, what: &str) -> PathBuf {
-        let Trial { number, block, server, workload, connections } = trial;
+        let Trial { number, block, server, workload, connections, beside: _ } = trial;
         self.0
             .join("tool-output")
             .join(format!("{number:04}-b{block}-{server}-{workload}-c{connections}.{what}"))
@@ -290,7 +310,14 @@ mod tests {
     use crate::observation::Outcome;
 
     fn observation(number: u32) -> Observation {
-        let trial = Trial { number, block: 1, server: "a".into(), workload: "w".into(), connections: 1 };
+        let trial = Trial {
+            number,
+            block: 1,
+            server: "a".into(),
+            workload: "w".into(),
+            connections: 1,
+            beside: None,
+        };
         let outcome = Outcome::ToolFailed { reason: "x".into() };
         Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }
     }

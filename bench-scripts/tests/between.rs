@@ -35,6 +35,7 @@ fn plan(blocks: u32) -> Plan {
         headline: BTreeMap::new(),
         max_blocks: blocks,
         precision: None,
+        duets: None,
         ..quick
     };
     Plan {

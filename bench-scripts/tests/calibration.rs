@@ -15,6 +15,9 @@ use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
 use samples::sample;
 
+/// CPU time of a round, in nanoseconds.
+const ROUND_NS: f64 = 2.0;
+
 fn shipped() -> Calibration {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).calibration().unwrap().0
 }
@@ -26,7 +29,9 @@ fn placed(placement: Placement) -> Calibration {
 }
 
 fn arms() -> Vec<Arm> {
-    let arm = |name: &str, handicap| Arm { name: name.to_owned(), handicap, rounds: 0 };
+    // The base needs 10 us for a request.
+    let rounds = |handicap: f64| (handicap * 10e3 / ROUND_NS).round() as u64;
+    let arm = |name: &str, handicap| Arm { name: name.to_owned(), handicap, rounds: rounds(handicap) };
     vec![arm("twin", 0.0), arm("plus-1", 0.01), arm("plus-10", 0.10)]
 }
 
@@ -51,7 +56,8 @@ fn blocks(count: u32, seed: u64) -> Vec<Observation> {
             let cpu_us = 10.0 * machine * (1.0 + handicap) * (0.02 * normal(&mut random)).exp();
             let number = observations.len() as u32 + 1;
             let workload = calibration.workload.clone();
-            let trial = Trial { number, block, server, workload, connections: calibration.connections };
+            let connections = calibration.connections;
+            let trial = Trial { number, block, server, workload, connections, beside: None };
             let outcome = Outcome::Completed(Box::new(sample(1e6 / cpu_us, cpu_us)));
             observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
         }
@@ -76,7 +82,7 @@ fn common<'a>(summary: &'a CalibrationSummary, arm: &str, runs: u32, threshold: 
 
 #[test]
 fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
-    let summary = calibrate(&shipped(), &arms(), &blocks(1_200, 3));
+    let summary = calibrate(&shipped(), ROUND_NS, &arms(), &blocks(1_200, 3));
     let twin = ours(&summary, "twin");
     assert!(twin.claimed.of >= 30, "{twin:?}");
     assert!(twin.claimed.interval.0 <= 0.05, "{twin:?}");
@@ -85,6 +91,8 @@ fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
     assert_eq!(large.verdicts.keys().copied().collect::<Vec<_>>(), [Verdict::Slower]);
     let (low, high) = large.overall.unwrap().interval.unwrap();
     assert!(low < 0.10 && 0.10 < high && high - low < 0.02, "{large:?}");
+    assert!((large.expected.unwrap() - 0.10).abs() < 0.01, "{large:?}");
+    assert_eq!(ours(&summary, "twin").expected, None);
     assert!(ours(&summary, "plus-1").blocks.0 > large.blocks.0, "a small difference takes longer");
 }
 
@@ -93,23 +101,23 @@ fn comparisons_share_no_block_and_an_unfinished_one_does_not_count() {
     let most = shipped().max_blocks;
     // Two trials of a second a block, one after the other or at the same time.
     for (placement, block_s) in [(Placement::OneCore, 2.0), (Placement::Duet, 1.0)] {
-        let summary = calibrate(&placed(placement), &arms(), &blocks(200, 4));
+        let summary = calibrate(&placed(placement), ROUND_NS, &arms(), &blocks(200, 4));
         for power in &summary.ours {
             let used = power.blocks.0 * f64::from(power.claimed.of);
             assert!(power.blocks.1 <= most && used <= 2.0 * 200.0, "{power:?}");
             assert!((power.seconds.0 - block_s * power.blocks.0).abs() < 1e-9, "{power:?}");
         }
     }
-    let few = calibrate(&shipped(), &arms(), &blocks(5, 4));
+    let few = calibrate(&shipped(), ROUND_NS, &arms(), &blocks(5, 4));
     assert!(few.ours.iter().all(|power| power.claimed.of == 0), "five blocks finish nothing");
-    let none = calibrate(&shipped(), &arms(), &[]);
+    let none = calibrate(&shipped(), ROUND_NS, &arms(), &[]);
     assert_eq!((none.trials, none.ours.len()), (0, 6));
 }
 
 #[test]
 fn the_common_way_is_judged_on_the_same_observations() {
     for placement in [Placement::OneCore, Placement::Duet] {
-        common_way(&calibrate(&placed(placement), &arms(), &blocks(1_200, 5)));
+        common_way(&calibrate(&placed(placement), ROUND_NS, &arms(), &blocks(1_200, 5)));
     }
 }
 
@@ -135,7 +143,7 @@ fn a_duet_is_not_read_as_two_runs_that_a_script_would_have_made_at_once() {
         sample.server_cpu.user_s *= slow;
         sample.server_cpu.system_s *= slow;
     }
-    let summary = calibrate(&placed(Placement::Duet), &arms(), &observations);
+    let summary = calibrate(&placed(Placement::Duet), ROUND_NS, &arms(), &observations);
     assert!(ours(&summary, "twin").claimed.interval.0 <= 0.05, "{:?}", ours(&summary, "twin"));
     let common = common(&summary, "twin", 1, 0.10);
     assert!(common.claimed.value() > 0.25, "{common:?}");
@@ -143,7 +151,7 @@ fn a_duet_is_not_read_as_two_runs_that_a_script_would_have_made_at_once() {
 
 #[test]
 fn resampling_knows_what_the_noise_hides() {
-    let summary = calibrate(&shipped(), &arms(), &blocks(300, 6));
+    let summary = calibrate(&shipped(), ROUND_NS, &arms(), &blocks(300, 6));
     let share = |difference: f64| {
         let row = summary.resampled.iter().find(|row| (row.difference - difference).abs() < 1e-9).unwrap();
         f64::from(row.claimed) / f64::from(row.of)
@@ -151,5 +159,8 @@ fn resampling_knows_what_the_noise_hides() {
     assert!(share(0.0) <= 0.10, "{:?}", summary.resampled);
     assert!(share(0.10) >= 0.99 && share(0.005) < 0.5, "{:?}", summary.resampled);
     assert!(summary.resampled.is_sorted_by(|a, b| a.difference < b.difference));
-    assert!(calibrate(&shipped(), &arms(), &blocks(20, 6)).resampled.is_empty(), "too few to draw from");
+    assert!(
+        calibrate(&shipped(), ROUND_NS, &arms(), &blocks(20, 6)).resampled.is_empty(),
+        "too few to draw from"
+    );
 }

@@ -30,6 +30,7 @@ fn plan(blocks: u32) -> Plan {
         headline: BTreeMap::from([("getBalance".into(), 500)]),
         max_blocks: blocks,
         precision: None,
+        duets: None,
         window_ms: 1_000,
         ..quick
     };

@@ -24,6 +24,7 @@ fn campaign(blocks: u32) -> Campaign {
         headline: BTreeMap::new(),
         max_blocks: blocks,
         precision: None,
+        duets: None,
         ..quick
     }
 }

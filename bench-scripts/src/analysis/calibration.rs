@@ -102,6 +102,10 @@ pub struct Power {
     pub blocks: (f64, u32),
     /// Time of a comparison's trials, in seconds: median and most.
     pub seconds: (f64, f64),
+    /// The handicap as these blocks had it: its CPU time as sized, over what the base needed for a request in each block; the
+    /// median. None for the twin. It moves where a machine slows the server and a handicap of plain arithmetic unequally.
+    #[serde(default)]
+    pub expected: Option<f64>,
     /// The comparisons' ratios, less one: their median. To be held against the handicap.
     pub estimate: Option<Estimate>,
     /// The ratio over all blocks, less one.
@@ -141,8 +145,11 @@ pub fn looks(calibration: &Calibration) -> Vec<u32> {
 }
 
 /// Works out what a calibration found.
+///
+/// `round_ns` is the CPU time of one round of a handicap, in nanoseconds.
 pub fn calibrate(
     calibration: &Calibration,
+    round_ns: f64,
     arms: &[Arm],
     observations: &[Observation],
 ) -> CalibrationSummary {
@@ -165,7 +172,8 @@ pub fn calibrate(
                 let (arm, base) = (of(&arm.name), of(&calibration.server));
                 if is_duet { arm.max(base) } else { arm + base }
             };
-            ours.push(power(calibration, (figure, better), arm, &ratios, took));
+            let expected = expected(arm, round_ns, &handicapped, &base);
+            ours.push(Power { expected, ..power(calibration, (figure, better), arm, &ratios, took) });
             for runs in [1, 3] {
                 let pairs = if is_duet {
                     apart(figure, &handicapped, &base, runs)
@@ -244,10 +252,19 @@ fn power(
         wrong_way: Share::new(wrong, finished.len()),
         blocks: (middle(&blocks), most(&blocks) as u32),
         seconds: (middle(&seconds), most(&seconds)),
+        expected: None,
         estimate: median(&estimates),
         overall,
         spread: standard_deviation(&all),
     }
+}
+
+/// The handicap over what the base needed for a request, block by block; the median.
+fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<'_>) -> Option<f64> {
+    let handicap_us = arm.rounds as f64 * round_ns / 1e3;
+    let base_us = handicapped.keys().filter_map(|block| Figure::CpuUsPerRequest.of(base.get(block)?));
+    let shares: Vec<f64> = base_us.map(|base_us| handicap_us / base_us).collect();
+    median(&shares).map(|share| share.value).filter(|_| arm.rounds > 0)
 }
 
 /// Cuts a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the block after.

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use super::observed::{Observed, Samples, invalid, log_ratios, valid};
+use super::observed::{Observed, Place, Samples, invalid, log_ratios, valid};
 use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay};
 use super::stats::{Estimate, hodges_lehmann};
 use super::verdict::{Better, Demand, Finding};
-use crate::config::Campaign;
+use crate::config::{Campaign, Placement};
 use crate::plan::Trial;
 
 /// The figures that get a verdict, and which way each is better. Each is a question, and so a family, of its own.
@@ -50,6 +50,7 @@ struct Pair {
     over: String,
     workload: String,
     connections: u32,
+    is_duet: bool,
 }
 
 /// All pairs of a campaign with their questions and answers.
@@ -73,6 +74,7 @@ impl<'a> Standing<'a> {
                     over,
                     workload: workload.clone(),
                     connections,
+                    is_duet: campaign.environment.placement == Placement::Duet,
                 }));
             }
         }
@@ -127,23 +129,32 @@ pub fn demand(campaign: &Campaign) -> Demand {
 
 impl Pair {
     fn samples<'a>(&self, observed: &Observed<'a>) -> (Samples<'a>, Samples<'a>) {
-        let samples = |server| observed.samples(server, &self.workload, self.connections);
-        (samples(&self.server), samples(&self.over))
+        let [a, b] = self.places().map(|place| observed.samples_of(place));
+        (a, b)
+    }
+
+    /// Where the two are measured.
+    fn places(&self) -> [Place<'_>; 2] {
+        let place = |server, other| {
+            let beside = self.is_duet.then_some(other);
+            (server, beside, self.workload.as_str(), self.connections)
+        };
+        let (a, b) = (self.server.as_str(), self.over.as_str());
+        [place(a, b), place(b, a)]
     }
 
     fn holds(&self, trial: &Trial) -> bool {
-        self.workload == trial.workload
-            && self.connections == trial.connections
-            && (self.server == trial.server || self.over == trial.server)
+        let beside = trial.beside.as_deref();
+        self.places().contains(&(&trial.server, beside, &trial.workload, trial.connections))
     }
 
     fn question(&self, observed: &Observed<'_>) -> Question {
         let (a, b) = self.samples(observed);
         let (a, b) = (valid(&a), valid(&b));
-        let blocks = |server| observed.blocks(server, &self.workload, self.connections);
+        let [a_blocks, b_blocks] = self.places().map(|place| observed.blocks(place));
         Question {
             log_ratios: JUDGED.iter().map(|(figure, _)| log_ratios(*figure, &a, &b)).collect(),
-            observed_blocks: blocks(&self.server).min(blocks(&self.over)),
+            observed_blocks: a_blocks.min(b_blocks),
         }
     }
 

@@ -11,8 +11,8 @@ const MUCH_STEAL: f64 = 0.02;
 /// Samples of one cell by block.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
-/// Server, workload, connections.
-type Place<'a> = (&'a str, &'a str, u32);
+/// Server, the server beside it in a duet, workload, connections.
+pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, u32);
 
 /// The observations of a run.
 #[derive(Debug, Default)]
@@ -26,23 +26,31 @@ impl<'a> Observed<'a> {
         let mut cells: BTreeMap<Place<'a>, BTreeMap<u32, &'a Observation>> = BTreeMap::new();
         for observation in observations {
             let trial = &observation.trial;
-            let place = (trial.server.as_str(), trial.workload.as_str(), trial.connections);
+            let (server, beside) = (trial.server.as_str(), trial.beside.as_deref());
+            let place = (server, beside, trial.workload.as_str(), trial.connections);
             cells.entry(place).or_default().insert(trial.block, observation);
         }
         Self { cells }
     }
 
-    /// What was measured of a cell.
+    /// What was measured of a server by itself.
     pub fn samples(&self, server: &str, workload: &str, connections: u32) -> Samples<'a> {
-        let cell = self.cells.get(&(server, workload, connections));
-        let blocks = cell.into_iter().flatten();
+        self.samples_of((server, None, workload, connections))
+    }
+
+    /// What was measured of a server in duets with another.
+    pub fn samples_beside(&self, server: &str, other: &str, workload: &str, connections: u32) -> Samples<'a> {
+        self.samples_of((server, Some(other), workload, connections))
+    }
+
+    pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {
+        let blocks = self.cells.get(&place).into_iter().flatten();
         blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
     }
 
     /// The last block up to which a cell was observed without a gap, whatever came of it.
-    pub fn blocks(&self, server: &str, workload: &str, connections: u32) -> u32 {
-        let cell = self.cells.get(&(server, workload, connections));
-        cell.map_or(0, |cell| {
+    pub(super) fn blocks(&self, place: Place<'_>) -> u32 {
+        self.cells.get(&place).map_or(0, |cell| {
             (1..).zip(cell.keys()).take_while(|(count, block)| count == *block).count() as u32
         })
     }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{Comparison, Standing, ratio};
 use super::figure::{Figure, count_disagreement};
 use super::marks::{Evidence, Mark};
-use super::observed::{Observed, Samples, invalid};
+use super::observed::{Observed, Place, Samples, invalid};
 use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
 use super::timeline::{Moment, timeline};
-use crate::config::{Campaign, PassRule};
+use crate::config::{Campaign, PassRule, Placement};
 use crate::observation::{Observation, Sample, failed_requests};
 use crate::plan::Trial;
 
@@ -54,6 +54,9 @@ pub struct SamplingCores {
 pub struct Cell {
     /// The server.
     pub server: String,
+    /// In a duet, the server that ran at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// The workload.
     pub workload: String,
     /// Connections.
@@ -108,6 +111,9 @@ pub struct FailedTrial {
     pub block: u32,
     /// The server.
     pub server: String,
+    /// In a duet, the server that ran at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// The workload.
     pub workload: String,
     /// Connections.
@@ -119,6 +125,14 @@ pub struct FailedTrial {
 }
 
 impl Cell {
+    /// What a reader calls it.
+    pub fn name(&self) -> String {
+        match &self.beside {
+            Some(other) => format!("{} beside {other}", self.server),
+            None => self.server.clone(),
+        }
+    }
+
     /// The estimate of a figure, where the cell was measured.
     pub fn figure(&self, figure: Figure) -> Option<Estimate> {
         self.figures.get(&figure).copied()
@@ -172,9 +186,10 @@ pub fn summarize(
         for &count in connections {
             let samples = |server: &str| observed.samples(server, workload, count);
             let ceiling = campaign.ceiling.as_ref().map(|server| samples(server));
-            for server in &campaign.servers {
-                let measured = samples(server);
-                let mut cell = cell(server, workload, count, &measured, ceiling.as_ref(), &failed);
+            for (server, beside) in arms(campaign) {
+                let place = (server.as_str(), beside.as_deref(), workload.as_str(), count);
+                let measured = observed.samples_of(place);
+                let mut cell = cell(place, &measured, ceiling.as_ref(), &failed);
                 if count == campaign.headline_connections(workload, connections) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
                     cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
@@ -202,6 +217,19 @@ pub fn summarize(
     }
 }
 
+/// The servers of a campaign's cells; in a duet each once for every server that it runs beside.
+fn arms(campaign: &Campaign) -> Vec<(String, Option<String>)> {
+    match campaign.environment.placement {
+        Placement::Free | Placement::OneCore => {
+            campaign.servers.iter().map(|server| (server.clone(), None)).collect()
+        }
+        Placement::Duet => {
+            let pairs = campaign.compared().into_iter();
+            pairs.flat_map(|(a, b)| [(a.clone(), Some(b.clone())), (b, Some(a))]).collect()
+        }
+    }
+}
+
 fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
     let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
     let cores: Vec<f64> =
@@ -215,6 +243,7 @@ fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
         number: trial.number,
         block: trial.block,
         server: trial.server.clone(),
+        beside: trial.beside.clone(),
         workload: trial.workload.clone(),
         connections: trial.connections,
         wrong_answer: matches!(observation.outcome, crate::observation::Outcome::WrongAnswer { .. }),
@@ -223,13 +252,12 @@ fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
 }
 
 fn cell(
-    server: &str,
-    workload: &str,
-    connections: u32,
+    place: Place<'_>,
     measured: &Samples<'_>,
     ceiling: Option<&Samples<'_>>,
     failed: &[FailedTrial],
 ) -> Cell {
+    let (server, beside, workload, connections) = place;
     let values =
         |figure: Figure| measured.values().filter_map(|sample| figure.of(sample)).collect::<Vec<f64>>();
     let figures: BTreeMap<Figure, Estimate> =
@@ -247,8 +275,9 @@ fn cell(
     let disagreements: Vec<f64> = measured.values().filter_map(|sample| count_disagreement(sample)).collect();
     let share_of_connections =
         |figure: Figure| figures.get(&figure).map(|estimate| estimate.value / f64::from(connections));
-    let of_cell =
-        |t: &&FailedTrial| t.server == server && t.workload == workload && t.connections == connections;
+    let of_cell = |t: &&FailedTrial| {
+        (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.connections) == place
+    };
     let marks = Mark::of(Evidence {
         server_cores: figure(Figure::ServerCores),
         client_cores: figure(Figure::ClientCores),
@@ -265,6 +294,7 @@ fn cell(
     });
     Cell {
         server: server.to_owned(),
+        beside: beside.map(str::to_owned),
         workload: workload.to_owned(),
         connections,
         completed: measured.len(),

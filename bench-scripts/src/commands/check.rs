@@ -13,16 +13,17 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let report = std::fs::read_to_string(folder.0.join("report.md"))
         .with_context(|| format!("{} has no report.md", folder.0.display()))?;
     let mut problems: Vec<String> = Vec::new();
-    for cell in &run.summary.cells {
+    let duets = run.duets.iter().flat_map(|duets| &duets.summary.cells);
+    for cell in run.summary.cells.iter().chain(duets) {
         if cell.completed == 0 {
-            let at = format!("{} {} at {}", cell.server, cell.workload, cell.connections);
+            let at = format!("{} {} at {}", cell.name(), cell.workload, cell.connections);
             problems.push(format!("{at}: no trial has a verified answer"));
         }
     }
-    if run.summary.left > 0 {
-        problems.push(format!("{} trials that are needed have not run", run.summary.left));
+    if run.left() > 0 {
+        problems.push(format!("{} trials that are needed have not run", run.left()));
     }
-    for trial in &run.summary.failed {
+    for trial in run.failed() {
         problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
     }
     for server in &run.plan.servers {

@@ -85,6 +85,7 @@ impl Calibration {
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
             environment: self.environment.clone(),
+            duets: None,
             pass: Vec::new(),
         }
     }

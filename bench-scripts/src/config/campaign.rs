@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
@@ -52,6 +52,8 @@ pub struct Campaign {
     pub timeout_ms: u64,
     /// What the servers run in.
     pub environment: Environment,
+    /// The compared pairs once more, side by side on one core, for CPU time per request.
+    pub duets: Option<Duets>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
@@ -59,6 +61,22 @@ pub struct Campaign {
 
 fn default_margin() -> Percent {
     Percent(0.02)
+}
+
+/// How compared pairs are run side by side, after the sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duets {
+    /// Connections to each of the two servers.
+    pub connections: u32,
+    /// How often each pair is run at most.
+    pub max_blocks: u32,
+    /// How narrow an interval answers the question by itself, as half of its width.
+    pub precision: Percent,
+    /// Load before the measured window, in milliseconds.
+    pub warmup_ms: u64,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
 }
 
 /// What the servers run in.
@@ -149,6 +167,30 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
+    /// The campaign that runs the compared pairs side by side, where this one asks for it.
+    pub fn duet_campaign(&self) -> Option<Self> {
+        let duets = self.duets.as_ref()?;
+        let comparisons = self.compared();
+        let compared = |name: &&String| comparisons.iter().any(|(a, b)| a == *name || b == *name);
+        Some(Self {
+            name: format!("{}-duets", self.name),
+            servers: self.servers.iter().filter(compared).cloned().collect(),
+            baseline: None,
+            ceiling: None,
+            connections: vec![duets.connections],
+            headline: BTreeMap::new(),
+            comparisons,
+            max_blocks: duets.max_blocks,
+            precision: Some(duets.precision),
+            warmup_ms: duets.warmup_ms,
+            window_ms: duets.window_ms,
+            environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
+            duets: None,
+            pass: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     /// The connection count that the headline shows for a workload: the stated one, or the lowest; where it is not among
     /// those that the machine can hold, the highest of these.
     pub fn headline_connections(&self, workload: &str, held: &[u32]) -> u32 {
@@ -176,12 +218,19 @@ impl Campaign {
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }
-        let is_duet = self.environment.placement == Placement::Duet;
-        ensure!(
-            !is_duet || self.servers.len() == 2,
-            "field environment.placement: duet takes two servers, and servers names {}",
-            self.servers.len()
-        );
+        if self.environment.placement == Placement::Duet {
+            let pairs = self.compared();
+            let alone = self.servers.iter().find(|name| !pairs.iter().any(|(a, b)| a == *name || b == *name));
+            ensure!(
+                alone.is_none(),
+                "field environment.placement: duet runs pairs of servers, and {:?} is compared with none",
+                alone.map_or("", String::as_str)
+            );
+        }
+        if let Some(duets) = self.duet_campaign() {
+            ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
+            duets.check().context("table [duets]")?;
+        }
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
             let listed = self.connections.contains(connections);

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 
 pub use calibration::{Arm, Calibration, Sizing};
-pub use campaign::{Campaign, Environment, PassRule, Placement, Tuning};
+pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
 pub use percent::Percent;
 pub use server::{Ready, ReadyLine, Server};
 pub use workload::{Expected, Workload};
@@ -166,10 +166,10 @@ mod tests {
             ("max_blocks = 1", "max_blocks = \"many\"", "max_blocks"),
             ("max_blocks = 1", "max_bloks = 1", "max_bloks"),
             ("max_blocks = 1", "", "max_blocks"),
-            ("max_blocks = 1", "max_blocks = 1\nprecision = 2", "precision"),
-            ("max_blocks = 1", "max_blocks = 1\nprecision = \"0%\"", "precision"),
-            ("max_blocks = 1", "max_blocks = 1\nmargin = \"narrow\"", "margin"),
-            ("max_blocks = 1", "max_blocks = 1\nmargin = \"120%\"", "margin"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = 2\nseed", "precision"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"0%\"\nseed", "precision"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"narrow\"\nseed", "margin"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"120%\"\nseed", "margin"),
             ("connections = [10, 125]", "connections = []", "connections"),
             ("connections = [10, 125]", "connections = [0]", "connections"),
             ("connections = [10, 125]", "connections = [10, 10]", "connections"),
@@ -177,6 +177,10 @@ mod tests {
             ("window_ms = 1000", "window_ms = 99999999", "window_ms"),
             ("timeout_ms = 2000", "timeout_ms = 0", "timeout_ms"),
             ("tuning = \"equal\"", "tuning = \"fast\"", "tuning"),
+            ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"trio\"", "placement"),
+            ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"duet\"", "control"),
+            ("connections = 25", "connections = 0", "[duets]"),
+            ("precision = \"1%\"", "precision = 1", "precision"),
             ("baseline = \"legacy\"", "baseline = \"nobody\"", "baseline"),
             ("ceiling = \"control\"", "ceiling = \"sky\"", "ceiling"),
             ("accounts = 100000", "accounts = 0", "accounts"),

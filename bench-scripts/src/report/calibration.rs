@@ -23,7 +23,8 @@ const PATIENCE_S: f64 = 180.0;
 /// Writes `summary.json`, the chart and `report.md` of a calibration, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
     let plan = folder.calibration()?;
-    let summary = calibrate(&plan.calibration, &plan.arms, &folder.observations()?);
+    let round_ns = plan.sizing.round_ns.value;
+    let summary = calibrate(&plan.calibration, round_ns, &plan.arms, &folder.observations()?);
     folder.write_derived("summary.json", &pretty(&summary)?)?;
     folder.write_derived("power.svg", &power_chart::svg(&summary)?)?;
     folder.write_derived("report.md", &markdown(folder, &plan, &folder.conditions()?, &summary))?;
@@ -135,14 +136,16 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
     let mut out = format!(
         "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped once it \
          is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is false. \
-         Shares have 95 % intervals (Clopper and Pearson). \"Handicap, as estimated\" is the median over the comparisons, \
-         \"over all blocks\" one estimate from everything.\n",
+         Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over what the \
+         base needed in each block, which moves where the machine slows a server more than plain arithmetic. \"Difference, as \
+         estimated\" is the median over the comparisons, \"over all blocks\" one estimate from everything.\n",
         looks.join(", "),
         margin * 100.0
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
         let headers = [
             "handicap",
+            "as these blocks had it",
             "comparisons",
             "claimed a difference",
             "in the wrong direction",
@@ -154,6 +157,7 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
             "time, median (most)",
         ];
         let mut table = Table::new(&headers, 1);
+        let relative = |value: f64| format!("{:+.2} %", value * 100.0);
         for power in summary.ours.iter().filter(|power| power.figure == figure) {
             let verdicts = [
                 Verdict::Faster,
@@ -163,10 +167,10 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
                 Verdict::Inconclusive,
             ]
             .map(|verdict| power.verdicts.get(&verdict).copied().unwrap_or(0).to_string());
-            let relative = |value: f64| format!("{:+.2} %", value * 100.0);
             let shown = |value| Option::map_or(value, "-".to_owned(), |value| estimate(value, relative));
             table.row(vec![
                 handicap(power.handicap),
+                power.expected.map_or_else(|| "-".to_owned(), relative),
                 power.claimed.of.to_string(),
                 percent(power.claimed),
                 power.wrong_way.count.to_string(),

@@ -35,7 +35,7 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
 /// The command on the one core that server and load tool shared, where they did.
 fn on_its_core(run: &Run, command: &str) -> String {
     match (run.plan.campaign.environment.placement, run.conditions.host.one_core) {
-        (Placement::OneCore, Some(core)) => format!("taskset -c {core} {command}"),
+        (Placement::OneCore | Placement::Duet, Some(core)) => format!("taskset -c {core} {command}"),
         _ => command.to_owned(),
     }
 }

@@ -91,7 +91,7 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     let host = &run.conditions.host;
     let tool = &run.conditions.tool;
     let campaign = &run.plan.campaign;
-    let is_pinned = campaign.environment.placement == Placement::OneCore;
+    let is_pinned = campaign.environment.placement != Placement::Free;
     let one_core = host.one_core.filter(|_| is_pinned).map_or_else(unknown, |core| core.to_string());
     let ports = host.client_ports.map_or_else(unknown, |(first, last)| format!("{first} to {last}"));
     let precision = campaign.precision.map_or_else(|| "none".to_owned(), |precision| precision.to_string());

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Run;
 use super::format::{Table, estimate, ratio, significant, thousands, time_us};
+use super::{Run, duets};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
 
@@ -25,7 +25,10 @@ pub fn headline(run: &Run) -> String {
                 continue;
             };
             let marks = run.summary.cell(&server, workload, connections).map(|cell| cell.marks.as_slice());
-            let _ = writeln!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
+            let _ = write!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
+            let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
+            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(duet, campaign.margin)));
+            out.push('\n');
         }
     }
     out.push('\n');
@@ -51,13 +54,9 @@ impl crate::results::Plan {
 fn warnings(run: &Run) -> String {
     let mut out = String::new();
     let summary = &run.summary;
-    if summary.has_wrong_answer() {
-        let mut servers: Vec<&str> = summary
-            .failed
-            .iter()
-            .filter(|trial| trial.wrong_answer)
-            .map(|trial| trial.server.as_str())
-            .collect();
+    if run.failed().any(|trial| trial.wrong_answer) {
+        let mut servers: Vec<&str> =
+            run.failed().filter(|trial| trial.wrong_answer).map(|trial| trial.server.as_str()).collect();
         servers.sort_unstable();
         servers.dedup();
         let _ = writeln!(
@@ -67,11 +66,13 @@ fn warnings(run: &Run) -> String {
             servers.join(", ")
         );
     }
-    if summary.left > 0 {
+    if run.left() > 0 {
         let _ = writeln!(
             out,
             "> **Incomplete: {} trials have run, at least {} are still needed.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
-            summary.observed, summary.left, run.name
+            summary.observed,
+            run.left(),
+            run.name
         );
     }
     if let Some(caveat) = run.conditions.tool.caveat() {
@@ -92,6 +93,16 @@ fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String 
         ""
     };
     format!("{head}{said}, {} times its rate; {cpu}{bound}.", ratio(rate.ratio))
+}
+
+/// What the same two showed side by side.
+fn by_duet(comparison: &Comparison, margin: Percent) -> String {
+    let Comparison { server, over, cpu, .. } = comparison;
+    format!(
+        " Side by side on one core {server} needs **{} times the CPU** of {over} for a request ({}).",
+        ratio(cpu.ratio),
+        by_cpu(cpu, margin)
+    )
 }
 
 /// What the rate allows to say.
@@ -167,7 +178,7 @@ fn table(run: &Run) -> Table {
         };
         table.row(vec![
             format!("{} at {}", cell.workload, thousands(f64::from(cell.connections))),
-            cell.server.clone(),
+            cell.name(),
             with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
             comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),
             figure(Figure::P99Us, time_us),

@@ -7,6 +7,7 @@ mod chart;
 mod commands;
 pub mod compare;
 mod differences;
+mod duets;
 mod format;
 mod headline;
 mod power_chart;
@@ -18,8 +19,9 @@ mod tables;
 
 use anyhow::Result;
 
-use crate::analysis::{Figure, Summary, summarize};
-use crate::results::{Conditions, Plan, RunFolder, pretty};
+use crate::analysis::{FailedTrial, Figure, Summary, summarize};
+use crate::plan;
+use crate::results::{Conditions, DUETS, Plan, RunFolder, pretty};
 
 pub use format::shell;
 pub use headline::headline;
@@ -36,6 +38,8 @@ pub struct Run {
     pub conditions: Conditions,
     /// What came of it.
     pub summary: Summary,
+    /// Its duets, where it has any.
+    pub duets: Option<Box<Self>>,
 }
 
 impl Run {
@@ -44,7 +48,28 @@ impl Run {
         let plan = folder.plan()?;
         let observations = folder.observations()?;
         let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
-        Ok(Self { name: folder.name(), conditions: folder.conditions()?, plan, summary })
+        let conditions = folder.conditions()?;
+        let duets = match folder.inside(DUETS) {
+            Some(inner) => Some(Self::load(&inner)?),
+            None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
+        };
+        Ok(Self { name: folder.name(), conditions, plan, summary, duets: duets.map(Box::new) })
+    }
+
+    /// A run of which nothing has been measured.
+    fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
+        let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &[]);
+        Self { name: folder.name(), conditions: conditions.clone(), plan, summary, duets: None }
+    }
+
+    /// Trials that gave no figure, in the sweep and in the duets.
+    pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
+        self.summary.failed.iter().chain(self.duets.iter().flat_map(|duets| &duets.summary.failed))
+    }
+
+    /// Trials that are known to be needed and have not run.
+    pub fn left(&self) -> usize {
+        self.summary.left + self.duets.as_ref().map_or(0, |duets| duets.summary.left)
     }
 }
 
@@ -53,6 +78,19 @@ impl Plan {
     pub fn connections(&self) -> Vec<u32> {
         let left_out = |count: &u32| self.left_out_connections.contains(count);
         self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
+    }
+
+    /// The plan of the duets, where the campaign asks for them.
+    pub fn duets(&self) -> Option<Self> {
+        let campaign = self.campaign.duet_campaign()?;
+        let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
+        Some(Self {
+            servers: servers.cloned().collect(),
+            trials: plan::trials(&campaign),
+            left_out_connections: Vec::new(),
+            campaign,
+            ..self.clone()
+        })
     }
 }
 
@@ -72,6 +110,9 @@ impl Conditions {
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
     folder.write_derived("summary.json", &pretty(&run.summary)?)?;
+    if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
+        inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
+    }
     let charts = [("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)];
     for (name, figure) in charts {
         folder.write_derived(name, &chart::svg(&run, figure)?)?;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, commands, headline, quantile_chart, resource_chart};
+use super::{Run, commands, duets, headline, quantile_chart, resource_chart};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -33,6 +33,7 @@ pub fn markdown(run: &Run) -> String {
         format!("## Headline\n\n{}", headline(run)),
         charts(run),
         bounds(run),
+        run.duets.as_deref().map_or_else(String::new, duets::section),
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         distrust(run),
@@ -186,21 +187,22 @@ fn distrust(run: &Run) -> String {
 
 fn failed(run: &Run) -> String {
     let mut out = "## What failed\n\n".to_owned();
-    if run.summary.failed.is_empty() {
+    if run.failed().next().is_none() {
+        let observed = run.summary.observed + run.duets.as_ref().map_or(0, |duets| duets.summary.observed);
         let _ = writeln!(
             out,
-            "Nothing: all {} trials that ran were measured, and each server's answer was the true one before and after \
-             each window.",
-            run.summary.observed
+            "Nothing: all {observed} trials that ran were measured, and each server's answer was the true one before and after \
+             each window."
         );
         return out;
     }
     let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
-    for trial in &run.summary.failed {
+    for trial in run.failed() {
+        let beside = trial.beside.as_ref().map_or_else(String::new, |other| format!(" beside {other}"));
         table.row(vec![
             trial.number.to_string(),
             trial.block.to_string(),
-            trial.server.clone(),
+            format!("{}{beside}", trial.server),
             format!("{} at {}", trial.workload, trial.connections),
             trial.reason.replace('\n', " "),
         ]);

@@ -36,7 +36,7 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
         let failed: u64 = cell.failed_requests.values().sum();
         table.row(vec![
             thousands(f64::from(cell.connections)),
-            cell.server.clone(),
+            cell.name(),
             with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
             bare(cell, Figure::P50Us, time_us),
             show(cell, Figure::P99Us, time_us),
@@ -71,7 +71,7 @@ pub(super) fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
     for cell in cells {
         table.row(vec![
             thousands(f64::from(cell.connections)),
-            cell.server.clone(),
+            cell.name(),
             show(cell, Figure::CpuUsPerRequest, significant),
             bare(cell, Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
             bare(cell, Figure::ServerCores, |cores| format!("{cores:.2}")),
@@ -140,7 +140,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
 }
 
 /// Half of an interval's width, relative.
-fn resolution(finding: &Finding) -> String {
+pub(super) fn resolution(finding: &Finding) -> String {
     finding
         .ratio
         .interval

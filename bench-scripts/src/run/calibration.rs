@@ -13,7 +13,7 @@ use super::{Bench, begin_folder, note_ready_lines, truths};
 use crate::analysis::calibration::finished;
 use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
-use crate::config::{Arm, Calibration, ConfigDir, Server, Sizing};
+use crate::config::{Arm, Calibration, ConfigDir, Placement, Server, Sizing};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tool;
 use crate::observation::{Observation, Outcome};
@@ -102,8 +102,13 @@ fn size(
     run(&bench, &plan.trials.iter().collect::<Vec<_>>(), &mut observations)?;
     let observed = Observed::new(&observations);
     let campaign = &plan.campaign;
-    let samples = |name: &str| observed.samples(name, &campaign.workloads[0], campaign.connections[0]);
-    let (base, sizer) = (samples(&campaign.servers[0]), samples(SIZER));
+    let (workload, connections) = (&campaign.workloads[0], campaign.connections[0]);
+    let samples = |name: &str, other: &str| match campaign.environment.placement {
+        Placement::Duet => observed.samples_beside(name, other, workload, connections),
+        Placement::Free | Placement::OneCore => observed.samples(name, workload, connections),
+    };
+    let server = &campaign.servers[0];
+    let (base, sizer) = (samples(server, SIZER), samples(SIZER, server));
     let failed = || {
         let reason = observations.iter().find_map(|observation| observation.outcome.failure());
         format!(
@@ -152,6 +157,7 @@ fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 
             server: server.clone(),
             workload: calibration.workload.clone(),
             connections: calibration.connections,
+            beside: None,
         }
     })
 }

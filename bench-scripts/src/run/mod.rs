@@ -19,7 +19,7 @@ use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::{self, Trial};
 use crate::probe::host::{self, Host};
-use crate::results::{Conditions, Plan, Resumed, RunFolder, pretty};
+use crate::results::{Conditions, DUETS, Plan, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 
 pub use trial::Bench;
@@ -86,8 +86,26 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
+/// Runs what is left of a run: its sweep, and then its duets in a folder inside.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+    sweep(folder, plan, tool, interrupt)?;
+    let Some(duets) = plan.duets() else { return Ok(()) };
+    let inner = match RunFolder::open_inside(folder, DUETS)? {
+        Some(inner) => {
+            inner.mend()?;
+            inner
+        }
+        None => {
+            let inner = RunFolder::create_inside(folder, DUETS)?;
+            begin_folder(&inner, &duets, "", tool, &folder.conditions()?.command)?;
+            inner
+        }
+    };
+    sweep(&inner, &inner.plan()?, tool, interrupt)
+}
+
+/// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
+fn sweep(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
     let truths = truths(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = Bench { folder, plan, tool, truths: &truths, interrupt };

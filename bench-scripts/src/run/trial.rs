@@ -66,7 +66,11 @@ impl Bench<'_> {
     pub fn groups<'t, 'p>(&self, trials: &'t [&'p Trial]) -> impl Iterator<Item = &'t [&'p Trial]> {
         let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
         trials.chunk_by(move |a, b| {
-            is_duet && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
+            let is_other = |a: &Trial, b: &Trial| a.beside.as_ref().is_none_or(|other| *other == b.server);
+            is_duet
+                && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
+                && is_other(a, b)
+                && is_other(b, a)
         })
     }
 

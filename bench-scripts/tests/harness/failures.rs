@@ -24,6 +24,53 @@ fn a_server_that_is_killed_is_an_observation() {
 }
 
 #[test]
+fn one_of_a_duet_that_is_killed_takes_the_other_along_and_no_more() {
+    let Some(bench) = Bench::new(2) else { return };
+    bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"duet\"");
+    let harness = bench.start(&["run", "tiny"]);
+    until("the first block ends", || (bench.observations().len() >= 2).then_some(()));
+    until("both loads are on", || (bench.running("bombardier").len() == 2).then_some(()));
+    bench.running("server-actix").iter().for_each(|pid| kill(*pid, libc::SIGKILL));
+    assert_eq!(harness.exit_code(), Some(1), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    bench.nothing_is_left_running();
+    let outcome = |kind: &str| {
+        let of = |observation: &serde_json::Value| observation["outcome"]["kind"] == kind;
+        bench.observations().into_iter().filter(of).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome("completed").len(), 2);
+    let (died, left) = (outcome("server_died"), outcome("invalid"));
+    assert_eq!((died.len(), left.len()), (1, 1), "{:?}", bench.observations());
+    assert_eq!(died[0]["server"], "actix");
+    assert_eq!(left[0]["outcome"]["reason"], "the trial beside it failed");
+}
+
+#[test]
+fn duets_follow_a_sweep_and_are_gone_on_with_after_ctrl_c() {
+    let Some(bench) = Bench::new(1) else { return };
+    let duets = "[duets]\nconnections = 3\nmax_blocks = 2\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = 500\n[environment]";
+    bench.replace("campaigns/tiny.toml", "[environment]", duets);
+    let harness = bench.start(&["run", "tiny"]);
+    let inner = || fs::read_to_string(bench.folder().join("duets/observations.ndjson")).unwrap_or_default();
+    until("the sweep ends", || (bench.observations().len() == 2).then_some(()));
+    until("the first duet ends", || (inner().lines().count() == 2).then_some(()));
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    bench.nothing_is_left_running();
+    let folder = bench.folder();
+    let run = folder.to_str().unwrap();
+    assert!(!bench.run(&["check", run]).status.success(), "it is not whole");
+    let kept = inner();
+
+    let output = bench.run(&["run", "--resume", run]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(inner().starts_with(&kept) && inner().lines().count() == 4, "{}", inner());
+    let report = bench.report();
+    assert!(report.contains("## Side by side") && report.contains("Side by side on one core"), "{report}");
+    assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");
+    assert!(bench.run(&["check", run]).status.success());
+}
+
+#[test]
 fn a_load_tool_that_is_killed_is_an_observation() {
     let Some(bench) = Bench::new(2) else { return };
     let harness = bench.start(&["run", "tiny"]);

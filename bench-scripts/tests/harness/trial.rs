@@ -29,6 +29,34 @@ fn a_short_trial_on_one_core_measures_all_that_there_is() {
     }
 }
 
+#[test]
+fn a_duet_measures_two_servers_at_the_same_time() {
+    let Some(bench) = Bench::new(2) else { return };
+    bench.replace("campaigns/tiny.toml", "warmup_ms = 1000", "warmup_ms = 250");
+    bench.replace("campaigns/tiny.toml", "window_ms = 1000", "window_ms = 600");
+    bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"duet\"");
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    assert_eq!(bench.outcomes(), ["completed"; 4]);
+    let observations = bench.observations();
+    for two in observations.chunks(2) {
+        assert_eq!(two[0]["beside"], two[1]["server"]);
+        assert_eq!(two[1]["beside"], two[0]["server"]);
+        two.iter().for_each(|observation| check(&observation["outcome"]));
+        // On one core, all four processes have no more than its time.
+        let number = |pointer: &str, of: &Value| of.pointer(pointer).and_then(Value::as_f64).unwrap();
+        let used: f64 =
+            ["/outcome/server_cpu/user_s", "/outcome/server_cpu/system_s", "/outcome/client_cpu/user_s"]
+                .iter()
+                .flat_map(|pointer| two.iter().map(|of| number(pointer, of)))
+                .sum();
+        let window_s = two.iter().map(|of| number("/outcome/window_s", of)).fold(0.0, f64::max);
+        assert!(used < 1.1 * window_s, "{used} s of CPU in {window_s} s");
+    }
+    assert!(bench.report().contains("actix beside control"), "{}", bench.report());
+}
+
 fn check(sample: &Value) {
     let count = |pointer: &str| sample.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let number = |pointer: &str| sample.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);

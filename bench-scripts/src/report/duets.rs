@@ -1,0 +1,61 @@
+//! The section on duets: what compared servers need for a request, measured side by side.
+
+use super::Run;
+use super::format::{Table, estimate, ratio, significant, thousands};
+use super::tables::resolution;
+use crate::analysis::{Cell, Comparison, Figure};
+
+/// The comparison of a pair on a workload.
+pub(super) fn of<'a>(duets: &'a Run, server: &str, over: &str, workload: &str) -> Option<&'a Comparison> {
+    let comparisons = &duets.summary.comparisons;
+    comparisons.iter().find(|pair| (&*pair.server, &*pair.over, &*pair.workload) == (server, over, workload))
+}
+
+/// The whole section.
+pub(super) fn section(duets: &Run) -> String {
+    let headers = [
+        "request",
+        "servers",
+        "CPU us/request of each",
+        "ratio of CPU per request",
+        "verdict",
+        "blocks",
+        "resolves",
+    ];
+    if duets.summary.comparisons.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&headers, 2);
+    for pair in &duets.summary.comparisons {
+        let cpu_us = |server: &str, other: &str| {
+            let of_pair = |cell: &&Cell| {
+                (&*cell.server, cell.beside.as_deref(), &*cell.workload)
+                    == (server, Some(other), &*pair.workload)
+            };
+            let cell = duets.summary.cells.iter().find(of_pair);
+            let figure = cell.and_then(|cell| cell.figure(Figure::CpuUsPerRequest));
+            figure.map_or_else(|| "-".to_owned(), |value| estimate(value, significant))
+        };
+        table.row(vec![
+            format!("{} at {}", pair.workload, thousands(f64::from(pair.connections))),
+            format!("{} / {}", pair.server, pair.over),
+            format!("{}, {}", cpu_us(&pair.server, &pair.over), cpu_us(&pair.over, &pair.server)),
+            ratio(pair.cpu.ratio),
+            pair.cpu.words(),
+            pair.cpu.blocks.to_string(),
+            resolution(&pair.cpu),
+        ]);
+    }
+    let looks: Vec<String> = duets.summary.looks.iter().map(ToString::to_string).collect();
+    format!(
+        "## Side by side\n\nThe two servers of a pair run at the same time on one core, each with a load generator of its own: \
+         what slows one slows the other, and their ratio keeps still where single figures jump. So this is the sharpest \
+         comparison of CPU time per request that this machine allows; the figures of one server alone are those of a core that \
+         four processes share. Rates are not compared here, since the kernel divides the core.\n\n{}\nJudged after {} blocks; \
+         all {} comparisons and all looks share an error of 5 %. Windows of {} ms.\n",
+        table.markdown(),
+        looks.join(", "),
+        duets.summary.comparisons.len(),
+        thousands(duets.plan.campaign.window_ms as f64),
+    )
+}
