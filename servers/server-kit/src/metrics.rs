@@ -12,6 +12,10 @@ use crate::error::StartError;
 /// How long a client of the admin address may hold it.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The pause after a client could not be accepted. Where no file is left to open that fails at once, and again, as long as
+/// none is: without a pause this thread would take a processor from the connections that are served.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
+
 /// Bytes of the longest request head that is read.
 const MAX_HEAD_BYTES: usize = 8_192;
 
@@ -21,13 +25,24 @@ pub(crate) fn start(addr: SocketAddr, counters: Counters) -> Result<SocketAddr, 
     let listener = TcpListener::bind(addr).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let answer_all = move || {
-        for client in listener.incoming().flatten() {
+        for client in clients(&listener) {
             // A client that went away has no use for its answer.
             let _gone = answer(client, &counters);
         }
     };
     thread::Builder::new().name("metrics".to_owned()).spawn(answer_all).map_err(failed)?;
     Ok(bound)
+}
+
+/// Whoever connects, for ever.
+fn clients(listener: &TcpListener) -> impl Iterator<Item = TcpStream> {
+    listener.incoming().filter_map(|client| match client {
+        Ok(client) => Some(client),
+        Err(_) => {
+            thread::sleep(AFTER_FAILURE);
+            None
+        }
+    })
 }
 
 fn answer(mut client: TcpStream, counters: &Counters) -> io::Result<()> {
@@ -97,6 +112,30 @@ mod tests {
         assert!(ask(addr, "GET /metrics HTTP/1.1\r\n\r\n").contains("\nrpc_requests_total 4\n"));
         assert!(ask(addr, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
         assert!(ask(addr, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    }
+
+    /// A listener that does not wait fails as one does whose process has no file left: at once, until there is a client.
+    #[test]
+    fn clients_that_cannot_be_accepted_do_not_keep_a_processor_busy() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let waiting = thread::spawn(move || {
+            let (began, cpu) = (std::time::Instant::now(), thread_cpu());
+            clients(&listener).next().unwrap();
+            (thread_cpu() - cpu, began.elapsed())
+        });
+        thread::sleep(Duration::from_millis(300));
+        let _client = TcpStream::connect(addr).unwrap();
+        let (cpu, took) = waiting.join().unwrap();
+        assert!(cpu < took / 4, "{cpu:?} of {took:?}");
+    }
+
+    fn thread_cpu() -> Duration {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointer is to a local that outlives the call.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
     }
 
     #[test]
