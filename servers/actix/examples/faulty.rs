@@ -1,0 +1,104 @@
+//! An actix-web server with a planted fault, for tests of whoever has to find it: a handler that waits, an accept loop that
+//! stops. Flags, ledger, tuning and counters are the server's own. Not for measuring anything.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{App, HttpResponse, HttpServer, Responder, rt};
+use server_kit::{Context, Counters, Defaults, Framework, StartError, Threads};
+use validator_state::{State, envelope};
+
+const FRAMEWORK: Framework = Framework {
+    name: "actix-faulty",
+    shipped: Defaults {
+        threads: Threads::Cores,
+        backlog: 1_024,
+        tcp_nodelay: false,
+        keep_alive_ms: Some(5_000),
+        max_connections: Some(25_600),
+        max_body_bytes: 262_144,
+    },
+    fixed_backlog: None,
+};
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Faults {
+    /// Wait so long before each answer, the thread with it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    sleep_us: u64,
+    /// Wait so long before each answer, while the thread answers others
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    await_us: u64,
+    /// Accept no more connections after so many
+    #[arg(long, value_name = "N")]
+    stop_accepting_after: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    server_kit::run_with(&FRAMEWORK, serve)
+}
+
+fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
+    let failed = |error| StartError::failed("start actix-web", error);
+    let listener = context.listener()?;
+    let addr = listener.local_addr().map_err(failed)?;
+    let (state, counters) = (Data::from(Arc::clone(&context.state)), Data::new(context.counters.clone()));
+    let left = Arc::new(AtomicU64::new(faults.stop_accepting_after.unwrap_or(u64::MAX)));
+    let (stop_accepting, stopped) = channel();
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(state.clone())
+            .app_data(counters.clone())
+            .app_data(Data::new(faults))
+            .default_service(web::post().to(answer))
+    })
+    .workers(context.settings.threads)
+    .on_connect(move |_, _| {
+        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Whoever waits for this outlives every connection.
+            let _ = stop_accepting.send(());
+        }
+    })
+    .keep_alive(Duration::from_secs(3_600))
+    .client_request_timeout(Duration::ZERO)
+    .shutdown_timeout(1)
+    .disable_signals();
+    rt::System::new().block_on(async {
+        let server = server.listen(listener).map_err(failed)?.run();
+        let (pausing, stopping) = (server.handle(), server.handle());
+        std::thread::spawn(move || {
+            if stopped.recv().is_ok() {
+                // Sent by the call; the answer is of no interest.
+                drop(pausing.pause());
+            }
+        });
+        context.ready(addr)?;
+        let shutdown = context.shutdown().clone();
+        std::thread::spawn(move || {
+            shutdown.wait();
+            drop(stopping.stop(true));
+        });
+        server.await.map_err(failed)
+    })
+}
+
+async fn answer(
+    state: Data<State>,
+    counters: Data<Counters>,
+    faults: Data<Faults>,
+    body: Bytes,
+) -> impl Responder {
+    std::thread::sleep(Duration::from_micros(faults.sleep_us));
+    if faults.await_us > 0 {
+        rt::time::sleep(Duration::from_micros(faults.await_us)).await;
+    }
+    let Ok(body) = std::str::from_utf8(&body) else { return HttpResponse::BadRequest().finish() };
+    let mut answer = Vec::new();
+    let tally = envelope::answer(&state, body, &mut answer);
+    counters.count(tally.answered, tally.errors);
+    HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer)
+}
