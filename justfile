@@ -24,6 +24,12 @@ resume run:
 calibrate *options:
     @{{bench}} calibrate {{options}}
 
+# Find out how many connections at once a listen queue takes, against what its arithmetic says
+[group('measure')]
+[no-exit-message]
+bursts *options:
+    @{{bench}} bursts {{options}}
+
 # Write the report of a run again, from its folder alone
 [group('measure')]
 [no-exit-message]

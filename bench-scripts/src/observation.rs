@@ -10,6 +10,7 @@ use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
 use crate::probe::process::CpuTime;
 use crate::probe::resources::ResourceSample;
+use crate::probe::threads::ThreadUse;
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +54,10 @@ pub enum Outcome {
         /// Why.
         reason: String,
     },
+    /// The window ran to its end, and no request of it succeeded. The sample is evidence of why, and no figure.
+    NoSuccess(Box<Sample>),
+    /// Requests succeeded, but after the window the server gave no answer at all. The sample is evidence of why, and no figure.
+    Silent(Box<Sample>),
 }
 
 /// What was measured in one window.
@@ -94,6 +99,54 @@ pub struct Sample {
     /// CPU time that the harness took for `resources`, in seconds.
     #[serde(default)]
     pub sampler_cpu_s: Option<f64>,
+    /// What came of the warm-up, in which the load tool makes its connections for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Warmup>,
+    /// What the server could hold and what one request took it before any load.
+    #[serde(default)]
+    pub means: Means,
+    /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadUse>,
+}
+
+/// What came of a warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// Requests that were answered with a 2xx status.
+    pub succeeded: u64,
+    /// Everything else, by what the tool calls it.
+    pub failed: BTreeMap<String, u64>,
+    /// The slowest request, in microseconds.
+    pub max_us: f64,
+    /// The most connections that the server held at one time.
+    #[serde(default)]
+    pub established: Option<u64>,
+    /// What the kernel counted meanwhile.
+    pub network: NetworkCounters,
+}
+
+/// What a server could hold, and what one request took it before any load. What the machine lacks is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Means {
+    /// Files that it may hold open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files_limit: Option<u64>,
+    /// Files that it held open before any load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files_before: Option<u64>,
+    /// Connections that may wait to be accepted at one listening socket, as the kernel has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_limit: Option<u64>,
+    /// Its listening sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_sockets: Option<u64>,
+    /// One request after the other on a connection of their own: the time of the fastest, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_us: Option<f64>,
+    /// CPU time that the server took for one of these, on average, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_cpu_us: Option<f64>,
 }
 
 /// What a server did from the window's start, connecting included, to one moment of it.
@@ -119,6 +172,14 @@ impl Outcome {
             Self::ServerDied { reason } => Some(format!("server died: {reason}")),
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
+            Self::NoSuccess(sample) => {
+                Some(format!("no request succeeded: {:?}", sample.load.failed).replace('"', ""))
+            }
+            Self::Silent(sample) => Some(format!(
+                "the server gave no answer after the window, in which {} requests succeeded and {} failed",
+                sample.load.succeeded,
+                sample.load.failures()
+            )),
         }
     }
 
@@ -126,6 +187,14 @@ impl Outcome {
     pub fn sample(&self) -> Option<&Sample> {
         match self {
             Self::Completed(sample) => Some(sample),
+            _ => None,
+        }
+    }
+
+    /// What was counted, also where the trial gave no figure: for finding out why.
+    pub fn evidence(&self) -> Option<&Sample> {
+        match self {
+            Self::Completed(sample) | Self::NoSuccess(sample) | Self::Silent(sample) => Some(sample),
             _ => None,
         }
     }

@@ -40,6 +40,17 @@ impl Owned {
     /// dies with the harness even where that is killed. Its placement holds from its first instruction, so that a runtime
     /// that asks how many processors it may use sees what it gets.
     pub fn spawn(program: &Path, args: &[String], output: &Output<'_>, placement: Placement) -> Result<Self> {
+        Self::spawn_limited(program, args, output, placement, None)
+    }
+
+    /// [`Self::spawn`] for a program that may open no more than so many files, from its first instruction and for good.
+    pub fn spawn_limited(
+        program: &Path,
+        args: &[String],
+        output: &Output<'_>,
+        placement: Placement,
+        open_files: Option<u64>,
+    ) -> Result<Self> {
         let processor = match placement {
             Placement::Free => None,
             Placement::OneCore | Placement::Duet => Some(
@@ -59,14 +70,20 @@ impl Owned {
             .stderr(create(output.stderr)?)
             .process_group(0);
         let harness = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, sched_setaffinity), and nothing
-        // is allocated.
+        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, setrlimit, sched_setaffinity), and
+        // nothing is allocated.
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // The harness may have gone before the line above.
                 if libc::getppid() as u32 != harness {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                if let Some(most) = open_files {
+                    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+                    if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
+                        return Err(std::io::Error::last_os_error());
+                    }
                 }
                 match only {
                     Some(set) if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 => {
@@ -158,6 +175,23 @@ impl Owned {
     pub fn interrupt(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             self.signal(libc::SIGINT);
+        }
+        Ok(())
+    }
+
+    /// Holds the child still (SIGSTOP): it runs no instruction until [`Self::release`]. The system goes on taking
+    /// connections for it.
+    pub fn hold(&mut self) -> Result<()> {
+        if self.ended()?.is_none() {
+            self.signal(libc::SIGSTOP);
+        }
+        Ok(())
+    }
+
+    /// Lets a child go on that was held.
+    pub fn release(&mut self) -> Result<()> {
+        if self.ended()?.is_none() {
+            self.signal(libc::SIGCONT);
         }
         Ok(())
     }

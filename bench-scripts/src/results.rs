@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
 use crate::load::toolchain::Tool;
@@ -80,6 +81,10 @@ pub const CALIBRATION: &str = "calibration.json";
 
 /// The folder of a run's duets, inside its own.
 pub const DUETS: &str = "duets";
+/// The folder of the trials with remedies, in a run's folder, and the file that says what each of them is about.
+pub const REMEDIES: &str = "remedies";
+/// See [`REMEDIES`].
+pub const REMEDY: &str = "remedy.json";
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -260,6 +265,20 @@ impl RunFolder {
             }
         }
         Ok(())
+    }
+
+    /// What came of the remedies that were tried in the run, by name.
+    pub fn remedies(&self) -> Result<Vec<TriedRemedy>> {
+        let Ok(entries) = fs::read_dir(self.0.join(REMEDIES)) else { return Ok(Vec::new()) };
+        let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        folders.retain(|path| path.join(REMEDY).is_file());
+        folders.sort();
+        let tried = folders.into_iter().map(|path| {
+            let inner = Self(path);
+            let timeout_ms = inner.plan()?.campaign.timeout_ms;
+            Ok(TriedRemedy::new(inner.read_json(REMEDY)?, timeout_ms, &inner.observations()?))
+        });
+        tried.collect()
     }
 
     /// Reads the plan of a calibration.

@@ -94,8 +94,13 @@ impl Subject {
             program.display()
         );
         let args = server.arguments(&placeholders(environment, &listen, request));
-        let mut process =
-            Owned::spawn(program, &args, &Output { stdout: None, stderr }, environment.placement)?;
+        let mut process = Owned::spawn_limited(
+            program,
+            &args,
+            &Output { stdout: None, stderr },
+            environment.placement,
+            server.open_files,
+        )?;
         let found = match &server.ready {
             Ready::Line(places) => read_ready_line(&mut process, places, interrupt),
             Ready::Connect {} => connects(&mut process, &listen, interrupt),

@@ -3,7 +3,9 @@
 
 pub mod between;
 pub mod calibration;
+pub mod causes;
 mod comparison;
+mod diagnosed;
 mod figure;
 mod marks;
 mod observed;
@@ -15,6 +17,7 @@ mod timeline;
 mod verdict;
 
 pub use comparison::{Comparison, JUDGED, Standing, demand};
+pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed};
 pub use figure::Figure;
 pub use marks::Mark;
 pub use observed::{Observed, log_ratios, valid};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparison, Standing, ratio};
+use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Place, Samples, invalid};
@@ -38,6 +39,12 @@ pub struct Summary {
     /// where nothing was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_cores: Option<SamplingCores>,
+    /// Why requests failed or a server was held back, where there is something to explain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Diagnosed>,
+    /// Remedies that were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remedies: Vec<TriedRemedy>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -169,7 +176,8 @@ impl Summary {
     }
 }
 
-/// Works the summary out. `connections` are those of the plan, which may be fewer than the campaign's.
+/// Works the summary out, but for causes and remedies, which need more than the observations. `connections` are those of the
+/// plan, which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,
     connections: &[u32],
@@ -214,6 +222,8 @@ pub fn summarize(
         bounds,
         failed,
         sampling_cores: sampling_cores(observations),
+        causes: Vec::new(),
+        remedies: Vec::new(),
     }
 }
 

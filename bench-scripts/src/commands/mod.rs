@@ -2,6 +2,7 @@
 //! also be open gives an [`Ending`].
 
 pub mod bombard;
+pub mod bursts;
 pub mod calibrate;
 pub mod check;
 pub mod compare;

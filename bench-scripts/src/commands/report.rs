@@ -5,9 +5,16 @@ use std::path::Path;
 use anyhow::Result;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
+use rpc_bench::run::bursts::BURSTS;
 
 /// Writes the report and prints its headline.
 pub fn report(run: &Path) -> Result<bool> {
+    if run.join(BURSTS).is_file() {
+        let folder = RunFolder(run.to_owned());
+        let written = report::bursts::write(&folder)?;
+        println!("{}\nThe whole report: {}", written.text, run.join("report.md").display());
+        return Ok(true);
+    }
     let folder = RunFolder::open(run)?;
     if folder.is_calibration() {
         let summary = report::calibration::write(&folder)?;

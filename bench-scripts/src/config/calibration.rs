@@ -86,6 +86,7 @@ impl Calibration {
             timeout_ms: self.timeout_ms,
             environment: self.environment.clone(),
             duets: None,
+            remedy_trials: 0,
             pass: Vec::new(),
         }
     }

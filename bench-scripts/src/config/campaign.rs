@@ -54,6 +54,9 @@ pub struct Campaign {
     pub environment: Environment,
     /// The compared pairs once more, side by side on one core, for CPU time per request.
     pub duets: Option<Duets>,
+    /// How often the remedy of a likely cause is tried, and the same without it; 0 where it is not tried.
+    #[serde(default)]
+    pub remedy_trials: u32,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
@@ -211,6 +214,7 @@ impl Campaign {
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
         within("environment.slots", self.environment.slots, 1, 20_000_000)?;

@@ -30,6 +30,9 @@ pub struct Server {
     pub args: Vec<String>,
     /// How it says that it is ready.
     pub ready: Ready,
+    /// Files that it may open; as many as the harness where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
 }
 
 /// How a server says that it answers.
@@ -70,6 +73,8 @@ impl Server {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
         ensure!(!self.program.is_empty(), "field program: is empty");
+        let files = self.open_files.unwrap_or(u64::MAX);
+        ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         let known = ["listen", "tuning", "threads", "accounts", "slots", "seed", "request"];
         for arg in self.args.iter().filter(|arg| arg.starts_with('{') && arg.ends_with('}')) {
             let name = &arg[1..arg.len() - 1];

@@ -3,6 +3,7 @@
 //! Units are converted here, once. Nothing downstream reads a tool's text.
 
 pub mod bombardier;
+pub mod burst;
 pub mod toolchain;
 
 use std::collections::BTreeMap;

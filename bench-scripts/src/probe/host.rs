@@ -133,6 +133,12 @@ pub struct HostActivity {
     /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
     #[serde(default)]
     pub cpu_pressure_us: Option<u64>,
+    /// Time in which some task had to wait for memory (`some` of /proc/pressure/memory), in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_pressure_us: Option<u64>,
+    /// Time for which the control group was held back, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_us: Option<u64>,
 }
 
 impl HostActivity {
@@ -146,10 +152,23 @@ impl HostActivity {
         // user nice system idle iowait irq softirq steal, in hundredths of a second
         let field = |index: usize| fields.get(index).map(|ticks| ticks / 100.0);
         let busy = [0, 1, 2, 5, 6].map(field).into_iter().sum::<Option<f64>>();
-        let throttled = text("/sys/fs/cgroup/cpu.stat")
-            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok()));
-        let pressure = text("/proc/pressure/cpu").and_then(|text| text.lines().find_map(some_total_us));
-        Self { busy_s: busy, steal_s: field(7), throttled_periods: throttled, cpu_pressure_us: pressure }
+        // The first is where version 2 of control groups has it, the second version 1.
+        let group = text("/sys/fs/cgroup/cpu.stat").or_else(|| text("/sys/fs/cgroup/cpu/cpu.stat"));
+        let throttled = |name: &str| {
+            let text = group.as_ref()?;
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok())
+        };
+        let pressure = |of: &str| {
+            text(format!("/proc/pressure/{of}")).and_then(|text| text.lines().find_map(some_total_us))
+        };
+        Self {
+            busy_s: busy,
+            steal_s: field(7),
+            throttled_periods: throttled("nr_throttled"),
+            cpu_pressure_us: pressure("cpu"),
+            memory_pressure_us: pressure("memory"),
+            throttled_us: throttled("throttled_usec").or_else(|| Some(throttled("throttled_time")? / 1_000)),
+        }
     }
 
     /// What happened between an earlier reading and this one.
@@ -161,6 +180,8 @@ impl HostActivity {
             steal_s: grown(self.steal_s, earlier.steal_s),
             throttled_periods: counted(self.throttled_periods, earlier.throttled_periods),
             cpu_pressure_us: counted(self.cpu_pressure_us, earlier.cpu_pressure_us),
+            memory_pressure_us: counted(self.memory_pressure_us, earlier.memory_pressure_us),
+            throttled_us: counted(self.throttled_us, earlier.throttled_us),
         }
     }
 }

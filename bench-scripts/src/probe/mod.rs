@@ -4,7 +4,9 @@
 //! A counter that the machine lacks is `None`, never 0.
 
 pub mod host;
+pub mod listen;
 pub mod network;
 pub mod process;
 mod reader;
 pub mod resources;
+pub mod threads;

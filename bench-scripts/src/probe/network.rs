@@ -4,42 +4,97 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of the whole machine, or the difference of two readings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkCounters {
-    /// Connections that found a server's accept queue full (`ListenOverflows`).
-    pub listen_overflows: Option<u64>,
-    /// Connections dropped at a listening socket for any reason (`ListenDrops`).
-    pub listen_drops: Option<u64>,
-    /// Segments sent again (`RetransSegs`).
-    pub retransmits: Option<u64>,
-    /// Connection requests sent again (`TCPSynRetrans`).
-    pub syn_retransmits: Option<u64>,
+/// One line a counter: its field, its name in the kernel's tables, and what it counts.
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
+        /// Counters of the whole machine, or the difference of two readings. A counter that the machine lacks is `None`, and
+        /// so is one that a run of before it was recorded lacks.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct NetworkCounters {
+            $($(#[doc = $doc])+ #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<u64>,)+
+        }
+
+        impl NetworkCounters {
+            fn from_table(table: &HashMap<String, u64>) -> Self {
+                Self { $($field: table.get($name).copied(),)+ }
+            }
+
+            /// What was counted between an earlier reading and this one.
+            pub fn since(self, earlier: Self) -> Self {
+                let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+                Self { $($field: grown(self.$field, earlier.$field),)+ }
+            }
+
+            /// What was counted in two windows together; unknown where it is unknown in one of them.
+            pub fn plus(self, other: Self) -> Self {
+                let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+                Self { $($field: both(self.$field, other.$field),)+ }
+            }
+
+            /// What grew, by the kernel's names.
+            pub fn grown(&self) -> Vec<(&'static str, u64)> {
+                [$(($name, self.$field),)+]
+                    .into_iter()
+                    .filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0)?)))
+                    .collect()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections that found a server's accept queue full.
+    listen_overflows = "TcpExt.ListenOverflows",
+    /// Connections dropped at a listening socket for any reason.
+    listen_drops = "TcpExt.ListenDrops",
+    /// Segments sent again.
+    retransmits = "Tcp.RetransSegs",
+    /// Connection requests, and answers to them, sent again.
+    syn_retransmits = "TcpExt.TCPSynRetrans",
+    /// Retransmission timers that ran out, those of connection requests included.
+    timeouts = "TcpExt.TCPTimeouts",
+    /// Retransmissions that were lost too.
+    lost_retransmits = "TcpExt.TCPLostRetransmit",
+    /// Full queues of half-open connections that were answered with cookies.
+    request_queue_cookies = "TcpExt.TCPReqQFullDoCookies",
+    /// Connection requests dropped at a full queue of half-open connections.
+    request_queue_drops = "TcpExt.TCPReqQFullDrop",
+    /// Connections reset since they were closed with data unread.
+    abort_on_data = "TcpExt.TCPAbortOnData",
+    /// Connections reset since data came after they were closed.
+    abort_on_close = "TcpExt.TCPAbortOnClose",
+    /// Connections reset for want of memory.
+    abort_on_memory = "TcpExt.TCPAbortOnMemory",
+    /// Connections given up after too many retransmissions.
+    abort_on_timeout = "TcpExt.TCPAbortOnTimeout",
+    /// Connections reset since they lingered too long.
+    abort_on_linger = "TcpExt.TCPAbortOnLinger",
+    /// Resets that could not be sent.
+    abort_failed = "TcpExt.TCPAbortFailed",
+    /// Segments dropped since a socket's backlog was full.
+    backlog_drops = "TcpExt.TCPBacklogDrop",
+    /// Segments dropped since a receive queue was full.
+    receive_queue_drops = "TcpExt.TCPRcvQDrop",
+    /// Closed connections that found no room to wait out their time.
+    time_wait_overflows = "TcpExt.TCPTimeWaitOverflow",
+    /// Connections asked for by clients.
+    active_opens = "Tcp.ActiveOpens",
+    /// Connections that reached a listening socket.
+    passive_opens = "Tcp.PassiveOpens",
+    /// Connections that failed while they were made.
+    attempt_fails = "Tcp.AttemptFails",
+    /// Established connections that were reset.
+    established_resets = "Tcp.EstabResets",
+    /// Resets sent.
+    resets_sent = "Tcp.OutRsts",
 }
 
 impl NetworkCounters {
     /// The counters as of now.
     pub fn read() -> Self {
-        let netstat = table("/proc/net/netstat");
-        let snmp = table("/proc/net/snmp");
-        let get = |table: &HashMap<String, u64>, name: &str| table.get(name).copied();
-        Self {
-            listen_overflows: get(&netstat, "TcpExt.ListenOverflows"),
-            listen_drops: get(&netstat, "TcpExt.ListenDrops"),
-            retransmits: get(&snmp, "Tcp.RetransSegs"),
-            syn_retransmits: get(&netstat, "TcpExt.TCPSynRetrans"),
-        }
-    }
-
-    /// What was counted between an earlier reading and this one.
-    pub fn since(self, earlier: Self) -> Self {
-        let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
-        Self {
-            listen_overflows: grown(self.listen_overflows, earlier.listen_overflows),
-            listen_drops: grown(self.listen_drops, earlier.listen_drops),
-            retransmits: grown(self.retransmits, earlier.retransmits),
-            syn_retransmits: grown(self.syn_retransmits, earlier.syn_retransmits),
-        }
+        let mut table = table("/proc/net/netstat");
+        table.extend(self::table("/proc/net/snmp"));
+        Self::from_table(&table)
     }
 }
 
@@ -76,6 +131,12 @@ mod tests {
         assert_eq!(table.get("TcpExt.ListenDrops"), Some(&22));
         assert_eq!(table.get("Tcp.RetransSegs"), Some(&7));
         assert_eq!(table.get("Tcp.MaxConn"), None, "-1 is no count");
+        let counters = NetworkCounters::from_table(&table);
+        assert_eq!(
+            (counters.listen_drops, counters.retransmits, counters.timeouts),
+            (Some(22), Some(7), None)
+        );
+        assert_eq!(counters.grown(), [("TcpExt.ListenDrops", 22), ("Tcp.RetransSegs", 7)]);
     }
 
     #[test]
@@ -84,5 +145,16 @@ mod tests {
         let some = NetworkCounters { listen_drops: Some(5), ..none };
         assert_eq!(some.since(none).listen_drops, None);
         assert_eq!(some.since(NetworkCounters { listen_drops: Some(3), ..none }).listen_drops, Some(2));
+    }
+
+    #[test]
+    fn a_connection_is_counted() {
+        let before = NetworkCounters::read();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let counted = NetworkCounters::read().since(before);
+        // Where the machine counts at all; other tests may connect meanwhile.
+        assert!(counted.active_opens.is_none_or(|count| count >= 1), "{counted:?}");
+        assert!(counted.passive_opens.is_none_or(|count| count >= 1), "{counted:?}");
     }
 }

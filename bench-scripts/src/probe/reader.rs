@@ -66,6 +66,7 @@ impl Reader {
             involuntary_switches: sum(|did| did.involuntary),
             run_delay_us: run_delay_ns.map(|ns| ns / 1_000),
             open_files: open_files(self.pid),
+            listen_waiting: None,
         })
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::listen::Listening;
 use super::process::thread_cpu_s;
 use super::reader::Reader;
 
@@ -42,6 +43,9 @@ pub struct ResourceSample {
     /// Files and sockets that it has open, beyond those it had when it was ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// Connections that wait to be accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_waiting: Option<u64>,
 }
 
 /// What a server holds when it is ready, before any load.
@@ -95,9 +99,9 @@ impl Sampled {
 }
 
 impl Sampler {
-    /// Starts reading a process, of which is known what it held at rest, for a window that will take about `window`. Time
-    /// counts from this call.
-    pub fn start(pid: u32, at_rest: AtRest, window: Duration) -> Self {
+    /// Starts reading a process, of which is known what it held at rest, for a window that will take about `window`; and the
+    /// queue of those who wait to be accepted, where it is known how to ask. Time counts from this call.
+    pub fn start(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Listening>) -> Self {
         // The first reading, which opens files and finds threads, is made before the window.
         let reader = Reader::new(pid);
         let first = reader.and_then(|mut reader| Some((reader.read()?, reader)));
@@ -113,7 +117,9 @@ impl Sampler {
                 let last = !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout));
                 let (before, t_ms) = (thread_cpu_s(), began.elapsed().as_millis() as u64);
                 let Some(now) = reader.read() else { break };
-                resources.push(since(&now, &first, at_rest, t_ms));
+                let waiting = listening.as_ref().and_then(|queue| Some(queue.read()?.waiting));
+                resources
+                    .push(ResourceSample { listen_waiting: waiting, ..since(&now, &first, at_rest, t_ms) });
                 if last {
                     break;
                 }
@@ -148,6 +154,7 @@ fn since(now: &ResourceSample, first: &ResourceSample, at_rest: AtRest, t_ms: u6
         involuntary_switches: grown(now.involuntary_switches, first.involuntary_switches),
         run_delay_us: grown(now.run_delay_us, first.run_delay_us),
         open_files: grown(now.open_files, at_rest.open_files),
+        listen_waiting: None,
     }
 }
 
@@ -160,7 +167,7 @@ mod tests {
         let pid = std::process::id();
         let dir = tempfile::tempdir().unwrap();
         let at_rest = AtRest::read(pid).unwrap();
-        let sampler = Sampler::start(pid, at_rest, Duration::from_millis(250));
+        let sampler = Sampler::start(pid, at_rest, Duration::from_millis(250), None);
         let files: Vec<_> =
             (0..500).map(|n| std::fs::File::create(dir.path().join(n.to_string())).unwrap()).collect();
         let block = vec![1_u8; 64 << 20];
@@ -187,7 +194,7 @@ mod tests {
         let gone = u32::MAX / 4;
         assert!(AtRest::read(gone).unwrap_err().to_string().contains("gone"));
         let at_rest = AtRest { memory_bytes: None, open_files: None };
-        assert_eq!(Sampler::start(gone, at_rest, Duration::from_secs(1)).stop(), Sampled::default());
+        assert_eq!(Sampler::start(gone, at_rest, Duration::from_secs(1), None).stop(), Sampled::default());
     }
 
     #[test]

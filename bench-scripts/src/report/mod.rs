@@ -2,7 +2,9 @@
 //!
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
+pub mod bursts;
 pub mod calibration;
+mod causes;
 mod chart;
 mod commands;
 pub mod compare;
@@ -19,7 +21,7 @@ mod tables;
 
 use anyhow::Result;
 
-use crate::analysis::{FailedTrial, Figure, Summary, summarize};
+use crate::analysis::{FailedTrial, Figure, Summary, diagnosed, summarize};
 use crate::plan;
 use crate::results::{Conditions, DUETS, Plan, RunFolder, pretty};
 
@@ -47,8 +49,10 @@ impl Run {
     pub fn load(folder: &RunFolder) -> Result<Self> {
         let plan = folder.plan()?;
         let observations = folder.observations()?;
-        let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
         let conditions = folder.conditions()?;
+        let mut summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
+        summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
+        summary.remedies = folder.remedies()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, commands, duets, headline, quantile_chart, resource_chart};
+use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -34,6 +34,7 @@ pub fn markdown(run: &Run) -> String {
         charts(run),
         bounds(run),
         run.duets.as_deref().map_or_else(String::new, duets::section),
+        causes::section(run),
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         distrust(run),

@@ -216,6 +216,7 @@ fn run(bench: &Bench<'_>, trials: &[&Trial], observations: &mut Vec<Observation>
             if let Outcome::Completed(sample) = &mut observation.outcome {
                 sample.load.quantiles.clear();
                 sample.resources.clear();
+                sample.threads.clear();
                 bench.folder.forget_tool_output(&observation.trial)?;
             }
             bench.folder.append(&observation)?;

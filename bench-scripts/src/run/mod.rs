@@ -1,8 +1,10 @@
 //! Carrying a plan out: trial after trial, each observation written before the next begins.
 
+pub mod bursts;
 pub mod calibration;
 mod duet;
 mod progress;
+pub mod remedies;
 mod trial;
 
 use std::collections::{BTreeMap, HashSet};
@@ -86,9 +88,11 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Runs what is left of a run: its sweep, and then its duets in a folder inside.
+/// Runs what is left of a run: its sweep, then the remedies of what failed in it, and then its duets, in folders inside.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
     sweep(folder, plan, tool, interrupt)?;
+    remedies::Inquiry { outer: folder, folder, plan, tool, interrupt }
+        .try_remedies(plan.campaign.remedy_trials)?;
     let Some(duets) = plan.duets() else { return Ok(()) };
     let inner = match RunFolder::open_inside(folder, DUETS)? {
         Some(inner) => {
@@ -176,6 +180,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     build_servers(&plan.servers)
 }
 
-fn build_servers(servers: &[Server]) -> Result<()> {
+/// Builds servers, each command once.
+pub fn build_servers(servers: &[Server]) -> Result<()> {
     subject::build(servers)
 }

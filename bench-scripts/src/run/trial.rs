@@ -1,6 +1,7 @@
 //! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
 
 mod half;
+mod means;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +19,14 @@ use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tool;
 use crate::load::{Load, LoadSample, bombardier};
-use crate::observation::{Observation, Outcome, Sample};
+use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
+use crate::probe::listen::Listening;
 use crate::probe::network::NetworkCounters;
 use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
+use crate::probe::threads;
 use crate::process::{Output, Owned, describe};
 use crate::results::{Plan, RunFolder};
 use crate::subject::Subject;
@@ -159,13 +162,16 @@ impl Bench<'_> {
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
+        let means = means::find(subject, &workload.body, at_rest);
         or_failed!(meet(beside.as_ref()));
-        or_failed!(self.bombard(trial, "warmup", &load(campaign.warmup_ms), workload, &subject.addr)?);
+        let warmup =
+            or_failed!(self.warm_up(trial, &load(campaign.warmup_ms), workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
         let window = load(campaign.window_ms);
         let counts = or_failed!(counts(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
+        let threads_before = threads::read(pid);
         let server = or_failed!(cpu_time(pid).map_err(died));
         let watch = Watch::begin(subject, at_rest, counts, server.total_s(), campaign.window_ms);
         let began = Instant::now();
@@ -174,19 +180,20 @@ impl Bench<'_> {
         let window_s = began.elapsed().as_secs_f64();
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
+        let threads = threads::since(threads::read(pid), &threads_before, window_s);
         let (sampled, asked) = watch.end();
         or_failed!(meet(beside.as_ref()));
-        let counted = or_failed!(counts_since(subject, counts));
-        let server_peak_memory_bytes = peak_memory_bytes(pid);
-
-        or_failed!(self.verify(workload, subject, "after the window"));
-        or_failed!(check_counts(counted, &load_sample, trial.connections));
+        // A server that failed the load may fail this question too, and what the load showed is worth more.
+        let counted = match counts_since(subject, counts) {
+            Err(_) if load_sample.failures() > 0 => None,
+            counted => or_failed!(counted),
+        };
         let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
-        Ok(Ok(Sample {
+        let sample = Sample {
             load: load_sample,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
-            server_peak_memory_bytes,
+            server_peak_memory_bytes: peak_memory_bytes(pid),
             client_cpu,
             window_s,
             network,
@@ -198,6 +205,42 @@ impl Bench<'_> {
             first_half: asked.half,
             sampler_cpu_s: sampled.cpu_s.map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0)),
             resources: sampled.resources,
+            warmup: Some(warmup),
+            means,
+            threads,
+        };
+        if sample.load.succeeded == 0 {
+            return Ok(Err(Outcome::NoSuccess(Box::new(sample))));
+        }
+        if self.is_silent(workload, subject) {
+            return Ok(Err(Outcome::Silent(Box::new(sample))));
+        }
+        or_failed!(self.verify(workload, subject, "after the window"));
+        or_failed!(check_counts(counted, &sample.load, trial.connections));
+        Ok(Ok(sample))
+    }
+
+    /// Puts the load on for the first time. That no request of it succeeds is no reason not to measure: the window shows why.
+    fn warm_up(
+        &self,
+        trial: &Trial,
+        load: &Load,
+        workload: &Workload,
+        subject: &Subject,
+        at_rest: AtRest,
+    ) -> Ended<Warmup> {
+        let network = NetworkCounters::read();
+        let duration = Duration::from_millis(load.duration_ms);
+        let sampler = Sampler::start(subject.process.pid(), at_rest, duration, None);
+        let ended = self.bombard(trial, "warmup", load, workload, &subject.addr)?;
+        let established = sampler.stop().most_open_files();
+        let (sample, _) = or_failed!(ended);
+        Ok(Ok(Warmup {
+            succeeded: sample.succeeded,
+            failed: sample.failed,
+            max_us: sample.latency_us.max,
+            established,
+            network: NetworkCounters::read().since(network),
         }))
     }
 
@@ -208,6 +251,12 @@ impl Bench<'_> {
             Ok(verdict) => verdict.map_err(wrong),
             Err(error) => Err(wrong(format!("{error:#}"))),
         }
+    }
+
+    /// Whether the server answers nothing at all, not even wrongly.
+    fn is_silent(&self, workload: &Workload, subject: &Subject) -> bool {
+        let truth = self.truths.get(&workload.name).unwrap_or(&Value::Null);
+        http::verify(&subject.addr, &workload.body, truth).is_err()
     }
 
     /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
@@ -249,9 +298,6 @@ impl Bench<'_> {
         remove_if_empty(&stderr);
         let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
         match bombardier::parse(&text) {
-            Ok(sample) if sample.succeeded == 0 => {
-                failed(format!("no request succeeded: {:?}", sample.failed).replace('"', ""))
-            }
             Ok(sample) => {
                 let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
                 Ok(Ok((sample, cpu)))
@@ -289,7 +335,7 @@ impl Watch {
         window_ms: u64,
     ) -> Self {
         let (pid, window) = (subject.process.pid(), Duration::from_millis(window_ms));
-        let sampler = Sampler::start(pid, at_rest, window);
+        let sampler = Sampler::start(pid, at_rest, window, Listening::at(&subject.addr));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
             half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s })
         });

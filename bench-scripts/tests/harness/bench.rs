@@ -87,6 +87,22 @@ impl Bench {
         Some(bench)
     }
 
+    /// A link to the example of a server's package, built as the servers are.
+    pub fn link_example(&self, package: &str, example: &str) -> PathBuf {
+        static BUILT: OnceLock<()> = OnceLock::new();
+        BUILT.get_or_init(|| {
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let built = Command::new(cargo)
+                .args(["build", "--quiet", "--package", package, "--example", example])
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .status();
+            assert!(built.unwrap().success(), "{example} could not be built");
+        });
+        let link = self.path(example);
+        symlink(programs().join("examples").join(example), &link).unwrap();
+        link
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -166,7 +182,7 @@ impl Bench {
 
     /// Waits until no server and no load tool of this test is left.
     pub fn nothing_is_left_running(&self) {
-        let programs = ["server-actix", "server-control", "bombardier"];
+        let programs = ["server-actix", "server-control", "faulty-actix", "bombardier"];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())
         });

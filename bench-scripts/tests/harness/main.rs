@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod bench;
+mod bursts;
 mod calibrate;
+mod causes;
 mod failures;
 mod mistakes;
 mod trial;

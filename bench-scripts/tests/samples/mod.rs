@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rpc_bench::load::{Latency, LoadSample};
-use rpc_bench::observation::Sample;
+use rpc_bench::observation::{Means, Sample};
 use rpc_bench::probe::host::HostActivity;
 use rpc_bench::probe::network::NetworkCounters;
 use rpc_bench::probe::process::CpuTime;
@@ -36,5 +36,8 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         first_half: None,
         resources: Vec::new(),
         sampler_cpu_s: None,
+        warmup: None,
+        means: Means::default(),
+        threads: Vec::new(),
     }
 }

@@ -1,0 +1,294 @@
+//! What was counted in the trials of one server at one load, put together for the table. What is unknown is `None`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::config::Placement;
+use crate::load::LoadSample;
+use crate::observation::{Observation, Outcome, Sample, failed_requests};
+use crate::probe::network::NetworkCounters;
+
+/// A request that took this long has waited for something that is measured in seconds: a connection request is sent again
+/// after 1 s.
+const SLOW_US: f64 = 950_000.0;
+
+/// What the trials ran in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Connections that were asked for.
+    pub connections: u32,
+    /// When the load tool gives a request up, in milliseconds.
+    pub timeout_ms: u64,
+    /// Processors that the server may use.
+    pub cores: usize,
+    /// The server's ready line: every effective setting.
+    pub ready: Value,
+}
+
+impl Setting {
+    /// Of a load on a server with this ready line. `cores` are the machine's.
+    pub fn new(connections: u32, timeout_ms: u64, cores: usize, placement: Placement, ready: Value) -> Self {
+        let cores = if placement == Placement::Free { cores } else { 1 };
+        Self { connections, timeout_ms, cores, ready }
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.ready.get(name)?.as_u64()
+    }
+
+    /// From when on a request is slow: the timeout, or what a repeated connection request takes.
+    fn slow_us(&self) -> f64 {
+        SLOW_US.min(self.timeout_ms as f64 * 1e3)
+    }
+}
+
+/// What was counted. Counts are sums over trials.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Connections that were asked for.
+    pub connections: u64,
+    /// When the load tool gives a request up, in microseconds.
+    pub timeout_us: f64,
+    /// Processors that the server may use.
+    pub cores: u64,
+    /// Threads that answer, as the ready line has it.
+    pub threads: Option<u64>,
+    /// Whether TCP_NODELAY is set.
+    pub nodelay: Option<bool>,
+    /// Concurrent connections or requests that the server takes.
+    pub max_connections: Option<u64>,
+    /// Trials, and how those ended in which the server died.
+    pub trials: u64,
+    /// How the server ended, where it did.
+    pub died: Vec<String>,
+    /// All requests, and those of them that failed or were slow.
+    pub requests: u64,
+    /// Requests that failed or were slow.
+    pub bad: u64,
+    /// Failed requests by kind.
+    pub failed: BTreeMap<String, u64>,
+    /// Time of all windows, in microseconds.
+    pub wall_us: f64,
+    /// Mean latency over trials, and the median of a trial, in microseconds.
+    pub mean_us: f64,
+    /// Median latency, the mean over trials, in microseconds.
+    pub p50_us: f64,
+    /// The slowest request, in microseconds.
+    pub max_us: f64,
+    /// Share of the requests that took between two times, for the table: 10 to 38 ms, 38 to 50 ms.
+    pub share_10_38_ms: f64,
+    /// Share of the requests that took 38 to 50 ms.
+    pub share_38_50_ms: f64,
+    /// Share of the requests that took over ten times the median and less than nine tenths of the timeout.
+    pub share_between: f64,
+    /// What the kernel counted in the windows.
+    pub network: NetworkCounters,
+    /// What the kernel counted in the warm-ups.
+    pub warmup_network: NetworkCounters,
+    /// Connections that may wait at one listening socket.
+    pub listen_limit: Option<u64>,
+    /// The most connections that waited to be accepted at one time.
+    pub most_waiting: Option<u64>,
+    /// Connections that stood in the listen queue through the second half of a window in which no more were accepted; the
+    /// median over trials. 0 where the queue emptied.
+    pub standing: Option<u64>,
+    /// The most connections that the server held at one time, the least over trials.
+    pub held: Option<u64>,
+    /// Files that the server may open, and the most that it had open.
+    pub files: Option<(u64, u64)>,
+    /// Time for which one of the threads that answer had work, as a share of the window, on average over as many threads as
+    /// answer. 1: they always ran or waited for a processor.
+    pub runnable: Option<f64>,
+    /// Time that the server waited for a processor, for one request, in microseconds.
+    pub run_delay_us: Option<f64>,
+    /// Processors that the server used.
+    pub server_cores: f64,
+    /// Answers of the server a second.
+    pub rate: f64,
+    /// What one request takes by itself, and what of it is CPU time, in microseconds.
+    pub alone: Option<(f64, f64)>,
+}
+
+impl Facts {
+    /// Puts observations together.
+    pub fn of(setting: &Setting, observations: &[&Observation]) -> Self {
+        let samples: Vec<&Sample> =
+            observations.iter().filter_map(|observation| observation.outcome.evidence()).collect();
+        let died = observations.iter().filter_map(|observation| match &observation.outcome {
+            Outcome::ServerDied { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        let mut facts = Self {
+            connections: u64::from(setting.connections),
+            timeout_us: setting.timeout_ms as f64 * 1e3,
+            cores: setting.cores as u64,
+            threads: setting.number("threads"),
+            nodelay: setting.ready.get("tcp_nodelay").and_then(Value::as_bool),
+            max_connections: setting.number("max_connections"),
+            trials: observations.len() as u64,
+            died: died.collect(),
+            failed: failed_requests(samples.iter().copied()),
+            ..Self::default()
+        };
+        if !samples.is_empty() {
+            facts.add_load(setting, &samples);
+            facts.add_machine(&samples);
+        }
+        facts
+    }
+
+    fn add_load(&mut self, setting: &Setting, samples: &[&Sample]) {
+        let mean = |of: &dyn Fn(&Sample) -> f64| average(samples.iter().map(|sample| of(sample)));
+        self.requests = samples.iter().map(|sample| requests(&sample.load)).sum();
+        self.bad = samples.iter().map(|sample| bad_requests(&sample.load, setting.slow_us())).sum();
+        self.wall_us = samples.iter().map(|sample| sample.load.time_taken_s * 1e6).sum();
+        self.mean_us = mean(&|sample| sample.load.latency_us.mean);
+        self.p50_us = mean(&|sample| sample.load.latency_us.p50);
+        self.max_us = samples.iter().map(|sample| sample.load.latency_us.max).fold(0.0, f64::max);
+        let between = |low: f64, high: f64| {
+            mean(&|sample| share_from(&sample.load, low) - share_from(&sample.load, high))
+        };
+        self.share_10_38_ms = between(10e3, 38e3);
+        self.share_38_50_ms = between(38e3, 50e3);
+        self.share_between = between(10.0 * self.p50_us, 0.9 * self.timeout_us).max(0.0);
+        self.server_cores = mean(&Sample::server_cores);
+        self.rate = mean(&|sample| sample.served() as f64 / sample.load.time_taken_s);
+    }
+
+    fn add_machine(&mut self, samples: &[&Sample]) {
+        self.network = sum(samples.iter().map(|sample| sample.network));
+        self.warmup_network = sum(samples.iter().filter_map(|sample| Some(sample.warmup.as_ref()?.network)));
+        let means = |of: fn(&Sample) -> Option<u64>| samples.iter().filter_map(move |sample| of(sample));
+        self.listen_limit = means(|sample| sample.means.listen_limit).min();
+        self.most_waiting =
+            means(|sample| sample.resources.iter().filter_map(|moment| moment.listen_waiting).max()).max();
+        let mut standing: Vec<u64> = means(standing).collect();
+        standing.sort_unstable();
+        self.standing = standing.get(standing.len() / 2).copied();
+        self.held = means(|sample| sample.established).min();
+        self.files = samples
+            .iter()
+            .filter_map(|sample| {
+                let means = &sample.means;
+                // A server that ran out in the warm-up may still be at a loss in the window.
+                let warmup = sample.warmup.as_ref().and_then(|warmup| warmup.established);
+                Some((
+                    means.open_files_limit?,
+                    means.open_files_before? + sample.established?.max(warmup.unwrap_or(0)),
+                ))
+            })
+            .max_by_key(|(_, most)| *most);
+        let threads = self.threads.unwrap_or(self.cores).max(1);
+        self.runnable = all(samples, |sample| runnable(sample, threads)).map(average_of);
+        self.run_delay_us = all(samples, |sample| {
+            let delay_us: u64 = sample.threads.iter().map(|thread| thread.run_delay_us).sum();
+            (!sample.threads.is_empty()).then_some(delay_us as f64 / sample.served().max(1) as f64)
+        })
+        .map(average_of);
+        let alone = samples.iter().filter_map(|sample| sample.means.alone_us.zip(sample.means.alone_cpu_us));
+        self.alone = alone.min_by(|a, b| a.0.total_cmp(&b.0));
+    }
+
+    /// Failed requests of the kinds whose name holds one of these, in any case.
+    pub fn failed_as(&self, parts: &[&str]) -> u64 {
+        let holds = |kind: &str| parts.iter().any(|part| kind.to_ascii_lowercase().contains(part));
+        self.failed.iter().filter(|(kind, _)| holds(kind)).map(|(_, count)| count).sum()
+    }
+
+    /// Requests that were given up after the timeout.
+    pub fn timeouts(&self) -> u64 {
+        self.failed_as(&["timeout", "timed out"])
+    }
+
+    /// Connections that the server never held, of those asked for.
+    pub fn missing(&self) -> Option<u64> {
+        Some(self.connections.saturating_sub(self.held?))
+    }
+
+    /// Bad requests that a connection without any answer makes, over all trials: one a timeout, begun ones included.
+    pub fn bad_of_dead_connection(&self) -> f64 {
+        self.trials.max(1) as f64
+            * (self.wall_us / self.trials.max(1) as f64 / self.timeout_us).ceil().max(1.0)
+    }
+
+    /// What of the evidence is missing, as a reader knows it.
+    pub fn unavailable(&self) -> Vec<String> {
+        let lacks = [
+            (self.network.listen_overflows.is_none(), "listen overflows"),
+            (self.network.syn_retransmits.is_none(), "repeated connection requests"),
+            (self.network.timeouts.is_none(), "retransmission timeouts"),
+            (self.most_waiting.is_none(), "the listen queue's length"),
+            (self.files.is_none(), "the limit of open files"),
+            (self.runnable.is_none(), "what each thread did"),
+            (self.alone.is_none(), "what one request takes by itself"),
+        ];
+        let missing = lacks.into_iter().filter(|(lacks, _)| *lacks && self.requests > 0);
+        missing.map(|(_, what)| what.to_owned()).collect()
+    }
+}
+
+fn requests(load: &LoadSample) -> u64 {
+    load.succeeded + load.failures()
+}
+
+/// Requests that failed, and those that succeeded late. Failed requests are in the quantiles too, so those that were given
+/// up after the timeout count once.
+pub(super) fn bad_requests(load: &LoadSample, slow_us: f64) -> u64 {
+    let timeouts: u64 = load
+        .failed
+        .iter()
+        .filter(|(kind, _)| kind.to_ascii_lowercase().contains("timeout"))
+        .map(|(_, count)| count)
+        .sum();
+    let slow = (share_from(load, slow_us) * requests(load) as f64).round() as u64;
+    let slow = if load.latency_us.max >= slow_us { slow.max(1) } else { slow };
+    load.failures() - timeouts + timeouts.max(slow)
+}
+
+/// Share of the requests that took so long or longer: what the quantile function leaves above, between two of its points
+/// the upper one's, so that it is never too large.
+fn share_from(load: &LoadSample, us: f64) -> f64 {
+    load.quantiles.iter().find(|(_, time)| *time >= us).map_or(0.0, |(probability, _)| 1.0 - probability)
+}
+
+/// Connections that stood in the listen queue at the end of a window through whose second half the queue never emptied and
+/// no connection was accepted; 0 where it emptied or moved, `None` where it is unknown.
+fn standing(sample: &Sample) -> Option<u64> {
+    let second = sample.resources.get(sample.resources.len() / 2..).unwrap_or_default();
+    let waiting: Option<Vec<u64>> = second.iter().map(|moment| moment.listen_waiting).collect();
+    let waiting = waiting.filter(|waiting| waiting.len() >= 2)?;
+    let files: Option<Vec<u64>> = second.iter().map(|moment| moment.open_files).collect();
+    let files = files?;
+    let accepted = files.windows(2).any(|two| two[1] > two[0]);
+    let least = waiting.iter().copied().min()?;
+    Some(if accepted { 0 } else { least })
+}
+
+/// How busy the busiest `threads` threads were, on average, as a share of the load's time.
+fn runnable(sample: &Sample, threads: u64) -> Option<f64> {
+    if sample.threads.is_empty() {
+        return None;
+    }
+    let busiest = sample.threads.iter().take(threads as usize);
+    let runnable_us: u64 = busiest.map(crate::probe::threads::ThreadUse::runnable_us).sum();
+    Some(runnable_us as f64 / (threads as f64 * sample.load.time_taken_s * 1e6))
+}
+
+/// The values of all samples, or `None` where one lacks it.
+fn all(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
+    samples.iter().map(|sample| of(sample)).collect()
+}
+
+fn average_of(values: Vec<f64>) -> f64 {
+    average(values.into_iter())
+}
+
+fn average(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+fn sum(counters: impl Iterator<Item = NetworkCounters>) -> NetworkCounters {
+    counters.reduce(NetworkCounters::plus).unwrap_or_default()
+}

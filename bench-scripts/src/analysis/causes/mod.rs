@@ -1,0 +1,115 @@
+//! Why requests fail, and why a server is slow: findings with their evidence, worked out from observations alone.
+//!
+//! A table of symptoms (`table`) is held against what was counted (`facts`). A cause is named only where a counter moved and is
+//! large enough to explain at least half of what is to be explained; otherwise it is not named, and where none is left the
+//! answer is "unknown". A named cause is *likely*; only a trial with the remedy can confirm it (`confirm`).
+//!
+//! Not for: which server is faster, and where it starts to fail.
+
+mod confirm;
+mod facts;
+mod listen_queue;
+mod remedy;
+mod table;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::Observation;
+
+pub use confirm::{Confirmation, Standing, Tally, confirm, is_bad};
+pub use facts::{Facts, Setting};
+pub use listen_queue::{Burst, Prediction, Tried, predict};
+pub use remedy::{Remedied, Remedy, remedied, with_backlog};
+pub use table::{Kind, Row, Symptom, TABLE};
+pub use words::count;
+
+/// The share of what is to be explained that a cause must explain to be named.
+pub const LEAST_SHARE: f64 = 0.5;
+
+/// A cause that the evidence makes likely.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    /// Which one.
+    pub kind: Kind,
+    /// What it is the cause of.
+    pub symptom: Symptom,
+    /// The share of the bad requests (or of the time) that it explains, from 0 to 1.
+    pub explains: f64,
+    /// As a person says it, with numbers.
+    pub sentence: String,
+    /// What would make it go, where the harness can try that.
+    pub remedy: Option<Remedy>,
+}
+
+/// What a server's trials at one load show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// Trials.
+    pub trials: usize,
+    /// Trials with a bad request, and those that gave no figure.
+    pub bad_trials: usize,
+    /// Requests that failed, or took longer than the timeout or 0.95 s.
+    pub bad_requests: u64,
+    /// All requests.
+    pub requests: u64,
+    /// The likely causes, the one that explains most first.
+    pub causes: Vec<Cause>,
+    /// Evidence that this machine, or a run of before it was recorded, lacks.
+    pub unavailable: Vec<String>,
+}
+
+impl Diagnosis {
+    /// Whether something is wrong for which no cause is known.
+    pub fn is_unknown(&self) -> bool {
+        self.bad_trials > 0 && !self.causes.iter().any(|cause| cause.symptom == Symptom::Failing)
+    }
+
+    /// Whether there is anything to say.
+    pub fn is_clean(&self) -> bool {
+        self.bad_trials == 0 && self.causes.is_empty()
+    }
+
+    /// The likely cause of a kind.
+    pub fn cause(&self, kind: Kind) -> Option<&Cause> {
+        self.causes.iter().find(|cause| cause.kind == kind)
+    }
+}
+
+/// Finds the likely causes of what trials of one server at one load show.
+pub fn diagnose(setting: &Setting, observations: &[&Observation]) -> Diagnosis {
+    let facts = Facts::of(setting, observations);
+    Diagnosis {
+        trials: observations.len(),
+        bad_trials: observations.iter().filter(|observation| is_bad(observation, setting.timeout_ms)).count(),
+        bad_requests: facts.bad,
+        requests: facts.requests,
+        causes: causes(&facts),
+        unavailable: facts.unavailable(),
+    }
+}
+
+/// The rows of the table that the facts bear out, but for those that another one of them brings along.
+fn causes(facts: &Facts) -> Vec<Cause> {
+    let mut named: Vec<(&Row, f64)> = Vec::new();
+    for row in TABLE {
+        let Some(share) = (row.explains)(facts).filter(|share| *share >= LEAST_SHARE) else { continue };
+        let known = |kind: &Kind| named.iter().any(|(other, _)| other.kind == *kind);
+        // Rows stand in the order in which they silence each other.
+        if !known(&row.kind) && !row.unless.iter().any(known) {
+            named.push((row, share.min(1.0)));
+        }
+    }
+    named.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let cause = |(row, explains): (&Row, f64)| Cause {
+        kind: row.kind,
+        symptom: row.symptom,
+        explains,
+        sentence: (row.sentence)(facts),
+        remedy: row.remedy,
+    };
+    named.into_iter().map(cause).collect()
+}
+
+#[cfg(test)]
+mod tests;

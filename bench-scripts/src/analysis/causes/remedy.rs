@@ -1,0 +1,161 @@
+//! What would make a cause's symptom go, as a change of the server's entry that the harness can try by itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::config::Server;
+
+/// A change to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remedy {
+    /// Four times the listen queue.
+    Backlog,
+    /// Twice the threads.
+    Threads,
+    /// Four times the open files.
+    OpenFiles,
+    /// The load tool's other client.
+    OtherClient,
+}
+
+/// A server with a remedy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remedied {
+    /// Its entry, under a name of its own.
+    pub server: Server,
+    /// What was changed, as a person says it: `a listen queue of 512`.
+    pub change: String,
+}
+
+impl Remedy {
+    /// What is tried, before it is known with which number.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Backlog => "a listen queue four times as long",
+            Self::Threads => "twice the threads",
+            Self::OpenFiles => "four times the open files",
+            Self::OtherClient => "the load tool's other client",
+        }
+    }
+}
+
+/// The server with a listen queue of that length.
+pub fn with_backlog(server: &Server, backlog: u64) -> Server {
+    with_flag(server, "backlog", backlog, String::new()).server
+}
+
+/// The server with a remedy, by what its ready line says that it has.
+///
+/// `most_backlog` is what the system grants (`net.core.somaxconn`), `most_files` the files that the harness may hand down.
+///
+/// # Errors
+/// Why the remedy can't be tried, as a person says it. (A server that refuses the new setting says so itself when it is
+/// started.)
+pub fn remedied(
+    server: &Server,
+    ready: &Value,
+    remedy: Remedy,
+    most_backlog: Option<u64>,
+    most_files: u64,
+) -> Result<Remedied, String> {
+    let has = |name: &str| {
+        let value = ready.get(name).and_then(Value::as_u64);
+        value.ok_or_else(|| format!("the ready line of {} has no {name}", server.name))
+    };
+    match remedy {
+        Remedy::Backlog => {
+            let now = has("backlog")?;
+            let most = most_backlog.unwrap_or(u64::MAX);
+            let new = (now * 4).min(most);
+            let capped = format!("the system allows no listen queue longer than {most} (net.core.somaxconn)");
+            if new > now {
+                Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
+            } else {
+                Err(capped)
+            }
+        }
+        Remedy::Threads => {
+            let new = has("threads")? * 2;
+            Ok(with_flag(server, "threads", new, format!("{new} threads")))
+        }
+        Remedy::OpenFiles => {
+            let now = server.open_files.map_or_else(|| has("open_files"), Ok)?;
+            let new = (now * 4).min(most_files);
+            if new <= now {
+                return Err(format!("the harness itself may open no more than {most_files} files"));
+            }
+            let name = format!("{}-files-{new}", server.name);
+            let server = Server { name, open_files: Some(new), ..server.clone() };
+            Ok(Remedied { server, change: format!("{new} open files") })
+        }
+        Remedy::OtherClient => Err("the load tool has to change, not the server".to_owned()),
+    }
+}
+
+/// The server with one flag set, in place of an earlier value.
+fn with_flag(server: &Server, name: &str, value: u64, change: String) -> Remedied {
+    let flag = format!("--{name}");
+    let mut args = server.args.clone();
+    match args.iter().position(|arg| *arg == flag).and_then(|place| args.get_mut(place + 1)) {
+        Some(old) => *old = value.to_string(),
+        None => args.extend([flag, value.to_string()]),
+    }
+    Remedied {
+        server: Server { name: format!("{}-{name}-{value}", server.name), args, ..server.clone() },
+        change,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Ready;
+
+    fn server(args: &[&str]) -> Server {
+        Server {
+            name: "actix".into(),
+            title: "x".into(),
+            build: Vec::new(),
+            program: "p".into(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            ready: Ready::Connect {},
+            open_files: None,
+        }
+    }
+
+    #[test]
+    fn a_flag_is_replaced_or_added() {
+        let ready = json!({"backlog": 128, "threads": 2, "open_files": 20_000});
+        let try_it = |server: &Server, remedy| remedied(server, &ready, remedy, Some(4_096), 50_000).unwrap();
+        let found = try_it(&server(&["--listen", "{listen}"]), Remedy::Backlog);
+        assert_eq!(found.server.args, ["--listen", "{listen}", "--backlog", "512"]);
+        assert_eq!(
+            (found.server.name.as_str(), found.change.as_str()),
+            ("actix-backlog-512", "a listen queue of 512")
+        );
+        let found = try_it(&server(&["--threads", "{threads}", "--x"]), Remedy::Threads);
+        assert_eq!(found.server.args, ["--threads", "4", "--x"]);
+        let found = try_it(&server(&[]), Remedy::OpenFiles);
+        assert_eq!(
+            (found.server.open_files, found.server.name.as_str()),
+            (Some(50_000), "actix-files-50000")
+        );
+        let few = Server { open_files: Some(50), ..server(&[]) };
+        assert_eq!(try_it(&few, Remedy::OpenFiles).server.open_files, Some(200));
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_said() {
+        let ready = json!({"backlog": 4_096});
+        let refused = |remedy| remedied(&server(&[]), &ready, remedy, Some(4_096), 20_000).unwrap_err();
+        assert!(refused(Remedy::Backlog).contains("somaxconn"));
+        assert!(refused(Remedy::Threads).contains("no threads"));
+        assert!(refused(Remedy::OtherClient).contains("load tool"));
+        let full = Server { open_files: Some(20_000), ..server(&[]) };
+        let refused = remedied(&full, &ready, Remedy::OpenFiles, None, 20_000).unwrap_err();
+        assert!(refused.contains("20000"), "{refused}");
+    }
+}

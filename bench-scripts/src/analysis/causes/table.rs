@@ -1,0 +1,408 @@
+//! The table of symptoms: what is seen, how much of it a cause explains, what a person should read, what would make it go.
+//!
+//! A row that explains nothing gives `None`: its counter did not move, or the machine lacks it. Rows stand in the order in
+//! which they silence each other: what a cause brings along is not named beside it.
+
+use serde::{Deserialize, Serialize};
+
+use super::LEAST_SHARE;
+use super::facts::Facts;
+use super::remedy::Remedy;
+use super::words::{count, counted, percent, time};
+
+/// What a cause is the cause of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Symptom {
+    /// Requests that failed, or took longer than the timeout or 0.95 s.
+    Failing,
+    /// Requests that took long, though none failed for it.
+    Slow,
+}
+
+/// A cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The server ended by itself.
+    Died,
+    /// The load generator could open no more connections.
+    LoadGenerator,
+    /// The server may open no more files.
+    OpenFiles,
+    /// The server refuses more than so many connections or requests.
+    Limit,
+    /// Nobody accepts connections any more.
+    AcceptStalled,
+    /// More connections came at once than may wait to be accepted.
+    AcceptQueueFull,
+    /// Segments of made connections had to be sent again.
+    Retransmission,
+    /// The handler waits for something that is not a processor.
+    SlowHandler,
+    /// Fewer threads than processors, and all of them busy.
+    TooFewThreads,
+    /// Requests wait for a processor.
+    CpuQueue,
+    /// Some connections are never served while others are served quickly.
+    Starved,
+    /// Small segments wait for an acknowledgement.
+    Nagle,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// What is seen.
+    pub seen: &'static str,
+    /// The cause.
+    pub kind: Kind,
+    /// What it is the cause of.
+    pub symptom: Symptom,
+    /// The share of the bad requests (of the time, for slow ones) that the evidence explains.
+    pub explains: fn(&Facts) -> Option<f64>,
+    /// What a person should read.
+    pub sentence: fn(&Facts) -> String,
+    /// What would make it go.
+    pub remedy: Option<Remedy>,
+    /// Causes that bring this one along.
+    pub unless: &'static [Kind],
+}
+
+/// A wait of a request by itself from which the handler counts as slow, in microseconds.
+const SLOW_ALONE_US: f64 = 1_000.0;
+
+/// A thread that had work for this share of the window was busy all the time; the tool's start and end are in the window.
+const BUSY: f64 = 0.85;
+
+/// Waiting for a turn explains timeouts where the mean wait is this share of the timeout.
+const LONG_WAIT: f64 = 0.25;
+
+/// All rows.
+pub const TABLE: &[Row] = &[
+    Row {
+        seen: "the process is gone",
+        kind: Kind::Died,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            // A dead server has no window whose requests could be counted against the others'.
+            let died = facts.died.len() as u64;
+            (died > 0).then(|| if facts.bad == 0 { 1.0 } else { died as f64 / facts.trials as f64 })
+        },
+        sentence: |facts| {
+            let how = facts.died.first().map_or("", String::as_str);
+            format!(
+                "the server ended by itself in {} of {}: {how}",
+                facts.died.len(),
+                counted(facts.trials, "trial")
+            )
+        },
+        remedy: None,
+        unless: &[],
+    },
+    Row {
+        seen: "the load generator's own errors",
+        kind: Kind::LoadGenerator,
+        symptom: Symptom::Failing,
+        explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
+        sentence: |facts| {
+            format!(
+                "the load generator, not the server: {} failed since it could open no more connections (files or ports)",
+                counted(facts.failed_as(CLIENT_ERRORS), "request")
+            )
+        },
+        remedy: Some(Remedy::OtherClient),
+        unless: &[],
+    },
+    Row {
+        seen: "open files at the limit, and connections that the server never held",
+        kind: Kind::OpenFiles,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            let (limit, most) = facts.files?;
+            (most + FILES_UNSEEN >= limit).then_some(())?;
+            of_missing(facts)
+        },
+        sentence: |facts| {
+            let (limit, _) = facts.files.unwrap_or_default();
+            format!(
+                "the server may open {} files, and had that many open: of {} it never held {}",
+                count(limit),
+                counted(facts.connections, "connection"),
+                count(facts.missing().unwrap_or(0))
+            )
+        },
+        remedy: Some(Remedy::OpenFiles),
+        unless: &[],
+    },
+    Row {
+        seen: "answers with an error status, refused or closed connections",
+        kind: Kind::Limit,
+        symptom: Symptom::Failing,
+        explains: |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
+        sentence: |facts| {
+            let refused = counted(facts.failed_as(REFUSALS), "request");
+            match facts.max_connections {
+                Some(most) if most < facts.connections => {
+                    format!(
+                        "the server takes {} at a time and refused {refused}",
+                        counted(most, "connection")
+                    )
+                }
+                _ => format!(
+                    "the server refused {refused} (error status, refused or closed connections): a limit of its own"
+                ),
+            }
+        },
+        remedy: None,
+        unless: &[Kind::Died, Kind::OpenFiles],
+    },
+    Row {
+        seen: "a listen queue that stands, and no connection accepted",
+        kind: Kind::AcceptStalled,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            facts.standing.filter(|standing| *standing > 0)?;
+            of_missing(facts)
+        },
+        sentence: |facts| {
+            format!(
+                "nobody accepts connections any more: {} stood in the listen queue and none was accepted through the second \
+                 half of the window; the server held {} of {}",
+                counted(facts.standing.unwrap_or(0), "connection"),
+                count(facts.held.unwrap_or(0).min(facts.connections)),
+                count(facts.connections)
+            )
+        },
+        remedy: None,
+        unless: &[Kind::OpenFiles, Kind::Limit],
+    },
+    Row {
+        seen: "requests of about 1 or 3 s, listen overflows, repeated connection requests",
+        kind: Kind::AcceptQueueFull,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            let overflows = facts.network.listen_overflows.filter(|count| *count > 0)?;
+            facts.network.syn_retransmits.is_none_or(|count| count > 0).then_some(())?;
+            of_bad(facts, overflows as f64)
+        },
+        sentence: |facts| {
+            let holds = facts
+                .listen_limit
+                .map_or_else(String::new, |limit| format!("its listen queue holds {}; ", count(limit)));
+            let overflows = counted(facts.network.listen_overflows.unwrap_or(0), "connection attempt");
+            format!(
+                "{holds}{overflows} found it full and {} dropped and sent again after 1 s or more",
+                if facts.network.listen_overflows == Some(1) { "was" } else { "were" }
+            )
+        },
+        remedy: Some(Remedy::Backlog),
+        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+    },
+    Row {
+        seen: "requests of 0.2, 0.6 or 1.4 s, timeouts of segments that are no connection requests",
+        kind: Kind::Retransmission,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            let data = data_timeouts(facts).filter(|count| *count > 0)?;
+            of_bad(facts, data as f64)
+        },
+        sentence: |facts| {
+            format!(
+                "{} of made connections ran out and had to be sent again (data, or the last step of the handshake)",
+                counted(data_timeouts(facts).unwrap_or(0), "segment")
+            )
+        },
+        remedy: None,
+        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled, Kind::AcceptQueueFull],
+    },
+    Row {
+        seen: "a request that takes long by itself, on an idle server, without CPU time, and timeouts",
+        kind: Kind::SlowHandler,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            slow_handler(facts).filter(|share| *share >= LEAST_SHARE)?;
+            long_waits(facts)
+        },
+        sentence: handler_sentence,
+        remedy: None,
+        unless: &[],
+    },
+    Row {
+        seen: "a request that takes long by itself, on an idle server, without CPU time",
+        kind: Kind::SlowHandler,
+        symptom: Symptom::Slow,
+        explains: slow_handler,
+        sentence: handler_sentence,
+        remedy: None,
+        unless: &[],
+    },
+    Row {
+        seen: "fewer threads than processors, all of them busy, and timeouts",
+        kind: Kind::TooFewThreads,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            too_few_threads(facts)?;
+            long_waits(facts)
+        },
+        sentence: threads_sentence,
+        remedy: Some(Remedy::Threads),
+        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+    },
+    Row {
+        seen: "fewer threads than processors, all of them busy",
+        kind: Kind::TooFewThreads,
+        symptom: Symptom::Slow,
+        explains: too_few_threads,
+        sentence: threads_sentence,
+        remedy: Some(Remedy::Threads),
+        unless: &[Kind::AcceptStalled],
+    },
+    Row {
+        seen: "latency up to the timeout with every thread busy or waiting for a processor",
+        kind: Kind::CpuQueue,
+        symptom: Symptom::Failing,
+        explains: |facts| {
+            facts.runnable.filter(|share| *share >= BUSY)?;
+            long_waits(facts)
+        },
+        sentence: |facts| {
+            format!(
+                "the processors are full: {} share {:.2} cores among {}, and each request waited {} for a processor",
+                counted(facts.threads.unwrap_or(facts.cores), "thread"),
+                facts.server_cores,
+                counted(facts.connections, "connection"),
+                time(facts.run_delay_us.unwrap_or(0.0))
+            )
+        },
+        remedy: None,
+        unless: &[Kind::TooFewThreads, Kind::SlowHandler, Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+    },
+    Row {
+        seen: "timeouts beside quick answers, and nothing between",
+        kind: Kind::Starved,
+        symptom: Symptom::Failing,
+        explains: starved,
+        sentence: |facts| {
+            let starving = facts.timeouts() as f64 * facts.timeout_us / facts.wall_us;
+            format!(
+                "about {} of {} got no answer all the time, while half of the requests on the others took {} or less",
+                count(starving.round() as u64),
+                counted(facts.connections, "connection"),
+                time(facts.p50_us)
+            )
+        },
+        remedy: None,
+        unless: &[
+            Kind::Died,
+            Kind::LoadGenerator,
+            Kind::OpenFiles,
+            Kind::Limit,
+            Kind::AcceptStalled,
+            Kind::AcceptQueueFull,
+            Kind::Retransmission,
+            Kind::TooFewThreads,
+            Kind::CpuQueue,
+        ],
+    },
+    Row {
+        seen: "many requests of about 40 ms, without TCP_NODELAY",
+        kind: Kind::Nagle,
+        symptom: Symptom::Slow,
+        explains: |facts| {
+            (facts.nodelay == Some(false) && facts.share_38_50_ms > 4.0 * facts.share_10_38_ms)
+                .then_some(())?;
+            Some(facts.share_38_50_ms * 40e3 / facts.mean_us)
+        },
+        sentence: |facts| {
+            format!(
+                "{} of the requests took about 40 ms: without TCP_NODELAY a small segment waits for the acknowledgement of the \
+                 one before, which the client delays",
+                percent(facts.share_38_50_ms)
+            )
+        },
+        remedy: None,
+        unless: &[],
+    },
+];
+
+/// Descriptors that `/proc` may not show although they are taken: some kernels reserve one for each thread that waits in
+/// `accept`.
+const FILES_UNSEEN: u64 = 4;
+
+const CLIENT_ERRORS: &[&str] = &["too many open files", "cannot assign requested address"];
+
+const REFUSALS: &[&str] =
+    &["http 4xx", "http 5xx", "connection refused", "connection reset", "closed connection", "server closed"];
+
+/// So many bad requests as a share of all of them.
+fn of_bad(facts: &Facts, explained: f64) -> Option<f64> {
+    (facts.bad > 0 && explained > 0.0).then(|| explained / facts.bad as f64)
+}
+
+/// The share of the bad requests that the connections make which the server never held.
+fn of_missing(facts: &Facts) -> Option<f64> {
+    let missing = facts.missing().filter(|missing| *missing > 0)?;
+    of_bad(facts, missing as f64 * facts.bad_of_dead_connection())
+}
+
+/// Timers that ran out, but for those of connection requests.
+fn data_timeouts(facts: &Facts) -> Option<u64> {
+    Some(facts.network.timeouts?.saturating_sub(facts.network.syn_retransmits?))
+}
+
+/// Timeouts are explained by waiting for a turn where even the mean wait is a large part of the timeout.
+fn long_waits(facts: &Facts) -> Option<f64> {
+    (facts.mean_us >= LONG_WAIT * facts.timeout_us).then_some(())?;
+    of_bad(facts, facts.timeouts().max(facts.bad.saturating_sub(facts.failed_as(&[""]))) as f64)
+}
+
+/// The share of the time in which all threads that answer had work, where there could be more of them.
+fn too_few_threads(facts: &Facts) -> Option<f64> {
+    (facts.threads? < facts.cores).then_some(())?;
+    facts.runnable.filter(|share| *share >= BUSY)
+}
+
+fn threads_sentence(facts: &Facts) -> String {
+    format!(
+        "it answers with {}, which had work for {} of the time, on a machine of {} cores",
+        counted(facts.threads.unwrap_or(0), "thread"),
+        percent(facts.runnable.unwrap_or(0.0).min(1.0)),
+        facts.cores
+    )
+}
+
+fn handler_sentence(facts: &Facts) -> String {
+    let (alone_us, cpu_us) = facts.alone.unwrap_or_default();
+    format!(
+        "one request by itself takes {}, of which {} is CPU time: the handler waits for something that no load explains",
+        time(alone_us),
+        time(cpu_us)
+    )
+}
+
+/// The share of the time that a wait of the handler explains: of each request, where requests wait side by side; of each
+/// thread, where a thread waits with its request.
+fn slow_handler(facts: &Facts) -> Option<f64> {
+    let (alone_us, cpu_us) = facts.alone?;
+    let wait_us = alone_us - cpu_us;
+    (wait_us >= SLOW_ALONE_US && facts.mean_us > 0.0).then_some(())?;
+    // Where other processes hold the processors, each wait ends late; that part is not the handler's.
+    let delay_us = facts.run_delay_us.unwrap_or(0.0);
+    let of_request = wait_us / (facts.mean_us - delay_us).max(wait_us);
+    let threads_s = facts.threads.unwrap_or(facts.cores) as f64 - facts.rate * delay_us / 1e6;
+    let of_threads = facts.rate * wait_us / 1e6 / threads_s.max(f64::EPSILON);
+    // More than all of the threads' time can't be spent by waiting threads.
+    let of_threads = if of_threads <= 1.15 { of_threads } else { 0.0 };
+    Some(of_request.max(of_threads))
+}
+
+/// Timeouts are those of starved connections where hardly any request took a time between the quick ones and the timeout.
+fn starved(facts: &Facts) -> Option<f64> {
+    let timeouts = facts.timeouts();
+    let share = timeouts as f64 / facts.requests.max(1) as f64;
+    let starving = timeouts as f64 * facts.timeout_us / facts.wall_us.max(1.0);
+    let apart = facts.p50_us * 10.0 < facts.timeout_us && facts.share_between < 0.1 * share;
+    (apart && starving >= 1.0 && starving < facts.connections as f64).then_some(())?;
+    of_bad(facts, timeouts as f64)
+}

@@ -1,0 +1,331 @@
+//! Each row of the table on evidence of its own: it is named, and nothing else is.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+use crate::config::Placement;
+use crate::load::{Latency, LoadSample};
+use crate::observation::{Means, Outcome, Sample};
+use crate::plan::Trial;
+use crate::probe::host::HostActivity;
+use crate::probe::network::NetworkCounters;
+use crate::probe::process::CpuTime;
+use crate::probe::resources::ResourceSample;
+use crate::probe::threads::ThreadUse;
+
+const CONNECTIONS: u32 = 1_000;
+const TIMEOUT_MS: u64 = 2_000;
+
+fn setting(ready: serde_json::Value) -> Setting {
+    Setting::new(CONNECTIONS, TIMEOUT_MS, 2, Placement::Free, ready)
+}
+
+fn equal() -> Setting {
+    setting(json!({"threads": 2, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}))
+}
+
+/// A second in which 100,000 requests were answered, with all evidence there and none of it odd.
+fn healthy() -> Sample {
+    let latency_us = Latency { mean: 10e3, p50: 9e3, p90: 15e3, p99: 30e3, p999: Some(40e3), max: 60e3 };
+    let load = LoadSample {
+        succeeded: 100_000,
+        failed: BTreeMap::new(),
+        time_taken_s: 1.0,
+        bytes_read: 1,
+        latency_us,
+        quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
+    };
+    let zero = Some(0);
+    let network = NetworkCounters {
+        listen_overflows: zero,
+        listen_drops: zero,
+        syn_retransmits: zero,
+        timeouts: zero,
+        ..NetworkCounters::default()
+    };
+    let moment =
+        ResourceSample { open_files: Some(1_001), listen_waiting: Some(0), ..ResourceSample::default() };
+    let thread = |name: &str| ThreadUse { name: name.into(), cpu_us: 700_000, run_delay_us: 250_000 };
+    Sample {
+        load,
+        server_cpu: CpuTime { user_s: 1.0, system_s: 0.4 },
+        server_requests: Some(100_000),
+        server_peak_memory_bytes: None,
+        client_cpu: CpuTime { user_s: 0.3, system_s: 0.3 },
+        window_s: 1.1,
+        network,
+        host: HostActivity::default(),
+        answer_bytes: 100,
+        server_errors: zero,
+        memory_before_bytes: None,
+        established: Some(1_001),
+        first_half: None,
+        resources: vec![moment; 10],
+        sampler_cpu_s: None,
+        warmup: None,
+        means: Means {
+            open_files_limit: Some(20_000),
+            open_files_before: Some(20),
+            listen_limit: Some(1_024),
+            listen_sockets: Some(1),
+            alone_us: Some(120.0),
+            alone_cpu_us: Some(30.0),
+        },
+        threads: vec![thread("worker"), thread("worker")],
+    }
+}
+
+/// The same with so many timeouts, each a request that took the timeout.
+fn with_timeouts(count: u64) -> Sample {
+    let mut sample = healthy();
+    sample.load.failed = BTreeMap::from([("timeout".to_owned(), count)]);
+    sample.load.time_taken_s = 2.0;
+    let share = count as f64 / (count + sample.load.succeeded) as f64;
+    sample.load.quantiles.pop();
+    sample.load.quantiles.retain(|(probability, _)| *probability < 1.0 - share);
+    sample.load.quantiles.extend([(1.0 - share, 2.0e6), (1.0, 2.1e6)]);
+    sample.load.latency_us.max = 2.1e6;
+    sample.threads.iter_mut().for_each(|thread| thread.cpu_us = 900_000);
+    sample
+}
+
+fn observation(outcome: Outcome) -> Observation {
+    let trial = Trial {
+        number: 1,
+        block: 1,
+        server: "a".into(),
+        workload: "w".into(),
+        connections: CONNECTIONS,
+        beside: None,
+    };
+    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+}
+
+fn found(setting: &Setting, sample: Sample) -> Diagnosis {
+    let outcome = match sample.load.succeeded {
+        0 => Outcome::NoSuccess(Box::new(sample)),
+        _ => Outcome::Completed(Box::new(sample)),
+    };
+    diagnose(setting, &[&observation(outcome)])
+}
+
+/// The one cause that is named, and its sentence.
+fn only(setting: &Setting, sample: Sample) -> (Kind, String) {
+    let diagnosis = found(setting, sample);
+    assert_eq!(diagnosis.causes.len(), 1, "{diagnosis:?}");
+    (diagnosis.causes[0].kind, diagnosis.causes[0].sentence.clone())
+}
+
+#[test]
+fn a_healthy_server_has_no_cause() {
+    let diagnosis = found(&equal(), healthy());
+    assert!(diagnosis.is_clean() && !diagnosis.is_unknown(), "{diagnosis:?}");
+    assert_eq!(diagnosis.unavailable, [""; 0]);
+}
+
+#[test]
+fn a_full_accept_queue_is_named_with_its_numbers() {
+    let mut sample = with_timeouts(300);
+    sample.network.listen_overflows = Some(2_355);
+    sample.network.syn_retransmits = Some(2_300);
+    sample.network.timeouts = Some(2_300);
+    sample.means.listen_limit = Some(128);
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, Kind::AcceptQueueFull);
+    assert_eq!(
+        sentence,
+        "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 s or more"
+    );
+}
+
+#[test]
+fn a_full_accept_queue_that_only_delays_is_named_too() {
+    let mut sample = healthy();
+    sample.load.quantiles.pop();
+    sample.load.quantiles.extend([(0.9995, 1.01e6), (1.0, 1.03e6)]);
+    sample.load.latency_us.max = 1.03e6;
+    sample.network.listen_overflows = Some(53);
+    sample.network.syn_retransmits = Some(53);
+    let diagnosis = found(&equal(), sample);
+    assert_eq!((diagnosis.bad_requests, diagnosis.causes[0].kind), (50, Kind::AcceptQueueFull));
+    assert_eq!(diagnosis.causes[0].remedy, Some(Remedy::Backlog));
+}
+
+#[test]
+fn a_counter_that_moved_too_little_is_not_named() {
+    let mut sample = with_timeouts(300);
+    sample.load.quantiles.insert(4, (0.993, 1.5e6));
+    sample.network.listen_overflows = Some(60);
+    sample.network.syn_retransmits = Some(60);
+    let diagnosis = found(&equal(), sample);
+    assert!(diagnosis.is_unknown() && diagnosis.causes.is_empty(), "{diagnosis:?}");
+}
+
+#[test]
+fn unknown_evidence_is_said_and_never_taken_for_none() {
+    let mut sample = with_timeouts(300);
+    sample.load.quantiles.insert(4, (0.993, 1.5e6));
+    sample.network = NetworkCounters::default();
+    sample.means = Means::default();
+    let diagnosis = found(&equal(), sample);
+    assert!(diagnosis.is_unknown());
+    let lacks = ["listen overflows", "the limit of open files", "what one request takes by itself"];
+    assert!(lacks.iter().all(|what| diagnosis.unavailable.iter().any(|said| said == what)), "{diagnosis:?}");
+}
+
+#[test]
+fn an_accept_loop_that_stands_is_named_and_not_the_overflows_that_it_brings() {
+    let mut sample = with_timeouts(900);
+    sample.load.succeeded = 0;
+    sample.established = Some(100);
+    sample.network.listen_overflows = Some(500);
+    sample.network.syn_retransmits = Some(500);
+    for moment in &mut sample.resources {
+        moment.open_files = Some(100);
+        moment.listen_waiting = Some(900);
+    }
+    sample.threads.clear();
+    let (kind, sentence) = only(&equal(), sample.clone());
+    assert_eq!(kind, Kind::AcceptStalled);
+    assert!(
+        sentence.contains("900 connections stood") && sentence.contains("held 100 of 1,000"),
+        "{sentence}"
+    );
+
+    let mut moving = sample;
+    moving.resources[8].open_files = Some(120);
+    assert!(found(&equal(), moving).cause(Kind::AcceptStalled).is_none(), "it still accepts");
+}
+
+#[test]
+fn files_at_the_limit_are_named_and_not_the_queue_that_stands() {
+    let mut sample = with_timeouts(940);
+    sample.established = Some(40);
+    sample.means.open_files_limit = Some(60);
+    for moment in &mut sample.resources {
+        moment.open_files = Some(40);
+        moment.listen_waiting = Some(900);
+    }
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, Kind::OpenFiles);
+    assert_eq!(
+        sentence,
+        "the server may open 60 files, and had that many open: of 1,000 connections it never held 960"
+    );
+}
+
+#[test]
+fn a_limit_is_named_by_its_number() {
+    let mut sample = healthy();
+    sample.load.failed = BTreeMap::from([("HTTP 4xx".to_owned(), 45_000)]);
+    let limited = setting(json!({"threads": 2, "max_connections": 100, "tcp_nodelay": true}));
+    let (kind, sentence) = only(&limited, sample.clone());
+    assert_eq!(kind, Kind::Limit);
+    assert_eq!(sentence, "the server takes 100 connections at a time and refused 45,000 requests");
+    assert!(only(&equal(), sample).1.contains("a limit of its own"));
+}
+
+#[test]
+fn one_busy_thread_of_two_cores_is_too_few_and_two_are_not() {
+    let mut sample = healthy();
+    sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 950_000, run_delay_us: 20_000 }];
+    let one = setting(json!({"threads": 1, "tcp_nodelay": true}));
+    let (kind, sentence) = only(&one, sample.clone());
+    assert_eq!(kind, Kind::TooFewThreads);
+    assert_eq!(
+        sentence,
+        "it answers with 1 thread, which had work for 97 % of the time, on a machine of 2 cores"
+    );
+    assert!(found(&equal(), sample.clone()).is_clean());
+    sample.threads[0].cpu_us = 400_000;
+    assert!(found(&one, sample).is_clean(), "an idle thread is enough");
+}
+
+#[test]
+fn a_handler_that_waits_is_named_whether_its_thread_waits_with_it_or_not() {
+    let mut sample = healthy();
+    sample.means.alone_us = Some(2_150.0);
+    sample.means.alone_cpu_us = Some(80.0);
+    sample.load.latency_us.mean = 2_300.0;
+    sample.threads.clear();
+    let (kind, sentence) = only(&equal(), sample.clone());
+    assert_eq!(kind, Kind::SlowHandler);
+    assert!(
+        sentence.starts_with("one request by itself takes 2.1 ms, of which 80 us is CPU time"),
+        "{sentence}"
+    );
+    // Two threads that wait 2.07 ms with each request answer at most 966 a second.
+    sample.load.latency_us.mean = 1.04e6;
+    sample.load.succeeded = 950;
+    sample.server_requests = Some(950);
+    assert_eq!(only(&equal(), sample).0, Kind::SlowHandler);
+    // The wait of a request by itself does not explain what a full queue makes of it.
+    let mut loaded = healthy();
+    loaded.means.alone_us = Some(2_150.0);
+    assert!(found(&equal(), loaded).is_clean());
+}
+
+#[test]
+fn full_processors_are_named_only_where_requests_fail_for_it() {
+    let mut sample = with_timeouts(3_000);
+    sample.load.latency_us.mean = 900e3;
+    sample.load.latency_us.p50 = 700e3;
+    sample.threads.iter_mut().for_each(|thread| thread.cpu_us = 1_600_000);
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, Kind::CpuQueue);
+    assert!(sentence.contains("0.70 cores among 1,000 connections"), "{sentence}");
+}
+
+#[test]
+fn starved_connections_are_counted_by_their_timeouts() {
+    let mut sample = with_timeouts(300);
+    sample.load.latency_us.mean = 15e3;
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, Kind::Starved);
+    assert!(sentence.starts_with("about 300 of 1,000 connections got no answer"), "{sentence}");
+}
+
+#[test]
+fn data_that_is_sent_again_is_named() {
+    let mut sample = with_timeouts(300);
+    sample.network.timeouts = Some(400);
+    sample.network.syn_retransmits = Some(20);
+    assert_eq!(only(&equal(), sample).0, Kind::Retransmission);
+}
+
+#[test]
+fn forty_milliseconds_without_nodelay_are_nagles() {
+    let mut sample = healthy();
+    sample.load.quantiles =
+        vec![(0.0, 200.0), (0.3, 9e3), (0.35, 39e3), (0.95, 44e3), (0.99, 60e3), (1.0, 70e3)];
+    sample.load.latency_us.mean = 28e3;
+    let nagle = setting(json!({"threads": 2, "tcp_nodelay": false}));
+    assert_eq!(only(&nagle, sample.clone()).0, Kind::Nagle);
+    assert!(found(&equal(), sample).is_clean(), "with TCP_NODELAY it is something else");
+}
+
+#[test]
+fn a_dead_server_and_a_load_tool_without_ports_are_named() {
+    let died = observation(Outcome::ServerDied { reason: "killed (signal 9)".into() });
+    let diagnosis = diagnose(&equal(), &[&died]);
+    assert_eq!(diagnosis.causes[0].sentence, "the server ended by itself in 1 of 1 trial: killed (signal 9)");
+    let mut sample = healthy();
+    let kind = "dial tcp: connect: cannot assign requested address";
+    sample.load.failed = BTreeMap::from([(kind.to_owned(), 7_000)]);
+    assert_eq!(only(&equal(), sample).0, Kind::LoadGenerator);
+}
+
+#[test]
+fn every_row_has_its_place() {
+    for (index, row) in TABLE.iter().enumerate() {
+        let earlier: Vec<Kind> = TABLE[..index].iter().map(|row| row.kind).collect();
+        assert!(
+            row.unless.iter().all(|kind| earlier.contains(kind)),
+            "{:?} is silenced by a later row",
+            row.kind
+        );
+        assert!(!row.seen.is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! The causes found in a run: one diagnosis for each server, workload and load that has something to explain, and what came
+//! of each remedy that was tried.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::causes::{Cause, Confirmation, Diagnosis, Setting, confirm, diagnose};
+use crate::config::Campaign;
+use crate::observation::Observation;
+
+/// A diagnosis and what it is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosed {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// What its trials show.
+    pub diagnosis: Diagnosis,
+}
+
+/// A remedy that was to be tried, as `remedy.json` keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemedyPlan {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// The likely cause.
+    pub cause: Cause,
+    /// The server with the remedy, and what was changed; `None` where it can't be tried.
+    pub remedied: Option<(String, String)>,
+    /// Why it can't be tried.
+    pub refused: Option<String>,
+}
+
+/// A remedy that was tried, or could not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriedRemedy {
+    /// What was to be tried.
+    #[serde(flatten)]
+    pub plan: RemedyPlan,
+    /// What came of it; `None` where it could not be tried.
+    pub confirmation: Option<Confirmation>,
+}
+
+impl TriedRemedy {
+    /// Holds the trials without and with the remedy against each other.
+    pub fn new(plan: RemedyPlan, timeout_ms: u64, observations: &[Observation]) -> Self {
+        let of = |server: &str| -> Vec<Observation> {
+            observations.iter().filter(|observation| observation.trial.server == server).cloned().collect()
+        };
+        let confirmation = plan
+            .remedied
+            .as_ref()
+            .map(|(remedied, _)| confirm(plan.cause.symptom, timeout_ms, &of(&plan.server), &of(remedied)));
+        Self { plan, confirmation }
+    }
+}
+
+/// Diagnoses every server, workload and load of a run's observations; those with nothing to explain are left out. `ready` are
+/// the servers' ready lines, `cores` the machine's.
+pub fn diagnosed(
+    campaign: &Campaign,
+    ready: &BTreeMap<String, Value>,
+    cores: usize,
+    observations: &[Observation],
+) -> Vec<Diagnosed> {
+    let mut cells: BTreeMap<(&str, &str, u32), Vec<&Observation>> = BTreeMap::new();
+    for observation in observations {
+        let trial = &observation.trial;
+        let cell = (trial.workload.as_str(), trial.server.as_str(), trial.connections);
+        cells.entry(cell).or_default().push(observation);
+    }
+    let diagnosed = cells.into_iter().map(|((workload, server, connections), observations)| {
+        let ready = ready.get(server).cloned().unwrap_or(Value::Null);
+        let setting =
+            Setting::new(connections, campaign.timeout_ms, cores, campaign.environment.placement, ready);
+        Diagnosed {
+            server: server.to_owned(),
+            workload: workload.to_owned(),
+            connections,
+            diagnosis: diagnose(&setting, &observations),
+        }
+    });
+    diagnosed.filter(|found| !found.diagnosis.is_clean()).collect()
+}

@@ -1,0 +1,103 @@
+//! "Why it fails": each likely cause as a sentence with its evidence, and what came of trying its remedy.
+
+use std::fmt::Write;
+
+use super::Run;
+use crate::analysis::causes::{Cause, Confirmation, Standing, Symptom, count};
+use crate::analysis::{Diagnosed, TriedRemedy};
+
+/// The section; empty where nothing failed and no server was held back.
+pub fn section(run: &Run) -> String {
+    let found = &run.summary.causes;
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut out = "## Why it fails\n\n\
+         A cause is named where a counter moved and explains at least half of the bad requests (those that failed, or took \
+         longer than the timeout or 0.95 s), or of the time. It is *likely* until a remedy was tried.\n\n"
+        .to_owned();
+    for cell in found {
+        let at = format!("**{}, {} at {}**", cell.server, cell.workload, count(u64::from(cell.connections)));
+        let _ = writeln!(out, "- {at}: {}", extent(cell));
+        for cause in &cell.diagnosis.causes {
+            let tried = run.summary.remedies.iter().find(|tried| is_of(tried, cell, cause));
+            let _ = writeln!(out, "  - {}", cause_line(cause, tried));
+        }
+        if cell.diagnosis.is_unknown() {
+            let _ = writeln!(out, "  - {}", unknown(cell));
+        }
+    }
+    out
+}
+
+fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
+    let plan = &tried.plan;
+    plan.server == cell.server
+        && plan.workload == cell.workload
+        && plan.connections == cell.connections
+        && plan.cause.kind == cause.kind
+}
+
+/// How much failed.
+fn extent(cell: &Diagnosed) -> String {
+    let diagnosis = &cell.diagnosis;
+    if diagnosis.bad_trials == 0 {
+        return "nothing failed, but it is held back".to_owned();
+    }
+    format!(
+        "{} of {} requests bad, in {} of {} trials",
+        count(diagnosis.bad_requests),
+        count(diagnosis.requests),
+        diagnosis.bad_trials,
+        diagnosis.trials
+    )
+}
+
+/// A cause, how sure it is, and what its remedy did.
+fn cause_line(cause: &Cause, tried: Option<&TriedRemedy>) -> String {
+    let of = match cause.symptom {
+        Symptom::Failing => "bad requests",
+        Symptom::Slow => "time",
+    };
+    let explains = format!("explains {:.0} % of the {of}", cause.explains * 100.0);
+    let standing = |word: &str| format!("{word}: {} ({explains})", cause.sentence);
+    let Some(tried) = tried else { return standing("likely") + "." };
+    match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
+        (Some(confirmation), Some((_, change)), _) => {
+            let word = match confirmation.standing {
+                Standing::Confirmed => "**confirmed**",
+                Standing::Refuted => "**refuted**",
+                Standing::Undecided => "likely, and not decided by the remedy",
+            };
+            format!("{}. {}", standing(word), outcome(change, confirmation, cause.symptom))
+        }
+        (_, _, Some(reason)) => format!("{}. The remedy can't be tried: {reason}.", standing("likely")),
+        _ => standing("likely") + ".",
+    }
+}
+
+fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> String {
+    let Confirmation { before, after, chance, .. } = confirmation;
+    let what = match symptom {
+        Symptom::Failing => "had bad requests",
+        Symptom::Slow => "were slow",
+    };
+    format!(
+        "With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",
+        after.bad,
+        after.of,
+        before.bad,
+        before.of,
+        chance * 100.0
+    )
+}
+
+fn unknown(cell: &Diagnosed) -> String {
+    match cell.diagnosis.unavailable.as_slice() {
+        [] => "unknown: nothing that is counted explains half of it.".to_owned(),
+        lacks => format!(
+            "unknown: nothing that is counted explains half of it; unavailable were {}.",
+            lacks.join(", ")
+        ),
+    }
+}

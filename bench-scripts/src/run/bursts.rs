@@ -1,0 +1,199 @@
+//! Bursts of connections on servers with known backlogs: from how many on is a connection slow? Each burst meets a fresh
+//! server; the servers take turns in a drawn order.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::most_connections;
+use crate::analysis::causes::{Burst, Tried, with_backlog};
+use crate::config::{Environment, Server};
+use crate::interrupt::Interrupt;
+use crate::load::burst;
+use crate::plan::shuffle;
+use crate::probe::host::Host;
+use crate::probe::network::NetworkCounters;
+use crate::results::{RunFolder, pretty};
+use crate::subject::Subject;
+
+/// The file that only such a run's folder has.
+pub const BURSTS: &str = "bursts.json";
+
+/// The smallest burst.
+const FROM: u32 = 64;
+
+/// How near the largest clean burst and the smallest with a slow connection come to each other, where the server runs.
+const NEAR: f64 = 1.1;
+
+/// After the burst, before a server that was held goes on: each connection is in the queue or was dropped by then.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// What to try, and on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BurstPlan {
+    /// The servers with their backlogs.
+    pub servers: Vec<Server>,
+    /// What each is, in the same order, without bursts.
+    pub arms: Vec<Tried>,
+    /// What they run in.
+    pub environment: Environment,
+    /// The largest burst that this machine carries.
+    pub most: u32,
+    /// Decides the order.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// When it began, in UTC.
+    pub started_at: String,
+}
+
+/// One burst, as a line of `bursts.ndjson`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    arm: usize,
+    #[serde(flatten)]
+    burst: Burst,
+}
+
+/// Every server with every backlog, once held still while the burst arrives and once running.
+pub fn plan(servers: &[Server], backlogs: &[u32], environment: Environment, seed: u64) -> Result<BurstPlan> {
+    let host = Host::look();
+    let granted = host.max_backlog.unwrap_or(u64::MAX);
+    let mut tried = Vec::new();
+    let mut arms = Vec::new();
+    for server in servers {
+        for &backlog in backlogs {
+            ensure!(
+                u64::from(backlog) <= granted,
+                "backlog {backlog}: this system grants at most {granted} (net.core.somaxconn)"
+            );
+            for held in [true, false] {
+                tried.push(with_backlog(server, u64::from(backlog)));
+                arms.push(Tried { server: server.name.clone(), backlog, held, bursts: Vec::new() });
+            }
+        }
+    }
+    let most = u32::try_from(most_connections())?;
+    let started_at = super::now();
+    Ok(BurstPlan { servers: tried, arms, environment, most, seed, host, started_at })
+}
+
+/// Makes the bursts of a plan in a folder, each written down before the next.
+pub fn carry_out(folder: &RunFolder, plan: &BurstPlan, interrupt: &Interrupt) -> Result<()> {
+    folder.write_new(BURSTS, &pretty(plan)?)?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
+    let mut arms = plan.arms.clone();
+    loop {
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        for (index, arm) in arms.iter().enumerate() {
+            let near = if arm.held { 1.0 } else { NEAR };
+            open.extend(arm.next(FROM, plan.most, near).map(|connections| (index, connections)));
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        shuffle(&mut open, &mut random);
+        for (index, connections) in open {
+            let (Some(server), Some(arm)) = (plan.servers.get(index), arms.get_mut(index)) else { continue };
+            let burst = one(folder, plan, server, arm.held, connections, interrupt)
+                .with_context(|| format!("a burst of {connections} on {}", server.name))?;
+            let line = Line { arm: index, burst };
+            append(folder, &line)?;
+            let how = if arm.held { "held still" } else { "running" };
+            eprintln!(
+                "{:<24} {how:<10} {connections:>6} connections: {} slow, {} found the queue full",
+                server.name,
+                burst.slow,
+                burst.overflows.map_or_else(|| "unknown how many".to_owned(), |count| count.to_string())
+            );
+            arm.bursts.push(burst);
+        }
+    }
+}
+
+/// What was tried in a folder.
+pub fn load(folder: &RunFolder) -> Result<(BurstPlan, Vec<Tried>)> {
+    let path = folder.0.join(BURSTS);
+    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let plan: BurstPlan = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let mut arms = plan.arms.clone();
+    let path = lines(folder);
+    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    for line in text.lines() {
+        let line: Line = serde_json::from_str(line).with_context(|| path.display().to_string())?;
+        let arm = arms.get_mut(line.arm).with_context(|| format!("{}: no such arm", path.display()))?;
+        arm.bursts.push(line.burst);
+    }
+    Ok((plan, arms))
+}
+
+fn lines(folder: &RunFolder) -> std::path::PathBuf {
+    folder.0.join("bursts.ndjson")
+}
+
+fn append(folder: &RunFolder, line: &Line) -> Result<()> {
+    let path = lines(folder);
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    let written = OpenOptions::new().create(true).append(true).open(&path);
+    written
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("can't add to {}", path.display()))
+}
+
+/// One burst on a fresh server.
+fn one(
+    folder: &RunFolder,
+    plan: &BurstPlan,
+    server: &Server,
+    held: bool,
+    connections: u32,
+    interrupt: &Interrupt,
+) -> Result<Burst> {
+    let stderr = folder.0.join("tool-output/server.stderr");
+    let mut subject = Subject::start(server, &plan.environment, "", &stderr, interrupt)?;
+    let backlog = subject.ready.get("backlog").and_then(Value::as_u64);
+    let asked = server.args.iter().skip_while(|arg| *arg != "--backlog").nth(1);
+    ensure!(
+        backlog.map(|backlog| backlog.to_string()).as_ref() == asked,
+        "its ready line says backlog {backlog:?}, asked was {asked:?}"
+    );
+    if held {
+        subject.process.hold()?;
+        wait_until_stopped(subject.process.pid(), interrupt)?;
+    }
+    let before = NetworkCounters::read();
+    let begun = burst::begin(&subject.addr, connections)?;
+    if held {
+        std::thread::sleep(SETTLE);
+        subject.process.release()?;
+    }
+    let slow = begun.slow(interrupt)?;
+    let overflows = NetworkCounters::read().since(before).listen_overflows;
+    subject.process.stop(interrupt)?;
+    // Nothing of a server that answered well is of interest.
+    let _ = fs::remove_file(&stderr);
+    Ok(Burst { connections, slow, overflows })
+}
+
+/// A process is stopped a moment after the signal.
+fn wait_until_stopped(pid: u32, interrupt: &Interrupt) -> Result<()> {
+    let path = format!("/proc/{pid}/stat");
+    let stopped = || {
+        let text = fs::read_to_string(Path::new(&path)).context("the server is gone")?;
+        let state =
+            text.rsplit(')').next().and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
+        Ok((state.as_deref() == Some("T")).then_some(()))
+    };
+    let began = Instant::now();
+    interrupt
+        .wait(Duration::from_secs(5), stopped)?
+        .with_context(|| format!("the server was not held within {:?}", began.elapsed()))
+}

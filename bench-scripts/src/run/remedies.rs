@@ -1,0 +1,166 @@
+//! Trying remedies: where a likely cause has one, trials with it and without it, in turns, in a folder of their own. What they
+//! say is worked out by the report, from the folder alone.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Bench, begin_folder, truths};
+use crate::analysis::causes::{Cause, Remedied, remedied};
+use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
+use crate::config::{Campaign, Server};
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::load::toolchain::Tool;
+use crate::plan;
+use crate::probe::host;
+use crate::results::{Plan, REMEDIES, REMEDY, RunFolder, pretty};
+use crate::subject::Subject;
+
+/// What finding causes works on: a run, or an inner one of it.
+pub struct Inquiry<'a> {
+    /// The run's folder, in which the trials' folders are made.
+    pub outer: &'a RunFolder,
+    /// The folder of the observations: the run's own, or one inside it.
+    pub folder: &'a RunFolder,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// The load tool.
+    pub tool: &'a Tool,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Inquiry<'_> {
+    /// Finds the likely causes of what failed or was slow, and tries the remedy of each that has one: for each server and
+    /// workload at the smallest load that shows it, `trials` times without and with the remedy. Remedies that were tried
+    /// already, before the run was stopped, are not tried again.
+    pub fn try_remedies(&self, trials: u32) -> Result<()> {
+        if trials == 0 {
+            return Ok(());
+        }
+        let conditions = self.folder.conditions()?;
+        let observations = self.folder.observations()?;
+        let cores = conditions.host.cores;
+        let found = diagnosed(&self.plan.campaign, &conditions.servers, cores, &observations);
+        let mut asked = HashSet::new();
+        // By rising load.
+        for cell in &found {
+            for cause in &cell.diagnosis.causes {
+                let Some(remedy) = cause.remedy else { continue };
+                if asked.insert((&cell.server, &cell.workload, remedy)) {
+                    self.try_remedy(cell, cause, trials, &conditions.servers)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn try_remedy(
+        &self,
+        cell: &Diagnosed,
+        cause: &Cause,
+        trials: u32,
+        ready: &BTreeMap<String, Value>,
+    ) -> Result<()> {
+        let Some(remedy) = cause.remedy else { return Ok(()) };
+        let Diagnosed { server, workload, connections, .. } = cell;
+        let name = format!("{server}-{workload}-c{connections}-{remedy:?}").to_lowercase();
+        let name = format!("{REMEDIES}/{name}");
+        if !self.outer.0.join(&name).join(REMEDY).is_file() {
+            // It may have been stopped before that file, the last: nothing has run in it then.
+            let unfinished = self.outer.0.join(&name);
+            if unfinished.is_dir() {
+                std::fs::remove_dir_all(&unfinished)
+                    .with_context(|| format!("can't remove {}", unfinished.display()))?;
+            }
+            let inner = RunFolder::create_inside(self.outer, &name)?;
+            eprintln!(
+                "{server}, {workload} at {connections}: likely that {}; trying {}",
+                cause.sentence,
+                remedy.words()
+            );
+            let known = self.plan.servers.iter().find(|known| known.name == *server);
+            let known = known.with_context(|| format!("the plan has no {server:?}"))?;
+            let tried = self.remedied(known, ready.get(server).unwrap_or(&Value::Null), cause)?;
+            let (plan, remedied, refused) = match tried {
+                Ok(with) => {
+                    let named = (with.server.name.clone(), with.change);
+                    (self.inner_plan(cell, known, with.server, trials), Some(named), None)
+                }
+                Err(reason) => (self.inner_plan(cell, known, known.clone(), 0), None, Some(reason)),
+            };
+            begin_folder(&inner, &plan, "", self.tool, &self.outer.conditions()?.command)?;
+            let remedy = RemedyPlan {
+                server: server.clone(),
+                workload: workload.clone(),
+                connections: *connections,
+                cause: cause.clone(),
+                remedied,
+                refused,
+            };
+            inner.write_new(REMEDY, &pretty(&remedy)?)?;
+        }
+        self.run_trials(&RunFolder(self.outer.0.join(&name)))
+    }
+
+    /// The server with the remedy, or why that can't be tried; a server that refuses its new setting says so itself.
+    fn remedied(&self, server: &Server, ready: &Value, cause: &Cause) -> Result<Result<Remedied, String>> {
+        let Some(remedy) = cause.remedy else { return Ok(Err("there is no remedy".to_owned())) };
+        let most_backlog = self.folder.conditions()?.host.max_backlog;
+        let tried = match remedied(server, ready, remedy, most_backlog, host::open_files()) {
+            Ok(tried) => tried,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let request = &self.plan.workloads.first().context("the plan has no workload")?.body;
+        let stderr = self.outer.0.join("tool-output/remedy.stderr");
+        let environment = &self.plan.campaign.environment;
+        let started = Subject::start(&tried.server, environment, request, &stderr, self.interrupt);
+        // Where it did not start, its last line is in the error.
+        let _ = std::fs::remove_file(&stderr);
+        match started {
+            Ok(subject) => {
+                subject.process.stop(self.interrupt)?;
+                Ok(Ok(tried))
+            }
+            Err(error) if error.is::<Interrupted>() => Err(error),
+            Err(error) => Ok(Err(format!("{error:#}"))),
+        }
+    }
+
+    /// The trials: both servers once in each block, in a drawn order.
+    fn inner_plan(&self, cell: &Diagnosed, server: &Server, with: Server, trials: u32) -> Plan {
+        let campaign = Campaign {
+            name: REMEDIES.to_owned(),
+            servers: vec![server.name.clone(), with.name.clone()],
+            baseline: None,
+            ceiling: None,
+            workloads: vec![cell.workload.clone()],
+            connections: vec![cell.connections],
+            headline: BTreeMap::new(),
+            comparisons: Vec::new(),
+            max_blocks: trials,
+            precision: None,
+            duets: None,
+            pass: Vec::new(),
+            ..self.plan.campaign.clone()
+        };
+        let trials = plan::trials(&campaign);
+        let servers = vec![server.clone(), with];
+        Plan { campaign, servers, left_out_connections: Vec::new(), trials, ..self.plan.clone() }
+    }
+
+    fn run_trials(&self, inner: &RunFolder) -> Result<()> {
+        inner.mend()?;
+        let plan = inner.plan()?;
+        let truths = truths(&plan)?;
+        let bench =
+            Bench { folder: inner, plan: &plan, tool: self.tool, truths: &truths, interrupt: self.interrupt };
+        let observations = inner.observations()?;
+        let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+        for trial in plan.trials.iter().filter(|trial| !done.contains(&trial.number)) {
+            inner.append(&bench.run(trial)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! What a server can hold, and what one request takes it that has nothing else to do: a few of them one after the other,
+//! before any load. A server that takes long for these waits for something that no load explains.
+//!
+//! The fastest counts: on a machine that is full, each of the others may have waited for a processor.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::observation::Means;
+use crate::probe::listen::Listening;
+use crate::probe::process::cpu_time;
+use crate::probe::resources::AtRest;
+use crate::probe::threads;
+use crate::subject::Subject;
+
+/// Requests that are asked at least; and at most, where even the fastest of them is not quick.
+const QUESTIONS: std::ops::Range<u32> = 12..40;
+
+/// A request that took no longer is quick, in microseconds.
+const QUICK_US: f64 = 500.0;
+
+/// The first answers of a connection may wait for work that is done once.
+const UNCOUNTED: u32 = 2;
+
+/// How long one answer may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Finds a server's means out, before any load.
+pub(super) fn find(subject: &Subject, request: &str, at_rest: AtRest) -> Means {
+    let pid = subject.process.pid();
+    let queue = Listening::at(&subject.addr).and_then(|listening| listening.read());
+    let alone = ask(&subject.addr, request, pid);
+    Means {
+        open_files_limit: threads::open_files_limit(pid),
+        open_files_before: at_rest.open_files,
+        listen_limit: queue.map(|queue| queue.limit),
+        listen_sockets: queue.map(|queue| queue.sockets),
+        alone_us: alone.map(|alone| alone.fastest_us),
+        alone_cpu_us: alone.map(|alone| alone.cpu_us),
+    }
+}
+
+/// What requests took.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    /// The fastest, in microseconds.
+    pub fastest_us: f64,
+    /// CPU time of the server for one, on average, in microseconds.
+    pub cpu_us: f64,
+}
+
+/// Asks a server on one connection, which is closed before this returns; `None` where it does not answer in time.
+fn ask(addr: &str, body: &str, pid: u32) -> Option<Alone> {
+    let mut client = TcpStream::connect(addr).ok()?;
+    client.set_nodelay(true).ok()?;
+    client.set_read_timeout(Some(PATIENCE)).ok()?;
+    let length = body.len();
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    let mut fastest_us = f64::INFINITY;
+    let mut cpu_before = None;
+    let mut question = 0;
+    while question < QUESTIONS.start || (question < QUESTIONS.end && fastest_us > QUICK_US) {
+        if question == UNCOUNTED {
+            cpu_before = cpu_time(pid).ok();
+        }
+        let began = Instant::now();
+        client.write_all(request.as_bytes()).ok()?;
+        read_answer(&mut client)?;
+        if question >= UNCOUNTED {
+            fastest_us = fastest_us.min(began.elapsed().as_secs_f64() * 1e6);
+        }
+        question += 1;
+    }
+    let cpu = cpu_time(pid).ok()?.since(cpu_before?);
+    Some(Alone { fastest_us, cpu_us: cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED) })
+}
+
+/// Reads one answer with a `content-length`; its content was held against the truth before. `None` for any other.
+fn read_answer(client: &mut TcpStream) -> Option<()> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 65_536];
+    let mut whole = usize::MAX;
+    while bytes.len() < whole {
+        let length = client.read(&mut part).ok().filter(|length| *length > 0)?;
+        bytes.extend_from_slice(part.get(..length)?);
+        if whole == usize::MAX
+            && let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n")
+        {
+            let text = std::str::from_utf8(bytes.get(..head)?).ok()?.to_ascii_lowercase();
+            let line = text.lines().find_map(|line| line.strip_prefix("content-length:"))?;
+            whole = head + 4 + line.trim().parse::<usize>().ok()?;
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers like a server, after a time, in two pieces; or closes at once.
+    fn server(wait: Option<Duration>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.set_nodelay(true).unwrap();
+            let Some(wait) = wait else { return };
+            while client.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
+                std::thread::sleep(wait);
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n1").unwrap();
+                client.write_all(b"234").unwrap();
+            }
+        });
+        addr
+    }
+
+    #[test]
+    fn a_server_that_waits_shows_in_the_fastest_request_and_not_in_cpu() {
+        let wait = Duration::from_millis(3);
+        let alone = ask(&server(Some(wait)), "{}", std::process::id()).unwrap();
+        assert!(alone.fastest_us >= 3_000.0, "{alone:?}");
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_gives_nothing() {
+        assert!(ask(&server(None), "{}", std::process::id()).is_none());
+        assert!(ask("127.0.0.1:9", "{}", std::process::id()).is_none());
+    }
+}
