@@ -31,6 +31,13 @@ pub struct Observation {
 pub enum Outcome {
     /// It was measured.
     Completed(Box<Sample>),
+    /// It was measured, and no request succeeded: what was seen meanwhile is evidence, and no figure.
+    NoSuccess(Box<Sample>),
+    /// The load tool still waited long after its window and its timeout, and was killed: requests were never answered.
+    Unanswered {
+        /// How long it was waited for.
+        reason: String,
+    },
     /// The load tool did not give a result.
     ToolFailed {
         /// Why.
@@ -115,6 +122,10 @@ impl Outcome {
     pub fn failure(&self) -> Option<String> {
         match self {
             Self::Completed(_) => None,
+            Self::NoSuccess(sample) => {
+                Some(format!("no request succeeded: {:?}", sample.load.failed).replace('"', ""))
+            }
+            Self::Unanswered { reason } => Some(format!("requests were never answered: {reason}")),
             Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
             Self::ServerDied { reason } => Some(format!("server died: {reason}")),
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
@@ -126,6 +137,14 @@ impl Outcome {
     pub fn sample(&self) -> Option<&Sample> {
         match self {
             Self::Completed(sample) => Some(sample),
+            _ => None,
+        }
+    }
+
+    /// What was seen in the window, whether or not it gives figures to compare.
+    pub fn evidence(&self) -> Option<&Sample> {
+        match self {
+            Self::Completed(sample) | Self::NoSuccess(sample) => Some(sample),
             _ => None,
         }
     }

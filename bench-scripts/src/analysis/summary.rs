@@ -10,6 +10,7 @@ use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Place, Samples, invalid};
 use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
+use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::observation::{Observation, Sample, failed_requests};
@@ -38,6 +39,9 @@ pub struct Summary {
     /// where nothing was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_cores: Option<SamplingCores>,
+    /// Where servers start to fail. None where that was not searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<ThresholdSummary>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -214,6 +218,7 @@ pub fn summarize(
         bounds,
         failed,
         sampling_cores: sampling_cores(observations),
+        threshold: None,
     }
 }
 

@@ -82,11 +82,13 @@ impl Calibration {
             precision: Some(self.precision),
             seed: self.seed,
             warmup_ms: self.warmup_ms,
+            warmup_connections: None,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
             environment: self.environment.clone(),
             duets: None,
             pass: Vec::new(),
+            threshold: None,
         }
     }
 }

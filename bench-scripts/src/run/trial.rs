@@ -155,12 +155,15 @@ impl Bench<'_> {
             connections: trial.connections,
             duration_ms,
             timeout_ms: campaign.timeout_ms,
+            client: trial.client,
         };
+        let mut warmup = load(campaign.warmup_ms);
+        warmup.connections = campaign.warmup_connections.unwrap_or(u32::MAX).min(trial.connections);
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
         or_failed!(meet(beside.as_ref()));
-        or_failed!(self.bombard(trial, "warmup", &load(campaign.warmup_ms), workload, &subject.addr)?);
+        or_failed!(self.bombard(trial, "warmup", &warmup, workload, &subject.addr)?);
         or_failed!(meet(beside.as_ref()));
 
         let window = load(campaign.window_ms);
@@ -179,10 +182,8 @@ impl Bench<'_> {
         let counted = or_failed!(counts_since(subject, counts));
         let server_peak_memory_bytes = peak_memory_bytes(pid);
 
-        or_failed!(self.verify(workload, subject, "after the window"));
-        or_failed!(check_counts(counted, &load_sample, trial.connections));
         let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
-        Ok(Ok(Sample {
+        let sample = Sample {
             load: load_sample,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
@@ -198,7 +199,13 @@ impl Bench<'_> {
             first_half: asked.half,
             sampler_cpu_s: sampled.cpu_s.map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0)),
             resources: sampled.resources,
-        }))
+        };
+        if sample.load.succeeded == 0 {
+            return Ok(Err(Outcome::NoSuccess(Box::new(sample))));
+        }
+        or_failed!(self.verify(workload, subject, "after the window"));
+        or_failed!(check_counts(counted, &sample.load, trial.connections));
+        Ok(Ok(sample))
     }
 
     fn verify(&self, workload: &Workload, subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
@@ -237,7 +244,10 @@ impl Bench<'_> {
             expected = Duration::ZERO;
         }
         match tool.wait_through(expected, limit, self.interrupt)? {
-            None => return failed(format!("did not end within {limit:?} and was killed")),
+            None => {
+                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
+                return Ok(Err(Outcome::Unanswered { reason }));
+            }
             Some(status) if !status.success() => {
                 let said = last_line(&stderr).or_else(|| last_line(&stdout));
                 return failed(
@@ -249,9 +259,6 @@ impl Bench<'_> {
         remove_if_empty(&stderr);
         let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
         match bombardier::parse(&text) {
-            Ok(sample) if sample.succeeded == 0 => {
-                failed(format!("no request succeeded: {:?}", sample.failed).replace('"', ""))
-            }
             Ok(sample) => {
                 let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
                 Ok(Ok((sample, cpu)))

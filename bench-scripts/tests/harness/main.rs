@@ -7,5 +7,6 @@ mod bench;
 mod calibrate;
 mod failures;
 mod mistakes;
+mod threshold;
 mod trial;
 mod whole;
