@@ -6,11 +6,17 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, adapter-cost) and write its report
+# Run a campaign (smoke, quick, full, threshold, adapter-cost) and write its report
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick":
     @{{bench}} run {{campaign}}
+
+# Find out from how many connections on each server fails, with the same settings and with its own, in about a quarter of an hour
+[group('measure')]
+[no-exit-message]
+threshold *options:
+    @{{bench}} run threshold {{options}}
 
 # Go on with a run that was interrupted
 [group('measure')]

@@ -32,6 +32,11 @@ pub struct Observation {
 pub enum Outcome {
     /// It was measured.
     Completed(Box<Sample>),
+    /// The load tool still waited long after its window and its timeout, and was killed: requests were never answered.
+    Unanswered {
+        /// How long it was waited for.
+        reason: String,
+    },
     /// The load tool did not give a result.
     ToolFailed {
         /// Why.
@@ -168,13 +173,14 @@ impl Outcome {
     pub fn failure(&self) -> Option<String> {
         match self {
             Self::Completed(_) => None,
+            Self::NoSuccess(sample) => {
+                Some(format!("no request succeeded: {:?}", sample.load.failed).replace('"', ""))
+            }
+            Self::Unanswered { reason } => Some(format!("requests were never answered: {reason}")),
             Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
             Self::ServerDied { reason } => Some(format!("server died: {reason}")),
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
-            Self::NoSuccess(sample) => {
-                Some(format!("no request succeeded: {:?}", sample.load.failed).replace('"', ""))
-            }
             Self::Silent(sample) => Some(format!(
                 "the server gave no answer after the window, in which {} requests succeeded and {} failed",
                 sample.load.succeeded,

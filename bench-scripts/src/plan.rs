@@ -8,6 +8,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Campaign, Placement};
+use crate::load::Client;
 
 /// One server, one workload, one load, once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct Trial {
     /// In a duet, the server that runs at the same time and that this one is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
+    /// The load tool's client.
+    #[serde(default, skip_serializing_if = "Client::is_default")]
+    pub client: Client,
 }
 
 /// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial of the campaign once.
@@ -40,7 +44,8 @@ pub fn trials(campaign: &Campaign) -> Vec<Trial> {
         for (workload, connections) in cells {
             for (server, beside) in arms(campaign, &mut random) {
                 let number = trials.len() as u32 + 1;
-                trials.push(Trial { number, block, server, workload: workload.clone(), connections, beside });
+                let (workload, client) = (workload.clone(), Client::default());
+                trials.push(Trial { number, block, server, workload, connections, beside, client });
             }
         }
     }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
+use crate::analysis::threshold::SearchPlan;
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
@@ -85,6 +86,12 @@ pub const DUETS: &str = "duets";
 pub const REMEDIES: &str = "remedies";
 /// See [`REMEDIES`].
 pub const REMEDY: &str = "remedy.json";
+
+/// The folder inside a run's folder in which thresholds are searched: a run of its own.
+pub const THRESHOLD: &str = "threshold";
+
+/// The file that only such a folder has.
+pub const SEARCHES: &str = "searches.json";
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -167,10 +174,11 @@ impl RunFolder {
 
     /// Where a tool's or a server's own output of a trial goes.
     pub fn tool_output(&self, trial: &Trial, what: &str) -> PathBuf {
-        let Trial { number, block, server, workload, connections, beside: _ } = trial;
+        let Trial { number, block, server, workload, connections, client, beside: _ } = trial;
+        let client = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         self.0
             .join("tool-output")
-            .join(format!("{number:04}-b{block}-{server}-{workload}-c{connections}.{what}"))
+            .join(format!("{number:04}-b{block}-{server}-{workload}-c{connections}{client}.{what}"))
     }
 
     /// Writes a file that is not there yet.
@@ -291,6 +299,11 @@ impl RunFolder {
         self.read_json("summary.json")
     }
 
+    /// Reads what is searched in a search's folder.
+    pub fn searches(&self) -> Result<SearchPlan> {
+        self.read_json(SEARCHES)
+    }
+
     /// Whether it is a calibration's.
     pub fn is_calibration(&self) -> bool {
         self.0.join(CALIBRATION).is_file()
@@ -326,6 +339,7 @@ pub fn pretty(value: &impl Serialize) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Client;
     use crate::observation::Outcome;
 
     fn observation(number: u32) -> Observation {
@@ -336,6 +350,7 @@ mod tests {
             workload: "w".into(),
             connections: 1,
             beside: None,
+            client: Client::default(),
         };
         let outcome = Outcome::ToolFailed { reason: "x".into() };
         Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }

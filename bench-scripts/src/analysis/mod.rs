@@ -13,6 +13,7 @@ mod quantiles;
 pub mod sequence;
 pub mod stats;
 mod summary;
+pub mod threshold;
 mod timeline;
 mod verdict;
 

@@ -11,6 +11,7 @@ use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Place, Samples, invalid};
 use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
+use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::observation::{Observation, Sample, failed_requests};
@@ -45,6 +46,9 @@ pub struct Summary {
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
+    /// Where servers start to fail. None where that was not searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<ThresholdSummary>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -224,6 +228,7 @@ pub fn summarize(
         sampling_cores: sampling_cores(observations),
         causes: Vec::new(),
         remedies: Vec::new(),
+        threshold: None,
     }
 }
 

@@ -7,7 +7,7 @@ use rpc_bench::config::{ConfigDir, Tuning};
 use rpc_bench::http;
 use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::toolchain::Tool;
-use rpc_bench::load::{Load, bombardier};
+use rpc_bench::load::{Client, Load, bombardier};
 use rpc_bench::probe::host;
 use rpc_bench::probe::process::cpu_time;
 use rpc_bench::subject::{self, Subject};
@@ -30,6 +30,14 @@ pub struct Args {
     /// Whose settings: the same for all, or the framework's own.
     #[arg(long, default_value = "equal", value_parser = serve::tuning)]
     tuning: Tuning,
+    /// The load tool's client: fasthttp or http1.
+    #[arg(long, default_value = "fasthttp", value_parser = client)]
+    client: Client,
+}
+
+fn client(text: &str) -> Result<Client, String> {
+    let found = [Client::Fasthttp, Client::Http1].into_iter().find(|client| client.name() == text);
+    found.ok_or_else(|| "give fasthttp or http1".to_owned())
 }
 
 /// Starts a server, holds its answer against the truth, and shows bombardier's own output.
@@ -53,7 +61,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     println!("{} on {}; its answer to {} is the true one\n", server.name, subject.addr, workload.name);
     let counts = |subject: &Subject| subject.metrics.as_deref().map(http::server_counts).transpose();
     let (before, cpu) = (counts(&subject)?, cpu_time(subject.process.pid())?);
-    let load = Load { connections: args.connections, duration_ms: args.seconds * 1_000, timeout_ms: 2_000 };
+    let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
+    let load = Load { connections, duration_ms, timeout_ms: 2_000, client };
     let arguments = bombardier::arguments(&load, &workload.body, &format!("http://{}/", subject.addr), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rpc_bench::analysis::threshold::Ending;
 use rpc_bench::report::Run;
 use rpc_bench::results::RunFolder;
 
@@ -22,6 +23,18 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     }
     if run.left() > 0 {
         problems.push(format!("{} trials that are needed have not run", run.left()));
+    }
+    if run.searches_left() {
+        problems.push("searches for thresholds have not ended".to_owned());
+    }
+    for search in run.summary.threshold.iter().flat_map(|summary| &summary.searches) {
+        if search.found.ending == Ending::Unmeasured {
+            let searched = &search.searched;
+            problems.push(format!(
+                "{} {}: the search for its threshold was given up",
+                searched.server, searched.workload
+            ));
+        }
     }
     for trial in run.failed() {
         problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));

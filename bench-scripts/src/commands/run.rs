@@ -8,7 +8,7 @@ use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{RunFolder, THRESHOLD};
 use rpc_bench::run;
 
 /// What to run.
@@ -50,7 +50,10 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     match run::carry_out(&folder, &plan, &tool, &interrupt) {
         Ok(()) => {}
         Err(error) => {
-            let kept = folder.observations().map_or(0, |observations| observations.len());
+            let folders = std::iter::once(folder.clone()).chain(folder.inside(THRESHOLD));
+            let count =
+                |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
+            let kept: usize = folders.map(count).sum();
             let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
             eprintln!("\n{kept} trials are kept; go on with: {again}");
             ensure!(!error.is::<Interrupted>(), Interrupted);
@@ -59,7 +62,8 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     }
     let run = report::write(&folder)?;
     println!("\n{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
-    Ok(run.failed().next().is_none() && run.summary.bounds.iter().all(|bound| bound.holds))
+    let measured = run.failed().next().is_none() && !run.has_unmeasured();
+    Ok(measured && run.summary.bounds.iter().all(|bound| bound.holds))
 }
 
 /// A run is measured with one load tool, or its halves don't compare.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use rpc_bench::config::{ConfigDir, Environment, Server, Tuning, Workload};
-use rpc_bench::load::{Load, bombardier};
+use rpc_bench::load::{Client, Load, bombardier};
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
 use rpc_bench::subject::{self, placeholders};
@@ -59,7 +59,8 @@ fn print_hints(server: &Server, workload: &Workload, addr: &str) {
     let url = format!("http://{addr}/");
     let curl =
         ["curl", &url, "-H", "Content-Type: application/json", "-d", &workload.body].map(str::to_owned);
-    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000 };
+    let client = Client::default();
+    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, client };
     let mut bombard = vec!["bombardier".to_owned()];
     bombard.extend(bombardier::arguments(&load, &workload.body, &url, &[]));
     println!("{}: {}\n", server.name, server.title);

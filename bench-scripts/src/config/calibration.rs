@@ -82,12 +82,14 @@ impl Calibration {
             precision: Some(self.precision),
             seed: self.seed,
             warmup_ms: self.warmup_ms,
+            warmup_connections: None,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
             environment: self.environment.clone(),
             duets: None,
             remedy_trials: 0,
             pass: Vec::new(),
+            threshold: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
 use super::percent::Percent;
+use super::threshold::Threshold;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub struct Campaign {
     pub ceiling: Option<String>,
     /// The requests, by name.
     pub workloads: Vec<String>,
-    /// Connection counts of the sweep.
+    /// Connection counts of the sweep; none where the campaign is a search for thresholds alone.
     pub connections: Vec<u32>,
     /// For each workload, the connection count that the headline shows.
     #[serde(default)]
@@ -33,8 +34,8 @@ pub struct Campaign {
     /// Pairs `[A, B]` to compare; each server with the baseline where left out.
     #[serde(default)]
     pub comparisons: Vec<(String, String)>,
-    /// How often each trial is repeated at most.
-    #[serde(alias = "blocks")]
+    /// How often each trial of the sweep is repeated at most.
+    #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
@@ -46,6 +47,9 @@ pub struct Campaign {
     pub seed: u64,
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
+    /// Connections of that load at most; as many as in the window where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_connections: Option<u32>,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
     /// When the load tool gives a request up, in milliseconds.
@@ -60,6 +64,9 @@ pub struct Campaign {
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
+    /// The search for where servers start to fail, after the sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
 }
 
 fn default_margin() -> Percent {
@@ -116,7 +123,7 @@ pub enum Placement {
 }
 
 /// Whose settings a server runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tuning {
     /// The same settings for every server, set explicitly.
@@ -190,6 +197,7 @@ impl Campaign {
             environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
             duets: None,
             pass: Vec::new(),
+            threshold: None,
             ..self.clone()
         })
     }
@@ -209,8 +217,12 @@ impl Campaign {
     pub fn check(&self) -> Result<()> {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
-        distinct("connections", &self.connections)?;
-        within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
+        // A search for thresholds needs no sweep, and so no blocks.
+        if self.threshold.is_none() || !self.connections.is_empty() {
+            distinct("connections", &self.connections)?;
+            within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
+        }
+        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
@@ -253,7 +265,7 @@ impl Campaign {
                 rule.at_most
             );
         }
-        Ok(())
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))
     }
 
     fn knows(&self, field: &str, server: &str) -> Result<()> {
@@ -265,7 +277,7 @@ impl Campaign {
     }
 }
 
-fn distinct<T: std::hash::Hash + Eq + std::fmt::Debug>(field: &str, values: &[T]) -> Result<()> {
+pub(super) fn distinct<T: std::hash::Hash + Eq + std::fmt::Debug>(field: &str, values: &[T]) -> Result<()> {
     ensure!(!values.is_empty(), "field {field}: is empty; name at least one");
     let mut seen = HashSet::new();
     if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {

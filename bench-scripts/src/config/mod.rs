@@ -6,6 +6,7 @@ mod calibration;
 mod campaign;
 mod percent;
 mod server;
+mod threshold;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
 pub use percent::Percent;
 pub use server::{Ready, ReadyLine, Server};
+pub use threshold::Threshold;
 pub use workload::{Expected, Workload};
 
 /// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`.
@@ -132,6 +134,43 @@ mod tests {
             let (campaign, _) = dir.campaign(&name).unwrap();
             campaign.servers.iter().for_each(|server| drop(dir.server(server).unwrap()));
             campaign.workloads.iter().for_each(|workload| drop(dir.workload(workload).unwrap()));
+        }
+    }
+
+    /// Each mistake in the table of a search, and what the one line must name.
+    #[test]
+    fn rubbish_in_a_search_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/threshold.toml")).unwrap();
+        let cases = [
+            ("tunings = [\"equal\", \"shipped\"]", "tunings = []", "threshold.tunings"),
+            ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"equal\", \"equal\"]", "threshold.tunings"),
+            ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"fast\"]", "tunings"),
+            ("clients = [\"fasthttp\"]", "clients = [\"http3\"]", "clients"),
+            ("clients = [\"fasthttp\"]", "clients = []", "threshold.clients"),
+            ("clients = [\"fasthttp\"]", "servers = [\"nobody\"]", "threshold.servers"),
+            ("clients = [\"fasthttp\"]", "workloads = [\"getNothing\"]", "threshold.workloads"),
+            ("\nfrom = ", "\nfrom = 0 #", "threshold.from"),
+            ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
+            ("\nmost = ", "\nmost = 10 #", "threshold.most"),
+            ("\nmost = ", "\nmost = 70000 #", "threshold.most"),
+            ("\nmost = ", "\n# most = ", "most"),
+            ("\nsteps_per_doubling = ", "\nsteps_per_doubling = 0 #", "threshold.steps_per_doubling"),
+            ("\nconfirmations = ", "\nconfirmations = 4 #", "threshold.confirmations"),
+            ("\nmost_trials = ", "\nmost_trials = 3 #", "threshold.most_trials"),
+            ("\nmost_trials = ", "\nwindow_ms = 5\nmost_trials = ", "threshold.window_ms"),
+            ("\nmost_trials = ", "\ntimeout_ms = 0\nmost_trials = ", "threshold.timeout_ms"),
+            ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
+            ("connections = []", "connections = [5]", "max_blocks"),
+            ("[threshold]", "[treshold]", "treshold"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
+            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
+            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::{Latency, Load, LoadSample};
+use super::{Client, Latency, Load, LoadSample};
 
 /// What the tool prints its result by: counts and the quantile function of latency.
 pub const TEMPLATE: &str = include_str!("bombardier.template");
@@ -39,6 +39,9 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
         .chain(["-b", body, "-l"])
         .map(str::to_owned)
         .collect();
+    if load.client == Client::Http1 {
+        args.push("--http1".to_owned());
+    }
     args.extend(format.iter().map(|arg| (*arg).to_owned()));
     args.push(url.to_owned());
     args
@@ -243,7 +246,7 @@ mod tests {
     }
 
     fn load(duration_ms: u64) -> Load {
-        Load { connections: 3, duration_ms, timeout_ms: 700 }
+        Load { connections: 3, duration_ms, timeout_ms: 700, client: Client::Fasthttp }
     }
 
     #[test]
@@ -253,5 +256,14 @@ mod tests {
         let (args, interrupt) = measured(&load(1_000), "{}", "http://a/", Path::new("t"));
         assert_eq!((&args[3], interrupt), (&"1000ms".to_owned(), None));
         assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
+    }
+
+    #[test]
+    fn the_other_client_is_asked_for() {
+        let asks = |client| {
+            let load = Load { client, ..load(1_000) };
+            arguments(&load, "{}", "http://a/", &[]).contains(&"--http1".to_owned())
+        };
+        assert!(asks(Client::Http1) && !asks(Client::Fasthttp));
     }
 }

@@ -10,6 +10,32 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The load tool's own HTTP client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Client {
+    /// fasthttp: no limit on the time to connect; repeats a request in silence where a server closes before the first byte.
+    #[default]
+    Fasthttp,
+    /// Go's `net/http`: one limit over all that a request needs, connecting included.
+    Http1,
+}
+
+impl Client {
+    /// As campaigns call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fasthttp => "fasthttp",
+            Self::Http1 => "http1",
+        }
+    }
+
+    /// Whether it is the tool's default.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A closed-loop load: each connection asks again once it has its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
@@ -19,6 +45,8 @@ pub struct Load {
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds.
     pub timeout_ms: u64,
+    /// The client that asks.
+    pub client: Client,
 }
 
 /// What a load tool saw of one window.

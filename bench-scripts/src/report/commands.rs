@@ -4,7 +4,7 @@ use super::Run;
 use super::format::shell;
 use crate::config::{Placement, Server, Workload};
 use crate::load::toolchain::Source;
-use crate::load::{Load, bombardier};
+use crate::load::{Client, Load, bombardier};
 use crate::subject::placeholders;
 
 /// The address that the commands use: one that a person can type.
@@ -22,7 +22,12 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
 /// The command that puts a load on it.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     let campaign = &run.plan.campaign;
-    let load = Load { connections, duration_ms: campaign.window_ms, timeout_ms: campaign.timeout_ms };
+    let load = Load {
+        connections,
+        duration_ms: campaign.window_ms,
+        timeout_ms: campaign.timeout_ms,
+        client: Client::default(),
+    };
     let tool = match run.conditions.tool.source {
         Source::Pinned => "bench-scripts/tools/bin/bombardier",
         Source::Environment | Source::Path => "bombardier",

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{Table, estimate, ratio, significant, thousands, time_us};
-use super::{Run, duets};
+use super::{Run, duets, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
 
@@ -11,6 +11,10 @@ use crate::config::Percent;
 pub fn headline(run: &Run) -> String {
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
+    let thresholds = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline);
+    if !run.has_sweep() {
+        return out + &thresholds;
+    }
     for workload in &campaign.workloads {
         let connections = run.plan.headline_connections(workload);
         for (server, over) in campaign.compared() {
@@ -31,6 +35,7 @@ pub fn headline(run: &Run) -> String {
             out.push('\n');
         }
     }
+    out.push_str(&thresholds);
     out.push('\n');
     out.push_str(&table(run).markdown());
     let marks = used_marks(run);
@@ -72,6 +77,14 @@ fn warnings(run: &Run) -> String {
             "> **Incomplete: {} trials have run, at least {} are still needed.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
             summary.observed,
             run.left(),
+            run.name
+        );
+    }
+    if run.searches_left() {
+        let ended = run.summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {ended} searches for thresholds have ended, and more are to come.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
             run.name
         );
     }

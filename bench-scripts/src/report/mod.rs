@@ -18,12 +18,14 @@ mod resource_chart;
 mod sections;
 mod splice;
 mod tables;
+mod threshold;
 
 use anyhow::Result;
 
-use crate::analysis::{FailedTrial, Figure, Summary, diagnosed, summarize};
+use crate::analysis::threshold::Ending;
+use crate::analysis::{self, FailedTrial, Figure, Summary, diagnosed, summarize};
 use crate::plan;
-use crate::results::{Conditions, DUETS, Plan, RunFolder, pretty};
+use crate::results::{Conditions, DUETS, Plan, RunFolder, THRESHOLD, pretty};
 
 pub use format::shell;
 pub use headline::headline;
@@ -42,6 +44,8 @@ pub struct Run {
     pub summary: Summary,
     /// Its duets, where it has any.
     pub duets: Option<Box<Self>>,
+    /// What its searches for thresholds were measured with and on, where they have begun.
+    pub searched_on: Option<Conditions>,
 }
 
 impl Run {
@@ -49,21 +53,34 @@ impl Run {
     pub fn load(folder: &RunFolder) -> Result<Self> {
         let plan = folder.plan()?;
         let observations = folder.observations()?;
+        let searched = folder.inside(THRESHOLD);
+        let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
         let conditions = folder.conditions()?;
         let mut summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = folder.remedies()?;
+        if let Some(inner) = &searched {
+            summary.threshold =
+                Some(analysis::threshold::summarize(&inner.searches()?, &inner.observations()?)?);
+        }
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
         };
-        Ok(Self { name: folder.name(), conditions, plan, summary, duets: duets.map(Box::new) })
+        Ok(Self { name: folder.name(), conditions, plan, summary, duets: duets.map(Box::new), searched_on })
     }
 
     /// A run of which nothing has been measured.
     fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
         let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &[]);
-        Self { name: folder.name(), conditions: conditions.clone(), plan, summary, duets: None }
+        Self {
+            name: folder.name(),
+            conditions: conditions.clone(),
+            plan,
+            summary,
+            duets: None,
+            searched_on: None,
+        }
     }
 
     /// Trials that gave no figure, in the sweep and in the duets.
@@ -74,6 +91,23 @@ impl Run {
     /// Trials that are known to be needed and have not run.
     pub fn left(&self) -> usize {
         self.summary.left + self.duets.as_ref().map_or(0, |duets| duets.summary.left)
+    }
+
+    /// Whether it measures servers at connection counts that the campaign names, and not thresholds alone.
+    pub fn has_sweep(&self) -> bool {
+        !self.plan.connections().is_empty()
+    }
+
+    /// Whether a search for a threshold was given up, since trials showed nothing of the server.
+    pub fn has_unmeasured(&self) -> bool {
+        let mut searches = self.summary.threshold.iter().flat_map(|summary| &summary.searches);
+        searches.any(|search| search.found.ending == Ending::Unmeasured)
+    }
+
+    /// Whether its campaign's searches for thresholds, where there are any, are still to be ended.
+    pub fn searches_left(&self) -> bool {
+        let summary = self.summary.threshold.as_ref();
+        self.plan.campaign.threshold.is_some() && summary.is_none_or(|summary| summary.left > 0)
     }
 }
 
@@ -118,7 +152,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
         inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
     }
     let charts = [("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)];
-    for (name, figure) in charts {
+    for (name, figure) in charts.into_iter().filter(|_| run.has_sweep()) {
         folder.write_derived(name, &chart::svg(&run, figure)?)?;
     }
     for (name, chart) in

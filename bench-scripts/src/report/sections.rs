@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart};
+use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart, threshold};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -37,6 +37,7 @@ pub fn markdown(run: &Run) -> String {
         causes::section(run),
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
+        threshold::section(run),
         distrust(run),
         failed(run),
         environment(run),
@@ -46,6 +47,9 @@ pub fn markdown(run: &Run) -> String {
 }
 
 fn charts(run: &Run) -> String {
+    if !run.has_sweep() {
+        return String::new();
+    }
     let mut out = "## Charts\n\n\
          ![Successful requests a second against connections](throughput.svg)\n\n\
          ![99th percentile of latency against connections](p99.svg)\n\n\
@@ -131,7 +135,11 @@ fn original(run: &Run) -> String {
 fn tables(run: &Run, workload: &Workload) -> String {
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
-    let mut out = format!("## {name}\n\n{}\n\n", workload.why.trim());
+    let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
+    if !run.has_sweep() {
+        return out;
+    }
+    out.push('\n');
     if let Some(size) = cells().find_map(|cell| cell.answer_bytes) {
         let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
     }
@@ -188,6 +196,9 @@ fn distrust(run: &Run) -> String {
 
 fn failed(run: &Run) -> String {
     let mut out = "## What failed\n\n".to_owned();
+    if !run.has_sweep() {
+        return String::new();
+    }
     if run.failed().next().is_none() {
         let observed = run.summary.observed + run.duets.as_ref().map_or(0, |duets| duets.summary.observed);
         let _ = writeln!(
@@ -239,8 +250,11 @@ fn environment(run: &Run) -> String {
     for (what, value) in rows.into_iter().chain(sampling) {
         table.row(vec![what.to_owned(), value]);
     }
-    let mut out =
-        format!("## Environment\n\n{}\nEach server's effective settings:\n\n```json\n", table.markdown());
+    let mut out = format!("## Environment\n\n{}", table.markdown());
+    if !run.has_sweep() {
+        return out;
+    }
+    out.push_str("\nEach server's effective settings:\n\n```json\n");
     for ready in conditions.servers.values() {
         let _ = writeln!(out, "{ready}");
     }
@@ -271,6 +285,9 @@ fn sampling(cost: SamplingCores, cores: usize) -> String {
 
 fn by_hand(run: &Run) -> String {
     let campaign = &run.plan.campaign;
+    if !run.has_sweep() {
+        return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
+    }
     let mut out = format!(
         "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with two \
          terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count over the \

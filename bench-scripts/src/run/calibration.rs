@@ -15,6 +15,7 @@ use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
 use crate::config::{Arm, Calibration, ConfigDir, Placement, Server, Sizing};
 use crate::interrupt::Interrupt;
+use crate::load::Client;
 use crate::load::toolchain::Tool;
 use crate::observation::{Observation, Outcome};
 use crate::plan::{self, Trial};
@@ -158,6 +159,7 @@ fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 
             workload: calibration.workload.clone(),
             connections: calibration.connections,
             beside: None,
+            client: Client::default(),
         }
     })
 }

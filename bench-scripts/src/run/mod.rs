@@ -5,6 +5,7 @@ pub mod calibration;
 mod duet;
 mod progress;
 pub mod remedies;
+pub mod threshold;
 mod trial;
 
 use std::collections::{BTreeMap, HashSet};
@@ -40,7 +41,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
-        !held.is_empty(),
+        !held.is_empty() || campaign.connections.is_empty(),
         "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load asks \
          for more; see `just doctor`"
     );
@@ -88,11 +89,17 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Runs what is left of a run: its sweep, then the remedies of what failed in it, and then its duets, in folders inside.
+/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, and its searches for thresholds, in folders
+/// inside.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
     sweep(folder, plan, tool, interrupt)?;
     remedies::Inquiry { outer: folder, folder, plan, tool, interrupt }
         .try_remedies(plan.campaign.remedy_trials)?;
+    duets(folder, plan, tool, interrupt)?;
+    threshold::carry_out(folder, plan, tool, interrupt)
+}
+
+fn duets(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
     let Some(duets) = plan.duets() else { return Ok(()) };
     let inner = match RunFolder::open_inside(folder, DUETS)? {
         Some(inner) => {
@@ -110,6 +117,9 @@ pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Inter
 
 /// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
 fn sweep(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+    if plan.trials.is_empty() {
+        return Ok(());
+    }
     let truths = truths(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = Bench { folder, plan, tool, truths: &truths, interrupt };

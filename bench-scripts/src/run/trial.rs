@@ -158,14 +158,16 @@ impl Bench<'_> {
             connections: trial.connections,
             duration_ms,
             timeout_ms: campaign.timeout_ms,
+            client: trial.client,
         };
+        let mut warmup = load(campaign.warmup_ms);
+        warmup.connections = campaign.warmup_connections.unwrap_or(u32::MAX).min(trial.connections);
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
         let means = means::find(subject, &workload.body, at_rest);
         or_failed!(meet(beside.as_ref()));
-        let warmup =
-            or_failed!(self.warm_up(trial, &load(campaign.warmup_ms), workload, subject, at_rest)?);
+        let warmup = or_failed!(self.warm_up(trial, &warmup, workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
         let window = load(campaign.window_ms);
@@ -188,12 +190,14 @@ impl Bench<'_> {
             Err(_) if load_sample.failures() > 0 => None,
             counted => or_failed!(counted),
         };
+        let server_peak_memory_bytes = peak_memory_bytes(pid);
+
         let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
         let sample = Sample {
             load: load_sample,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
-            server_peak_memory_bytes: peak_memory_bytes(pid),
+            server_peak_memory_bytes,
             client_cpu,
             window_s,
             network,
@@ -286,7 +290,10 @@ impl Bench<'_> {
             expected = Duration::ZERO;
         }
         match tool.wait_through(expected, limit, self.interrupt)? {
-            None => return failed(format!("did not end within {limit:?} and was killed")),
+            None => {
+                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
+                return Ok(Err(Outcome::Unanswered { reason }));
+            }
             Some(status) if !status.success() => {
                 let said = last_line(&stderr).or_else(|| last_line(&stdout));
                 return failed(

@@ -9,5 +9,6 @@ mod calibrate;
 mod causes;
 mod failures;
 mod mistakes;
+mod threshold;
 mod trial;
 mod whole;

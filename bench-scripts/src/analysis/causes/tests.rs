@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Placement;
-use crate::load::{Latency, LoadSample};
+use crate::load::{Client, Latency, LoadSample};
 use crate::observation::{Means, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
@@ -99,6 +99,7 @@ fn observation(outcome: Outcome) -> Observation {
         workload: "w".into(),
         connections: CONNECTIONS,
         beside: None,
+        client: Client::default(),
     };
     Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
 }

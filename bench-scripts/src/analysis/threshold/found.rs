@@ -1,0 +1,79 @@
+//! What a search found: an interval with its counts, or the reason why an end of it is missing.
+
+use serde::{Deserialize, Serialize};
+
+/// A connection count and what its trials showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Connections.
+    pub connections: u32,
+    /// Bad trials.
+    pub bad: u32,
+    /// All trials that showed something.
+    pub trials: u32,
+}
+
+/// Where a server starts to fail. Its threshold, the count from which a trial is bad more often than not, is above the last
+/// clean count and at or below the first failing one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The highest count at which every trial was clean, with no failing count below it.
+    pub last_clean: Option<Counted>,
+    /// The failing count above it.
+    pub first_failing: Option<Counted>,
+    /// Counts between the two, and what was seen there.
+    pub between: Vec<Counted>,
+    /// Counts below the last clean one that had a bad trial, and above the first failing one that had a clean one: failing does
+    /// not simply begin somewhere.
+    pub contradictions: Vec<Counted>,
+    /// How the search ended.
+    pub ending: Ending,
+    /// Trials in all.
+    pub trials: u32,
+    /// Trials that showed nothing of the server.
+    pub unmeasured: u32,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Both ends were found.
+    Interval,
+    /// There is no clean count, down to the lowest.
+    FailsAtLowest,
+    /// There is no failing count, up to the highest.
+    HoldsToHighest,
+    /// The trials ran out before both ends held.
+    Unsettled,
+    /// Too many trials showed nothing of the server.
+    Unmeasured,
+    /// It has not ended yet.
+    Unfinished,
+}
+
+impl Found {
+    /// The lowest count that is known to fail: the failing one, or else the lowest above the last clean one that failed at
+    /// times.
+    pub fn fails_at(&self) -> Option<Counted> {
+        self.first_failing.or_else(|| self.between.iter().copied().find(|counted| counted.bad > 0))
+    }
+}
+
+impl std::fmt::Display for Counted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} ({}/{} bad)", self.connections, self.bad, self.trials)
+    }
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let end = |counted: Option<Counted>| counted.map_or_else(|| "none".to_owned(), |end| end.to_string());
+        write!(out, "last clean {}, first failing {}", end(self.last_clean), end(self.first_failing))?;
+        match self.ending {
+            Ending::Unsettled => out.write_str(", not settled"),
+            Ending::Unmeasured => out.write_str(", given up since trials showed nothing"),
+            Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest | Ending::Unfinished => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The search for the connection count from which a server fails: of which servers, how far, how finely, how surely.
+//!
+//! Says nothing of what this machine can carry; that is found out where the search begins.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::Tuning;
+use super::campaign::{Campaign, distinct, within};
+use crate::load::Client;
+
+/// The `[threshold]` table of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {
+    /// Whose settings the servers run with, each for a search of its own.
+    #[serde(default = "equal_alone")]
+    pub tunings: Vec<Tuning>,
+    /// The load tool's clients, each for a search of its own.
+    #[serde(default = "fasthttp_alone")]
+    pub clients: Vec<Client>,
+    /// The servers; those of the campaign without its ceiling where left out.
+    #[serde(default)]
+    pub servers: Vec<String>,
+    /// The requests; those of the campaign where left out.
+    #[serde(default)]
+    pub workloads: Vec<String>,
+    /// The lowest connection count.
+    pub from: u32,
+    /// The highest connection count, where the machine holds as many.
+    pub most: u32,
+    /// How finely: connection counts from one to its double.
+    pub steps_per_doubling: u32,
+    /// How surely: trials at each end of the answer.
+    pub confirmations: u32,
+    /// Trials of one search at most.
+    pub most_trials: u32,
+    /// Load before the window, in milliseconds; the campaign's where left out.
+    pub warmup_ms: Option<u64>,
+    /// The window, in milliseconds; the campaign's where left out.
+    pub window_ms: Option<u64>,
+    /// When the load tool gives a request up, in milliseconds; the campaign's where left out.
+    pub timeout_ms: Option<u64>,
+}
+
+fn equal_alone() -> Vec<Tuning> {
+    vec![Tuning::Equal]
+}
+
+fn fasthttp_alone() -> Vec<Client> {
+    vec![Client::Fasthttp]
+}
+
+impl Threshold {
+    /// The servers that are searched.
+    pub fn servers(&self, campaign: &Campaign) -> Vec<String> {
+        if !self.servers.is_empty() {
+            return self.servers.clone();
+        }
+        campaign.servers.iter().filter(|server| Some(*server) != campaign.ceiling.as_ref()).cloned().collect()
+    }
+
+    /// The requests that are searched.
+    pub fn workloads(&self, campaign: &Campaign) -> Vec<String> {
+        if self.workloads.is_empty() { campaign.workloads.clone() } else { self.workloads.clone() }
+    }
+
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
+        distinct("threshold.tunings", &self.tunings)?;
+        distinct("threshold.clients", &self.clients)?;
+        known("threshold.servers", &self.servers, "servers", &campaign.servers)?;
+        known("threshold.workloads", &self.workloads, "workloads", &campaign.workloads)?;
+        within("threshold.from", self.from.into(), 1, 60_000)?;
+        within("threshold.most", self.most.into(), self.from.into(), 60_000)?;
+        within("threshold.steps_per_doubling", self.steps_per_doubling.into(), 1, 32)?;
+        // Below five trials even the clearest outcome is what a count that fails every other time may well give.
+        within("threshold.confirmations", self.confirmations.into(), 5, 100)?;
+        let least = 2 * u64::from(self.confirmations);
+        within("threshold.most_trials", self.most_trials.into(), least, 10_000)?;
+        within("threshold.warmup_ms", self.warmup_ms.unwrap_or(campaign.warmup_ms), 100, 60_000)?;
+        within("threshold.window_ms", self.window_ms.unwrap_or(campaign.window_ms), 500, 600_000)?;
+        within("threshold.timeout_ms", self.timeout_ms.unwrap_or(campaign.timeout_ms), 1, 60_000)
+    }
+}
+
+/// A subset of the campaign's names, each once; none stands for all.
+fn known<T: Hash + Eq + Debug>(field: &str, subset: &[T], of: &str, all: &[T]) -> Result<()> {
+    if subset.is_empty() {
+        return Ok(());
+    }
+    distinct(field, subset)?;
+    for name in subset {
+        ensure!(all.contains(name), "field {field}: {name:?} is not among {of}");
+    }
+    Ok(())
+}

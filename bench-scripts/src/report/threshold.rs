@@ -1,0 +1,179 @@
+//! Where servers start to fail: the headline's sentences, and a section with every search and its counts.
+
+use std::fmt::Write;
+
+use super::Run;
+use super::format::{Table, thousands, time_us};
+use crate::analysis::threshold::{Counted, Died, Ending, SearchSummary, ThresholdSummary};
+use crate::config::Tuning;
+use crate::load::Client;
+use crate::results::Conditions;
+
+/// One line for each request, tuning and client.
+pub fn headline(summary: &ThresholdSummary) -> String {
+    let mut out = String::new();
+    let mut groups: Vec<(&str, Option<Tuning>, Client)> = Vec::new();
+    let group_of = |search: &SearchSummary| (search.searched.tuning, search.searched.client);
+    for search in &summary.searches {
+        let (tuning, client) = group_of(search);
+        let group = (search.searched.workload.as_str(), tuning, client);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    for (workload, tuning, client) in groups {
+        let of_group = |search: &&SearchSummary| {
+            search.searched.workload == workload && group_of(search) == (tuning, client)
+        };
+        let servers: Vec<String> = summary.searches.iter().filter(of_group).map(short).collect();
+        let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
+        // Writing to a String can't fail, here and below.
+        let _ = writeln!(
+            out,
+            "- **{workload}** starts to fail ({}{client}; a failed request, or one slower than {}): {}.",
+            settings(tuning),
+            time_us(summary.timeout_ms as f64 * 1e3),
+            servers.join("; ")
+        );
+    }
+    out
+}
+
+fn settings(tuning: Option<Tuning>) -> &'static str {
+    match tuning {
+        Some(Tuning::Equal) => "the same settings for all",
+        Some(Tuning::Shipped) => "each framework's own settings",
+        None => "its only settings",
+    }
+}
+
+fn count(connections: u32) -> String {
+    thousands(f64::from(connections))
+}
+
+/// A count and what its trials showed: 7,760 (0/10 bad).
+fn counted(counted: Counted) -> String {
+    format!("{} ({}/{} bad)", count(counted.connections), counted.bad, counted.trials)
+}
+
+/// One search as the headline says it.
+fn short(search: &SearchSummary) -> String {
+    let found = &search.found;
+    let name = &search.searched.base;
+    let limit = search.searched.limit;
+    match (found.last_clean, found.first_failing) {
+        (Some(low), Some(high)) => {
+            format!("**{name}** from {} connections, last clean {}", counted(high), counted(low))
+        }
+        (None, Some(high)) => {
+            format!("**{name}** at {} already, the lowest count tried that holds", counted(high))
+        }
+        (Some(low), None) if found.ending == Ending::HoldsToHighest => {
+            format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
+        }
+        (low, None) => {
+            let clean =
+                low.map_or_else(|| "no count clean".to_owned(), |low| format!("clean to {}", counted(low)));
+            format!("**{name}**: {clean}, {}", unsettled(search))
+        }
+    }
+}
+
+/// Why a search has no failing end.
+fn unsettled(search: &SearchSummary) -> String {
+    let found = &search.found;
+    match found.ending {
+        Ending::Unsettled => format!("not settled in {} trials", found.trials),
+        Ending::Unmeasured => format!("given up, since {} trials showed nothing", found.unmeasured),
+        Ending::Unfinished => "the search has not ended".to_owned(),
+        Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => "fails at times".to_owned(),
+    }
+}
+
+/// What stands behind a search's counts.
+fn note(search: &SearchSummary) -> String {
+    let found = &search.found;
+    let limit = search.searched.limit;
+    let mut notes = Vec::new();
+    match found.ending {
+        Ending::Interval => {}
+        Ending::FailsAtLowest => notes.push("no count is clean, down to the lowest".to_owned()),
+        Ending::HoldsToHighest => {
+            let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
+            notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
+        }
+        Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => notes.push(unsettled(search)),
+    }
+    if !search.complaints.is_empty() {
+        let kinds: Vec<String> =
+            search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind:?}")).collect();
+        let at = found.fails_at().map_or_else(String::new, |at| format!("at {}: ", count(at.connections)));
+        let slowest = search
+            .slowest_ms
+            .map_or_else(String::new, |slowest| format!("; slowest request {}", time_us(slowest * 1e3)));
+        notes.push(format!("{at}{}{slowest}", kinds.join(", ")));
+    }
+    for Died { connections, how } in &search.died {
+        notes.push(format!("**the server ended by itself** at {}: {how}", count(*connections)));
+    }
+    if !found.contradictions.is_empty() {
+        let counts: Vec<String> = found.contradictions.iter().copied().map(counted).collect();
+        notes.push(format!("**not monotone**: {}", counts.join(", ")));
+    }
+    notes.join("; ").replace('\n', " ")
+}
+
+/// The section; empty for a campaign without searches.
+pub fn section(run: &Run) -> String {
+    let Some(summary) = &run.summary.threshold else { return String::new() };
+    let mut table = Table::new(
+        &["request", "server", "settings", "client", "last clean", "first failing", "in between", "notes"],
+        4,
+    );
+    let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), counted);
+    for search in &summary.searches {
+        let (searched, found) = (&search.searched, &search.found);
+        let between: Vec<String> = found.between.iter().copied().map(counted).collect();
+        table.row(vec![
+            searched.workload.clone(),
+            searched.base.clone(),
+            searched.tuning.map_or("its own", Tuning::flag).to_owned(),
+            searched.client.name().to_owned(),
+            end(found.last_clean),
+            end(found.first_failing),
+            if between.is_empty() { "-".to_owned() } else { between.join(", ") },
+            note(search),
+        ]);
+    }
+    let mut out = format!(
+        "## Where it starts to fail\n\nA trial is bad where any request failed or took longer than {}. A count is *clean* where none \
+         of {} trials is bad, *failing* where at least {} of {} are; in between it fails at times. The count from which a \
+         trial is bad more often than not lies above the last clean one and at or below the first failing one. Each trial has a \
+         fresh server, and all its connections are made at once, inside the window.\n\n{}",
+        time_us(summary.timeout_ms as f64 * 1e3),
+        summary.confirmations,
+        summary.bad_to_fail,
+        summary.confirmations,
+        table.markdown()
+    );
+    let _ = writeln!(
+        out,
+        "\n{} trials, interleaved in a drawn order; those that were not clean are kept whole in `threshold/`. One by hand: `just \
+         bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
+        summary.trials
+    );
+    if let Some(conditions) = &run.searched_on {
+        out.push_str(&effective(conditions));
+    }
+    out
+}
+
+/// What each server said of its settings.
+fn effective(conditions: &Conditions) -> String {
+    let mut out = "\nThe servers' effective settings in these trials:\n\n```json\n".to_owned();
+    for (name, ready) in &conditions.servers {
+        let _ = writeln!(out, "{{\"{name}\":{ready}}}");
+    }
+    out.push_str("```\n");
+    out
+}

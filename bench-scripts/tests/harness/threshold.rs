@@ -1,0 +1,151 @@
+//! A search in small, on real processes: a server that may open few files fails from some count on, and a search that was
+//! stopped by Ctrl-C ends in the same answer.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, stderr, until};
+
+/// Files that the server may open; some of them are its own.
+const FILES: u32 = 60;
+
+const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
+    warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 1500\n\
+    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n\
+    [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
+
+/// A campaign that only searches, and whose server starts under a limit of open files.
+fn small() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    let program = format!("{:?}", bench.path("server-actix"));
+    bench.replace("servers.toml", &format!("program = {program}"), "program = \"/bin/sh\"");
+    let limited = format!("args = [\"-c\", 'ulimit -n {FILES}; exec \"$0\" \"$@\"', {program}, \"--listen\"");
+    bench.replace("servers.toml", "args = [\"--listen\"", &limited);
+    Some(bench)
+}
+
+/// The folder of the only run's searches.
+fn inner(bench: &Bench) -> PathBuf {
+    bench.folder().join("threshold")
+}
+
+fn trials(bench: &Bench) -> Vec<Value> {
+    // Before the first trial there may be no run yet.
+    let Ok(mut runs) = fs::read_dir(bench.path("results")) else { return Vec::new() };
+    let Some(run) = runs.next() else { return Vec::new() };
+    let path = run.unwrap().path().join("threshold/observations.ndjson");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn found(bench: &Bench) -> Value {
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["threshold"]["left"], 0, "{summary}");
+    summary["threshold"]["searches"][0].clone()
+}
+
+#[test]
+fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_folder_alone() {
+    let (Some(stopped), Some(whole)) = (small(), small()) else { return };
+    let harness = stopped.start(&["run", "search"]);
+    until("three trials end", || (trials(&stopped).len() >= 3).then_some(()));
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    stopped.nothing_is_left_running();
+    let kept = trials(&stopped);
+    let log = fs::read_to_string(stopped.path("log")).unwrap();
+    assert!(log.contains(&format!("{} trials are kept; go on with", kept.len())), "{log}");
+
+    // What there is can be reported, and says that it is not all.
+    let run = stopped.folder();
+    let run = run.to_str().unwrap();
+    assert!(stopped.run(&["report", run]).status.success());
+    assert!(
+        stopped.report().contains("**Incomplete: 0 searches for thresholds have ended"),
+        "{}",
+        stopped.report()
+    );
+    assert!(!stopped.run(&["check"]).status.success());
+
+    let resumed = stopped.run(&["run", "--resume", run]);
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    let output = whole.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    stopped.nothing_is_left_running();
+    whole.nothing_is_left_running();
+
+    let all = trials(&stopped);
+    assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
+    let numbers: Vec<u64> = all.iter().map(|trial| trial["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
+    let (one, other) = (found(&stopped), found(&whole));
+    for end in ["last_clean", "first_failing", "ending"] {
+        assert_eq!(one["found"][end], other["found"][end], "{end}: {one} and {other}");
+    }
+    reads_well(&whole, &other);
+}
+
+fn reads_well(bench: &Bench, search: &Value) {
+    let count = |pointer: &str| search.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    assert_eq!(search["found"]["ending"], "interval", "{search}");
+    let (low, high) = (count("/found/last_clean/connections"), count("/found/first_failing/connections"));
+    assert!(low >= 8 && high > low && high <= 64, "{search}");
+    assert!(high > u64::from(FILES) / 2, "a server with {FILES} files holds some: {search}");
+    assert!(search["complaints"].as_object().is_some_and(|kinds| !kinds.is_empty()), "{search}");
+
+    let report = bench.report();
+    for needed in [
+        "## Where it starts to fail".to_owned(),
+        format!("{low} (0/5 bad)"),
+        format!("{high} (5/5 bad)"),
+        format!("**actix** from {high} (5/5 bad) connections, last clean {low} (0/5 bad)"),
+    ] {
+        assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
+    }
+    let checked = bench.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+
+    // Raw output stays where a trial was bad, and goes where it was clean.
+    let raw = fs::read_dir(inner(bench).join("tool-output")).unwrap();
+    let names: Vec<String> = raw.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.contains(&format!("-c{high}.bombardier.json"))), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains(&format!("-c{low}.bombardier.json"))), "{names:?}");
+
+    // Again, in another place: the same bytes.
+    let before = (report, fs::read(bench.folder().join("summary.json")).unwrap());
+    let again = bench.run(&["report", bench.folder().to_str().unwrap()]);
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!((bench.report(), fs::read(bench.folder().join("summary.json")).unwrap()), before);
+}
+
+#[test]
+fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
+    let Some(bench) = Bench::new(1) else { return };
+    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 500\n\
+        [environment]";
+    bench.replace("campaigns/tiny.toml", "[environment]", table);
+    let harness = bench.start(&["run", "tiny"]);
+    until("the search's first trial ends", || (!trials(&bench).is_empty()).then_some(()));
+    until("a load is on", || {
+        let server = bench.running("server-actix").first().copied()?;
+        bench.running("bombardier").first().map(|_| server)
+    });
+    for server in bench.running("server-actix") {
+        crate::bench::kill(server, libc::SIGKILL);
+    }
+    assert_eq!(harness.exit_code(), Some(0), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    assert_eq!(bench.outcomes(), ["completed", "completed"], "the sweep");
+    let search = found(&bench);
+    assert_eq!(search["died"][0]["how"], "killed (signal 9)", "{search}");
+    let report = bench.report();
+    assert!(report.contains("**the server ended by itself** at 3: killed (signal 9)"), "{report}");
+    assert!(
+        report.contains("successful requests/s") && report.contains("## Where it starts to fail"),
+        "{report}"
+    );
+}

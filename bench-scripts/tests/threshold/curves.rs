@@ -1,0 +1,126 @@
+//! One curve at a time: what a search finds on it.
+
+use rpc_bench::analysis::threshold::{Counted, Ending, Rules, Search, Shown, grid};
+
+use crate::{Draw, RULES, noisy, search, sharp, sloped};
+
+#[test]
+fn a_sharp_threshold_is_enclosed_by_neighbours_with_full_counts() {
+    let counts = grid(125, 16_000, 4);
+    for threshold in [126, 500, 3_400, 7_999, 8_000, 15_999, 16_000] {
+        let (found, asked) = search(RULES, &mut Draw::seeded(1), sharp(threshold));
+        let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
+        assert!(low.connections < threshold && threshold <= high.connections, "{threshold}: {found}");
+        let place = |count| counts.iter().position(|known| *known == count).unwrap();
+        assert_eq!(place(low.connections) + 1, place(high.connections), "{threshold}: {found}");
+        assert_eq!((low.bad, low.trials), (0, 10));
+        assert!(high.bad == high.trials && high.bad == 9, "{found}");
+        assert_eq!(found.ending, Ending::Interval);
+        assert!(found.between.is_empty() && found.contradictions.is_empty(), "{found:?}");
+        assert!(asked.len() <= 32, "{threshold}: {}", asked.len());
+    }
+}
+
+#[test]
+fn a_server_that_never_fails_is_censored_from_above_at_little_cost() {
+    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
+    assert_eq!(found.ending, Ending::HoldsToHighest);
+    assert_eq!(found.last_clean, Some(Counted { connections: 16_000, bad: 0, trials: 10 }));
+    assert_eq!((found.first_failing, found.fails_at()), (None, None));
+    assert_eq!(asked.len(), 7 + 10, "seven doublings, and ten trials at the highest");
+}
+
+#[test]
+fn a_server_that_always_fails_is_censored_from_below_at_little_cost() {
+    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
+    assert_eq!(found.ending, Ending::FailsAtLowest);
+    assert_eq!(found.first_failing, Some(Counted { connections: 125, bad: 9, trials: 9 }));
+    assert_eq!(found.last_clean, None);
+    assert_eq!(asked.len(), 9 + 1, "nine trials at the lowest, and one look beyond");
+}
+
+#[test]
+fn a_sloped_threshold_leaves_counts_in_between_and_says_them() {
+    let (mut wide, mut settled) = (0, 0);
+    for seed in 0..50 {
+        let (found, _) = search(RULES, &mut Draw::seeded(seed), sloped(3_400.0, 0.2));
+        wide += usize::from(!found.between.is_empty());
+        settled += usize::from(found.ending == Ending::Interval);
+        for between in &found.between {
+            assert!(between.bad > 0 && between.bad < between.trials || between.trials < 10, "{found:?}");
+        }
+    }
+    assert!(settled >= 45, "{settled}");
+    assert!(wide >= 45, "{wide}");
+}
+
+#[test]
+fn one_bad_trial_far_below_the_threshold_does_not_decide() {
+    // The first trial of all is bad, and no other one below 8,000.
+    let mut search = Search::new(grid(125, 16_000, 4), RULES);
+    let mut first = true;
+    while let Some(connections) = search.next() {
+        search.tell(if first || connections >= 8_000 { Shown::Bad } else { Shown::Clean });
+        first = false;
+    }
+    let found = search.found();
+    let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
+    assert!(low.connections < 8_000 && high.connections == 8_000, "{found}");
+    assert_eq!(found.contradictions[0].connections, 125, "and it is said: {found:?}");
+}
+
+#[test]
+fn a_band_of_failures_is_found_and_that_it_ends_is_said() {
+    let band = |connections: u32| f64::from(u8::from((1_000..1_500).contains(&connections)));
+    let (found, _) = search(RULES, &mut Draw::seeded(1), band);
+    let high = found.first_failing.unwrap();
+    assert_eq!(high.connections, 1_000, "{found}");
+    let clean_above: Vec<&Counted> = found.contradictions.iter().filter(|above| above.bad == 0).collect();
+    assert_eq!(clean_above.len(), 1, "{found:?}");
+    assert!(clean_above[0].connections >= 1_500);
+}
+
+#[test]
+fn one_trial_in_five_that_shows_the_opposite_is_no_clean_count() {
+    let mut enclosed = 0;
+    for seed in 0..50 {
+        let (found, _) = search(RULES, &mut Draw::seeded(seed), noisy(3_400));
+        let low = found.last_clean.is_none_or(|low| low.connections < 3_400);
+        let high = found.first_failing.is_none_or(|high| high.connections >= 3_400);
+        enclosed += usize::from(low && high);
+        assert_ne!(found.ending, Ending::Unfinished);
+    }
+    assert!(enclosed >= 49, "{enclosed}");
+}
+
+#[test]
+fn the_counts_of_a_grid_rise_from_the_lowest_to_the_highest() {
+    assert_eq!(grid(1_000, 4_000, 2), [1_000, 1_414, 2_000, 2_828, 4_000]);
+    assert_eq!(grid(1_000, 4_100, 1), [1_000, 2_000, 4_000, 4_100]);
+    assert_eq!(grid(1, 4, 8), [1, 2, 3, 4], "each count once");
+    assert_eq!(grid(900, 30, 4), [30], "the machine holds less than the lowest");
+    assert_eq!(grid(7, 7, 4), [7]);
+}
+
+#[test]
+fn a_failing_count_needs_more_than_a_coin_would_give() {
+    let needed = |confirmations| Rules { confirmations, ..RULES }.bad_to_fail();
+    // One-sided sign test at 5 %: published critical values.
+    assert_eq!([5, 6, 7, 8, 9, 10, 12, 20].map(needed), [5, 6, 7, 7, 8, 9, 10, 15]);
+}
+
+#[test]
+fn trials_that_show_nothing_are_made_again_and_end_the_search_when_they_are_many() {
+    let mut search = Search::new(grid(125, 16_000, 4), RULES);
+    search.tell(Shown::Clean);
+    assert_eq!(search.next(), Some(250));
+    search.tell(Shown::Nothing);
+    assert_eq!(search.next(), Some(250), "the same again");
+    search.tell(Shown::Nothing);
+    search.tell(Shown::Clean);
+    assert_eq!(search.next(), Some(500));
+    search.tell(Shown::Nothing);
+    assert_eq!(search.next(), None);
+    let found = search.found();
+    assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 3, 5));
+}

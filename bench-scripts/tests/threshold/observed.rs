@@ -1,0 +1,151 @@
+//! From observations to what was found: what counts as bad, what is kept of it, and observations that are not the search's.
+
+use rpc_bench::analysis::threshold::{
+    Bound, Died, Ending, Limit, SearchPlan, Searched, Shown, bad_trials, shown, summarize,
+};
+use rpc_bench::config::{Threshold, Tuning};
+use rpc_bench::load::Client;
+use rpc_bench::observation::{Observation, Outcome};
+use rpc_bench::plan::Trial;
+
+use crate::samples::sample;
+
+const TIMEOUT_MS: u64 = 2_000;
+
+fn plan() -> SearchPlan {
+    let searched = |server: &str, tuning| Searched {
+        server: server.to_owned(),
+        base: "actix".to_owned(),
+        tuning: Some(tuning),
+        workload: "getBalance".to_owned(),
+        client: Client::Fasthttp,
+        limit: Limit { connections: 1_600, by: Bound::OpenFiles },
+    };
+    let threshold = Threshold {
+        tunings: vec![Tuning::Equal, Tuning::Shipped],
+        clients: vec![Client::Fasthttp],
+        servers: Vec::new(),
+        workloads: Vec::new(),
+        from: 100,
+        most: 60_000,
+        steps_per_doubling: 2,
+        confirmations: 6,
+        most_trials: 40,
+        warmup_ms: None,
+        window_ms: None,
+        timeout_ms: None,
+    };
+    let searches = vec![searched("actix", Tuning::Equal), searched("actix-shipped", Tuning::Shipped)];
+    SearchPlan { threshold, seed: 3, timeout_ms: TIMEOUT_MS, searches }
+}
+
+/// A window whose slowest request took so long, and in which so many timed out.
+fn window(slowest_ms: f64, timeouts: u64) -> Outcome {
+    let mut sample = sample(10_000.0, 10.0);
+    sample.load.latency_us.max = slowest_ms * 1e3;
+    if timeouts > 0 {
+        sample.load.failed.insert("timeout".to_owned(), timeouts);
+    }
+    Outcome::Completed(Box::new(sample))
+}
+
+fn observation(trial: Trial, outcome: Outcome) -> Observation {
+    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+}
+
+/// All trials of a plan, as `gives` answers them.
+fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
+    let mut schedule = plan.schedule();
+    let mut observations = Vec::new();
+    while let Some(asked) = schedule.next() {
+        let searched = &plan.searches[asked.search];
+        let trial = Trial {
+            number: asked.number,
+            block: asked.round,
+            server: searched.server.clone(),
+            workload: searched.workload.clone(),
+            connections: asked.connections,
+            beside: None,
+            client: searched.client,
+        };
+        let observation = observation(trial, gives(&searched.server, asked.connections));
+        schedule.tell(shown(&observation, plan.timeout_ms));
+        observations.push(observation);
+    }
+    observations
+}
+
+#[test]
+fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_nothing() {
+    let trial = Trial {
+        number: 1,
+        block: 1,
+        server: "actix".into(),
+        workload: "getBalance".into(),
+        connections: 100,
+        beside: None,
+        client: Client::Fasthttp,
+    };
+    let judged = |outcome| shown(&observation(trial.clone(), outcome), TIMEOUT_MS);
+    let reason = || "x".to_owned();
+    let Outcome::Completed(none) = window(1.0, 7) else { panic!("a window is completed") };
+    let cases = [
+        (window(1_999.0, 0), Shown::Clean),
+        (window(2_001.0, 0), Shown::Bad),
+        (window(5.0, 1), Shown::Bad),
+        (Outcome::NoSuccess(none), Shown::Bad),
+        (Outcome::Unanswered { reason: reason() }, Shown::Bad),
+        (Outcome::ServerDied { reason: reason() }, Shown::Bad),
+        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Bad),
+        (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
+        (Outcome::Invalid { reason: reason() }, Shown::Nothing),
+    ];
+    for (outcome, expected) in cases {
+        let said = format!("{outcome:?}");
+        assert_eq!(judged(outcome), expected, "{said}");
+    }
+}
+
+#[test]
+fn what_was_found_holds_counts_complaints_and_the_bad_trials() {
+    let plan = plan();
+    let observations = observe(&plan, |server, connections| match (server, connections) {
+        ("actix", _) => window(300.0, 0),
+        (_, 0..400) => window(300.0, 0),
+        (_, 400..700) => window(3_010.0, 2),
+        _ => Outcome::ServerDied { reason: "killed (signal 9)".to_owned() },
+    });
+    let summary = summarize(&plan, &observations).unwrap();
+    assert_eq!((summary.left, summary.trials, summary.bad_to_fail), (0, observations.len(), 6));
+    let [holds, fails] = &summary.searches[..] else { panic!("two searches") };
+
+    assert_eq!(holds.found.ending, Ending::HoldsToHighest);
+    assert_eq!(holds.found.last_clean.unwrap().connections, 1_600);
+    assert!(holds.complaints.is_empty() && bad_trials(&plan, holds, &observations).is_empty());
+
+    let high = fails.found.first_failing.unwrap();
+    assert_eq!((high.connections, high.bad, high.trials), (400, 6, 6));
+    assert_eq!(fails.found.last_clean.unwrap().connections, 283);
+    let bad = bad_trials(&plan, fails, &observations);
+    assert_eq!(bad.len(), 6);
+    assert!(bad.iter().all(|o| o.trial.server == "actix-shipped" && o.trial.connections == 400));
+    let complaints: Vec<(&str, u32)> =
+        fails.complaints.iter().map(|(kind, trials)| (kind.as_str(), *trials)).collect();
+    assert_eq!(complaints, [("slower than the timeout", 6), ("timeout", 6)]);
+    assert_eq!(fails.slowest_ms, Some(3_010.0));
+    let died = Died { connections: 800, how: "killed (signal 9)".to_owned() };
+    assert_eq!(fails.died, [died], "seen in the look beyond");
+}
+
+#[test]
+fn observations_of_another_search_are_refused() {
+    let plan = plan();
+    let mut observations = observe(&plan, |_, _| window(1.0, 0));
+    assert!(
+        summarize(&plan, &observations[..5]).unwrap().left > 0,
+        "a part of them is a search that goes on"
+    );
+    observations.swap(0, 1);
+    let error = summarize(&plan, &observations).unwrap_err().to_string();
+    assert!(error.contains("is not the one that its search asks for"), "{error}");
+}
