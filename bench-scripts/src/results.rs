@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
 use crate::analysis::threshold::SearchPlan;
+use crate::analysis::threshold::{self, ThresholdSummary};
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
@@ -89,6 +90,9 @@ pub const REMEDY: &str = "remedy.json";
 
 /// The folder inside a run's folder in which thresholds are searched: a run of its own.
 pub const THRESHOLD: &str = "threshold";
+
+/// The folder of the searches with remedies, inside that of the searches without.
+pub const REMEDIED: &str = "remedied";
 
 /// The file that only such a folder has.
 pub const SEARCHES: &str = "searches.json";
@@ -277,6 +281,11 @@ impl RunFolder {
 
     /// What came of the remedies that were tried in the run, by name.
     pub fn remedies(&self) -> Result<Vec<TriedRemedy>> {
+        Ok(self.tried_remedies()?.into_iter().map(|(tried, _)| tried).collect())
+    }
+
+    /// The same, each with the folder of its trials.
+    pub fn tried_remedies(&self) -> Result<Vec<(TriedRemedy, Self)>> {
         let Ok(entries) = fs::read_dir(self.0.join(REMEDIES)) else { return Ok(Vec::new()) };
         let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         folders.retain(|path| path.join(REMEDY).is_file());
@@ -284,7 +293,8 @@ impl RunFolder {
         let tried = folders.into_iter().map(|path| {
             let inner = Self(path);
             let timeout_ms = inner.plan()?.campaign.timeout_ms;
-            Ok(TriedRemedy::new(inner.read_json(REMEDY)?, timeout_ms, &inner.observations()?))
+            let tried = TriedRemedy::new(inner.read_json(REMEDY)?, timeout_ms, &inner.observations()?);
+            Ok((tried, inner))
         });
         tried.collect()
     }
@@ -302,6 +312,18 @@ impl RunFolder {
     /// Reads what is searched in a search's folder.
     pub fn searches(&self) -> Result<SearchPlan> {
         self.read_json(SEARCHES)
+    }
+
+    /// Works out what the searches in a search's folder found: thresholds, causes, and what remedies did.
+    pub fn threshold(&self) -> Result<ThresholdSummary> {
+        let (searches, observations) = (self.searches()?, self.observations()?);
+        let mut found = threshold::summarize(&searches, &observations)?;
+        let (plan, conditions) = (self.plan()?, self.conditions()?);
+        let (ready, cores) = (&conditions.servers, conditions.host.cores);
+        found.causes = threshold::causes(&searches, &found, &plan.campaign, ready, cores, &observations);
+        found.remedies = self.remedies()?;
+        found.remedied = self.inside(REMEDIED).map(|inner| inner.threshold()).transpose()?.map(Box::new);
+        Ok(found)
     }
 
     /// Whether it is a calibration's.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::causes::{Cause, Confirmation, Diagnosis, Setting, confirm, diagnose};
 use crate::config::Campaign;
+use crate::load::Client;
 use crate::observation::Observation;
 
 /// A diagnosis and what it is of.
@@ -19,6 +20,9 @@ pub struct Diagnosed {
     pub workload: String,
     /// Connections.
     pub connections: u32,
+    /// The load tool's client.
+    #[serde(default, skip_serializing_if = "Client::is_default")]
+    pub client: Client,
     /// What its trials show.
     pub diagnosis: Diagnosis,
 }
@@ -32,6 +36,9 @@ pub struct RemedyPlan {
     pub workload: String,
     /// Connections.
     pub connections: u32,
+    /// The load tool's client.
+    #[serde(default, skip_serializing_if = "Client::is_default")]
+    pub client: Client,
     /// The likely cause.
     pub cause: Cause,
     /// The server with the remedy, and what was changed; `None` where it can't be tried.
@@ -72,13 +79,13 @@ pub fn diagnosed(
     cores: usize,
     observations: &[Observation],
 ) -> Vec<Diagnosed> {
-    let mut cells: BTreeMap<(&str, &str, u32), Vec<&Observation>> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str, u32, Client), Vec<&Observation>> = BTreeMap::new();
     for observation in observations {
         let trial = &observation.trial;
-        let cell = (trial.workload.as_str(), trial.server.as_str(), trial.connections);
+        let cell = (trial.workload.as_str(), trial.server.as_str(), trial.connections, trial.client);
         cells.entry(cell).or_default().push(observation);
     }
-    let diagnosed = cells.into_iter().map(|((workload, server, connections), observations)| {
+    let diagnosed = cells.into_iter().map(|((workload, server, connections, client), observations)| {
         let ready = ready.get(server).cloned().unwrap_or(Value::Null);
         let setting =
             Setting::new(connections, campaign.timeout_ms, cores, campaign.environment.placement, ready);
@@ -86,6 +93,7 @@ pub fn diagnosed(
             server: server.to_owned(),
             workload: workload.to_owned(),
             connections,
+            client,
             diagnosis: diagnose(&setting, &observations),
         }
     });

@@ -17,15 +17,25 @@ pub fn section(run: &Run) -> String {
          longer than the timeout or 0.95 s), or of the time. It is *likely* until a remedy was tried.\n\n"
         .to_owned();
     for cell in found {
-        let at = format!("**{}, {} at {}**", cell.server, cell.workload, count(u64::from(cell.connections)));
-        let _ = writeln!(out, "- {at}: {}", extent(cell));
-        for cause in &cell.diagnosis.causes {
-            let tried = run.summary.remedies.iter().find(|tried| is_of(tried, cell, cause));
-            let _ = writeln!(out, "  - {}", cause_line(cause, tried));
-        }
-        if cell.diagnosis.is_unknown() {
-            let _ = writeln!(out, "  - {}", unknown(cell));
-        }
+        out.push_str(&explained(cell, &run.summary.remedies));
+    }
+    out
+}
+
+/// One server and load: how much failed, and each of its causes.
+pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
+    let client =
+        if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
+    let (server, workload) = (&cell.server, &cell.workload);
+    let at = format!("**{server}, {workload} at {}{client}**", count(u64::from(cell.connections)));
+    let mut out = format!("- {at}: {}\n", extent(cell));
+    for cause in &cell.diagnosis.causes {
+        let tried = remedies.iter().find(|tried| is_of(tried, cell, cause));
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "  - {}", cause_line(cause, tried));
+    }
+    if cell.diagnosis.is_unknown() {
+        let _ = writeln!(out, "  - {}", unknown(cell));
     }
     out
 }
@@ -35,6 +45,7 @@ fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
     plan.server == cell.server
         && plan.workload == cell.workload
         && plan.connections == cell.connections
+        && plan.client == cell.client
         && plan.cause.kind == cause.kind
 }
 

@@ -23,7 +23,7 @@ mod threshold;
 use anyhow::Result;
 
 use crate::analysis::threshold::Ending;
-use crate::analysis::{self, FailedTrial, Figure, Summary, diagnosed, summarize};
+use crate::analysis::{FailedTrial, Figure, Summary, diagnosed, summarize};
 use crate::plan;
 use crate::results::{Conditions, DUETS, Plan, RunFolder, THRESHOLD, pretty};
 
@@ -60,8 +60,7 @@ impl Run {
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = folder.remedies()?;
         if let Some(inner) = &searched {
-            summary.threshold =
-                Some(analysis::threshold::summarize(&inner.searches()?, &inner.observations()?)?);
+            summary.threshold = Some(inner.threshold()?);
         }
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Run;
 use super::format::{Table, thousands, time_us};
+use super::{Run, causes};
 use crate::analysis::threshold::{Counted, Died, Ending, SearchSummary, ThresholdSummary};
 use crate::config::Tuning;
 use crate::load::Client;
@@ -162,8 +162,37 @@ pub fn section(run: &Run) -> String {
          bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
         summary.trials
     );
+    out.push_str(&why(summary));
     if let Some(conditions) = &run.searched_on {
         out.push_str(&effective(conditions));
+    }
+    out
+}
+
+/// Why each server fails where it starts to, and where it fails once the cause is taken away.
+fn why(summary: &ThresholdSummary) -> String {
+    if summary.causes.is_empty() {
+        return String::new();
+    }
+    let mut out = "\n### Why it fails there\n\nOf the bad trials at the lowest count that fails. A cause is *likely* where a counter \
+                   moved and explains at least half of the bad requests (failed, or slower than the timeout or 0.95 s), and \
+                   *confirmed* where a remedy took the symptom away.\n\n"
+        .to_owned();
+    for cell in &summary.causes {
+        out.push_str(&causes::explained(cell, &summary.remedies));
+        for tried in summary.remedies.iter().filter(|tried| {
+            let plan = &tried.plan;
+            (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client)
+        }) {
+            let Some((name, change)) = &tried.plan.remedied else { continue };
+            let again = summary.remedied.iter().flat_map(|again| &again.searches).find(|search| {
+                let searched = &search.searched;
+                (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
+            });
+            if let Some(search) = again {
+                let _ = writeln!(out, "  - searched again with {change}: {}.", short(search));
+            }
+        }
     }
     out
 }

@@ -43,12 +43,17 @@ impl Inquiry<'_> {
         let observations = self.folder.observations()?;
         let cores = conditions.host.cores;
         let found = diagnosed(&self.plan.campaign, &conditions.servers, cores, &observations);
+        self.try_remedies_of(&found, trials)
+    }
+
+    /// The same for causes that are known; by rising load.
+    pub fn try_remedies_of(&self, found: &[Diagnosed], trials: u32) -> Result<()> {
+        let conditions = self.folder.conditions()?;
         let mut asked = HashSet::new();
-        // By rising load.
-        for cell in &found {
+        for cell in found {
             for cause in &cell.diagnosis.causes {
                 let Some(remedy) = cause.remedy else { continue };
-                if asked.insert((&cell.server, &cell.workload, remedy)) {
+                if asked.insert((&cell.server, &cell.workload, cell.client, remedy)) {
                     self.try_remedy(cell, cause, trials, &conditions.servers)?;
                 }
             }
@@ -64,8 +69,9 @@ impl Inquiry<'_> {
         ready: &BTreeMap<String, Value>,
     ) -> Result<()> {
         let Some(remedy) = cause.remedy else { return Ok(()) };
-        let Diagnosed { server, workload, connections, .. } = cell;
-        let name = format!("{server}-{workload}-c{connections}-{remedy:?}").to_lowercase();
+        let Diagnosed { server, workload, connections, client, .. } = cell;
+        let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
+        let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
         let name = format!("{REMEDIES}/{name}");
         if !self.outer.0.join(&name).join(REMEDY).is_file() {
             // It may have been stopped before that file, the last: nothing has run in it then.
@@ -95,6 +101,7 @@ impl Inquiry<'_> {
                 server: server.clone(),
                 workload: workload.clone(),
                 connections: *connections,
+                client: *client,
                 cause: cause.clone(),
                 remedied,
                 refused,
@@ -142,10 +149,12 @@ impl Inquiry<'_> {
             max_blocks: trials,
             precision: None,
             duets: None,
+            threshold: None,
             pass: Vec::new(),
             ..self.plan.campaign.clone()
         };
-        let trials = plan::trials(&campaign);
+        let mut trials = plan::trials(&campaign);
+        trials.iter_mut().for_each(|trial| trial.client = cell.client);
         let servers = vec![server.clone(), with];
         Plan { campaign, servers, left_out_connections: Vec::new(), trials, ..self.plan.clone() }
     }

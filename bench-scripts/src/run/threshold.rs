@@ -1,6 +1,8 @@
 //! Carrying searches for thresholds out, in a folder of their own inside a run's: every trial is written before the next
 //! begins, and what comes next follows from what is written, so it can be stopped and gone on with at any trial.
 
+mod remedied;
+
 use std::io::{IsTerminal, Write, stderr};
 
 use anyhow::{Context, Result, ensure};
@@ -38,7 +40,8 @@ pub fn carry_out(outer: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interr
             begin(outer, THRESHOLD, &inner, &searches, tool)?
         }
     };
-    search(&folder, tool, interrupt)
+    search(&folder, tool, interrupt)?;
+    remedied::explain(&folder, tool, interrupt)
 }
 
 /// Starts searches in a folder of that name inside a run's.

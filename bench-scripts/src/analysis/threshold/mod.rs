@@ -13,4 +13,4 @@ pub use judge::{complaint, is_slow, shown};
 pub use schedule::{Asked, Schedule};
 pub use search::{Rules, Search, Shown, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};
-pub use summary::{Died, SearchSummary, ThresholdSummary, bad_trials, summarize};
+pub use summary::{Died, SearchSummary, ThresholdSummary, bad_trials, causes, summarize};

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::found::Found;
 use super::judge::{complaint, shown};
 use super::schedule::{Asked, Schedule};
 use super::search::Shown;
 use super::searched::{SearchPlan, Searched};
+use crate::analysis::diagnosed::{Diagnosed, TriedRemedy, diagnosed};
+use crate::config::Campaign;
 use crate::observation::{Observation, Outcome};
 
 /// What the searches of a run found.
@@ -27,6 +30,15 @@ pub struct ThresholdSummary {
     pub trials: usize,
     /// Each search.
     pub searches: Vec<SearchSummary>,
+    /// Why the servers fail where they start to, where there is something to explain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Diagnosed>,
+    /// Remedies that were tried there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remedies: Vec<TriedRemedy>,
+    /// The searches again, with those remedies that took the symptom away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedied: Option<Box<Self>>,
 }
 
 /// What one search found.
@@ -115,7 +127,25 @@ pub fn summarize(plan: &SearchPlan, observations: &[Observation]) -> Result<Thre
         searches: searches
             .map(|(searched, search)| search_summary(plan, searched, search.found(), observations))
             .collect(),
+        causes: Vec::new(),
+        remedies: Vec::new(),
+        remedied: None,
     })
+}
+
+/// Why the servers fail where they start to. `ready` are their ready lines, `cores` the machine's.
+pub fn causes(
+    plan: &SearchPlan,
+    found: &ThresholdSummary,
+    campaign: &Campaign,
+    ready: &BTreeMap<String, Value>,
+    cores: usize,
+    observations: &[Observation],
+) -> Vec<Diagnosed> {
+    let searches = found.searches.iter();
+    let bad: Vec<Observation> =
+        searches.flat_map(|search| bad_trials(plan, search, observations)).cloned().collect();
+    diagnosed(campaign, ready, cores, &bad)
 }
 
 fn search_summary(
