@@ -60,7 +60,7 @@ fn read_head(client: &mut TcpStream) -> io::Result<String> {
 
 fn metrics(counters: &Counters) -> String {
     let totals = counters.totals();
-    format!(
+    let text = format!(
         "# HELP rpc_requests_total JSON-RPC calls answered, with a result or an error.\n\
          # TYPE rpc_requests_total counter\n\
          rpc_requests_total {}\n\
@@ -68,6 +68,22 @@ fn metrics(counters: &Counters) -> String {
          # TYPE rpc_errors_total counter\n\
          rpc_errors_total {}\n",
         totals.answered, totals.errors
+    );
+    #[cfg(feature = "count-allocations")]
+    let text = text + &allocations();
+    text
+}
+
+#[cfg(feature = "count-allocations")]
+fn allocations() -> String {
+    let crate::Allocations { count, bytes } = crate::allocations();
+    format!(
+        "# HELP allocations_total Calls of the allocator for new or resized memory, of the whole process.\n\
+         # TYPE allocations_total counter\n\
+         allocations_total {count}\n\
+         # HELP allocated_bytes_total Bytes that these calls asked for.\n\
+         # TYPE allocated_bytes_total counter\n\
+         allocated_bytes_total {bytes}\n"
     )
 }
 
@@ -97,6 +113,24 @@ mod tests {
         assert!(ask(addr, "GET /metrics HTTP/1.1\r\n\r\n").contains("\nrpc_requests_total 4\n"));
         assert!(ask(addr, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
         assert!(ask(addr, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    }
+
+    #[cfg(feature = "count-allocations")]
+    #[test]
+    fn allocations_are_told_too_and_grow() {
+        let addr = start("127.0.0.1:0".parse().unwrap(), Counters::default()).unwrap();
+        let told = || {
+            let answer = ask(addr, "GET /metrics HTTP/1.1\r\n\r\n");
+            let value = |name: &str| -> u64 {
+                let line = answer.lines().find_map(|line| line.strip_prefix(name));
+                line.unwrap_or_else(|| panic!("{answer}")).trim().parse().unwrap()
+            };
+            (value("allocations_total "), value("allocated_bytes_total "))
+        };
+        let before = told();
+        drop(std::hint::black_box(vec![0_u8; 1_000_000]));
+        let after = told();
+        assert!(after.0 > before.0 && after.1 >= before.1 + 1_000_000, "{before:?} {after:?}");
     }
 
     #[test]
