@@ -48,11 +48,11 @@ report run:
 compare before after *options:
     @{{bench}} compare {{before}} {{after}} {{options}}
 
-# Run the criterion micro-benchmarks of the methods (report in target/criterion)
+# Run the criterion micro-benchmarks: state, serialisation, parse and dispatch (report in target/criterion/report)
 [group('measure')]
 [no-exit-message]
-micro:
-    cargo bench --package validator-state
+micro *options:
+    cargo bench --package micro --bench times -- {{options}}
 
 # Say what of this machine would spoil a measurement, and what to do
 [group('measure')]
@@ -82,6 +82,7 @@ tools:
 [group('develop')]
 test:
     cargo test --workspace --no-fail-fast
+    cargo test --package server-kit --lib --features count-allocations allocat
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -93,9 +94,9 @@ pressure *options:
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
 
-# What CI runs: format, clippy, licences and sources of crates, tests, benchmarks in test mode, the smoke campaign, and whether its report is whole
+# What CI runs: format, clippy, licences and sources of crates, tests, the micro-benchmarks in a short form, instruction counts, the smoke campaign, and whether its report is whole
 [group('develop')]
-ci: check-fmt lint deny test check-bench smoke
+ci: check-fmt lint deny test check-bench check-instructions smoke
     {{bench}} splice --check
 
 # Format the code
@@ -116,6 +117,17 @@ deny:
     {{deny}} check licenses bans sources
     if timeout 120 {{deny}} fetch db 2>target/tools/advisories.log; then {{deny}} check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
+# Count the instructions of each path under valgrind; fail where one has grown by more than 5 %
+[group('develop')]
+[no-exit-message]
+check-instructions *options:
+    @cargo run --quiet --release --package micro --example check-instructions -- {{options}}
+
+# Accept the instruction counts as they are now, into servers/micro/accepted-instructions.toml
+[group('develop')]
+[no-exit-message]
+accept-instructions: (check-instructions "--accept")
+
 # Put the headline of a run into the README
 [group('develop')]
 [no-exit-message]
@@ -128,7 +140,7 @@ check-fmt:
 
 [private]
 check-bench:
-    cargo test --package validator-state --benches
+    cargo bench --package micro --bench times -- --warm-up-time 0.1 --measurement-time 0.3 --sample-size 10 --noplot
 
 [private]
 smoke:

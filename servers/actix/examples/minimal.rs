@@ -1,15 +1,13 @@
 //! actix-web's shortest honest getBalance: what the framework costs without the contract. The campaign adapter-cost holds
 //! the server against it. Flags, ledger, tuning and counters are the server's own, so that the adapter is the difference.
 
-#[path = "../src/tuning.rs"]
-mod tuning;
-
 use std::process::ExitCode;
 
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{HttpResponse, Responder};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use server_actix::tuning;
 use server_kit::{Context, Counters, StartError};
 use validator_state::{Answer, Method, Params, State};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse, fn_service};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{Bytes, BytesMut};
+use actix_web::web::{Bytes, BytesMut, ServiceConfig};
 use actix_web::{Error, HttpResponse};
 use futures_core::Stream;
 use server_kit::{Adapter, Context, Counters, Handicap, StartError};
@@ -29,17 +29,25 @@ pub struct Actix;
 impl Adapter for Actix {
     fn serve<H: Handicap>(context: Context<H>) -> Result<(), StartError> {
         let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
-        let max_body_bytes = context.settings.max_body_bytes;
-        tuning::serve(&context, move |app| {
-            // One a worker, counted without atomics: a request must not write to what another core reads.
-            let node = Rc::new(Node {
-                state: Arc::clone(&state),
-                counters: counters.clone(),
-                max_body_bytes,
-                answer: RefCell::default(),
-            });
-            app.default_service(fn_service(move |request| answer(Rc::clone(&node), request)));
-        })
+        tuning::serve(&context, node(state, counters, context.settings.max_body_bytes))
+    }
+}
+
+/// Puts a node into a worker's app.
+pub fn node<H: Handicap>(
+    state: Arc<State>,
+    counters: Counters<H>,
+    max_body_bytes: usize,
+) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+    move |app| {
+        // One a worker, counted without atomics: a request must not write to what another core reads.
+        let node = Rc::new(Node {
+            state: Arc::clone(&state),
+            counters: counters.clone(),
+            max_body_bytes,
+            answer: RefCell::default(),
+        });
+        app.default_service(fn_service(move |request| answer(Rc::clone(&node), request)));
     }
 }
 

@@ -1,17 +1,7 @@
-//! getBalance, getBlocks and the rest of the contract over actix-web.
-
-#![deny(
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::unreachable,
-    reason = "the network reaches this"
-)]
-
-mod adapter;
-mod tuning;
+//! The binary of the actix server; the server is the library beside it.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    server_kit::run_adapter::<adapter::Actix>(&tuning::framework("actix"))
+    server_actix::run()
 }

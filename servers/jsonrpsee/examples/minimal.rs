@@ -1,13 +1,11 @@
 //! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
 
-#[path = "../src/framework.rs"]
-mod framework;
-
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jsonrpsee::server::{RpcModule, Server, ServerConfig};
 use jsonrpsee::types::ErrorObjectOwned;
+use server_jsonrpsee::framework;
 use server_kit::{Context, StartError};
 use validator_state::{Method, Params};
 

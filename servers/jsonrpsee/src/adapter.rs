@@ -23,6 +23,7 @@ impl Adapter for Jsonrpsee {
         let failed = |error: std::io::Error| StartError::failed("start the server", error);
         let methods =
             methods(&context.state).map_err(|error| StartError::failed("register the methods", error))?;
+        let mend = MendLayer::new(&context.state, context.counters.clone(), context.settings.max_body_bytes);
         let listener = context.listener()?;
         let addr = listener.local_addr().map_err(failed)?;
         let runtime = runtime(&context.settings).map_err(failed)?;
@@ -30,7 +31,7 @@ impl Adapter for Jsonrpsee {
         let server = Server::builder()
             .set_config(config(&context.settings))
             .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
-            .set_http_middleware(ServiceBuilder::new().layer(MendLayer::new(&context)))
+            .set_http_middleware(ServiceBuilder::new().layer(mend))
             .build_from_tcp(listener)
             .map_err(failed)?
             .start(methods);
@@ -47,7 +48,8 @@ fn runtime(settings: &Settings) -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(settings.threads).enable_all().build()
 }
 
-fn config(settings: &Settings) -> ServerConfig {
+/// The framework's settings that follow from ours.
+pub fn config(settings: &Settings) -> ServerConfig {
     let limit = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
         .http_only()
@@ -63,7 +65,8 @@ fn config(settings: &Settings) -> ServerConfig {
     .build()
 }
 
-fn methods(state: &Arc<State>) -> Result<RpcModule<Arc<State>>, RegisterMethodError> {
+/// The contract's methods, as the framework takes them.
+pub fn methods(state: &Arc<State>) -> Result<RpcModule<Arc<State>>, RegisterMethodError> {
     let mut module = RpcModule::new(Arc::clone(state));
     for method in Method::ALL {
         module.register_method(method.name(), move |params, state, extensions| {

@@ -17,7 +17,7 @@ use http::{Method as HttpMethod, StatusCode};
 use http_body_util::{BodyExt, Full};
 use jsonrpsee::core::BoxError;
 use jsonrpsee::server::{HttpBody, HttpRequest, HttpResponse};
-use server_kit::{Context, Counters, Handicap};
+use server_kit::{Counters, Handicap};
 use tower::{Layer, Service};
 use validator_state::{State, envelope};
 
@@ -42,12 +42,8 @@ pub struct MendLayer<H: Handicap> {
 
 impl<H: Handicap> MendLayer<H> {
     /// Mends with the state that the methods answer from.
-    pub fn new(context: &Context<H>) -> Self {
-        let shared = Shared {
-            state: Arc::clone(&context.state),
-            counters: context.counters.clone(),
-            max_body_bytes: context.settings.max_body_bytes,
-        };
+    pub fn new(state: &Arc<State>, counters: Counters<H>, max_body_bytes: usize) -> Self {
+        let shared = Shared { state: Arc::clone(state), counters, max_body_bytes };
         Self { shared: Box::leak(Box::new(shared)) }
     }
 }

@@ -1,8 +1,5 @@
 //! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
 
-#[path = "../src/framework.rs"]
-mod framework;
-
 use std::future::ready;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +7,7 @@ use std::sync::Arc;
 use jsonrpc_core::{Error, ErrorCode, IoHandler, Params as RpcParams};
 use jsonrpc_http_server::ServerBuilder;
 use server_kit::{Context, StartError};
+use server_legacy::framework;
 use validator_state::{Method, Params};
 
 fn main() -> ExitCode {

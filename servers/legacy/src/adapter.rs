@@ -26,18 +26,27 @@ pub struct Legacy;
 
 impl Adapter for Legacy {
     fn serve<H: Handicap>(context: Context<H>) -> std::result::Result<(), StartError> {
-        // For the life of the process, so that no call counts references to it.
-        let counters: &'static Counters<H> = Box::leak(Box::new(context.counters.clone()));
         let max_body_bytes = context.settings.max_body_bytes;
-        let extract = move |request: &HttpRequest<Body>| Meta::of(request, counters, max_body_bytes);
-        let rpc = Rpc { handler: Arc::new(handler(&context.state, counters)), extractor: Arc::new(extract) };
-        let answering = Answering { rpc, middleware: Arc::new(health), max_body_bytes };
+        let answering = answering(&context.state, context.counters.clone(), max_body_bytes);
         let listeners = Listeners::start(&context, answering)?;
         context.ready(listeners.addr())?;
         context.shutdown().wait();
         listeners.drain();
         Ok(())
     }
+}
+
+/// What answers requests, with the contract's methods in it.
+pub fn answering<H: Handicap>(
+    state: &Arc<State>,
+    counters: Counters<H>,
+    max_body_bytes: usize,
+) -> Answering<H> {
+    // For the life of the process, so that no call counts references to it.
+    let counters: &'static Counters<H> = Box::leak(Box::new(counters));
+    let extract = move |request: &HttpRequest<Body>| Meta::of(request, counters, max_body_bytes);
+    let rpc = Rpc { handler: Arc::new(handler(state, counters)), extractor: Arc::new(extract) };
+    Answering { rpc, middleware: Arc::new(health), max_body_bytes }
 }
 
 fn handler<H: Handicap>(

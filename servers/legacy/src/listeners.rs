@@ -123,7 +123,8 @@ impl Worker {
 }
 
 impl<H: Handicap> Answering<H> {
-    fn handler(&self) -> ServerHandler<Meta<H>, Mend<H>> {
+    /// The service of one connection.
+    pub fn handler(&self) -> ServerHandler<Meta<H>, Mend<H>> {
         ServerHandler::new(
             self.rpc.downgrade(),
             None,

@@ -93,6 +93,24 @@ pub struct Settings {
     pub handicap_rounds: u32,
 }
 
+impl Settings {
+    /// Those of `--tuning equal` on one thread, for a server without sockets.
+    pub fn without_sockets() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            threads: 1,
+            tuning: Tuning::Equal,
+            backlog: EQUAL_BACKLOG,
+            tcp_nodelay: true,
+            keep_alive_ms: None,
+            max_connections: None,
+            max_body_bytes: MAX_BODY_BYTES,
+            slot_interval_ms: 0,
+            handicap_rounds: 0,
+        }
+    }
+}
+
 /// For binaries without flags of their own.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct NoFlags {}
@@ -175,7 +193,7 @@ pub(crate) fn parse<Extra: Args>(
 }
 
 /// The error itself out of clap's several lines: what stands above the usage, without its prefix.
-fn one_line(error: &str) -> String {
+pub fn one_line(error: &str) -> String {
     let lines = error
         .lines()
         .map(str::trim)

@@ -13,11 +13,14 @@
     reason = "the network reaches this"
 )]
 
+#[cfg(feature = "count-allocations")]
+mod allocations;
 mod context;
 mod counters;
 mod error;
 mod flags;
 mod handicap;
+mod in_process;
 mod listen;
 mod metrics;
 mod open_files;
@@ -28,11 +31,14 @@ mod unread;
 
 use std::process::ExitCode;
 
+#[cfg(feature = "count-allocations")]
+pub use allocations::{Allocations, allocations};
 pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;
-pub use flags::{Defaults, Framework, NoFlags, Settings, Threads, Tuning};
+pub use flags::{Defaults, Framework, NoFlags, Settings, Threads, Tuning, one_line};
 pub use handicap::{Handicap, NoHandicap, Rounds};
+pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
 pub use shutdown::Shutdown;
 

@@ -75,7 +75,7 @@ fn read_head(client: &mut TcpStream) -> io::Result<String> {
 
 fn metrics(counters: &Counters) -> String {
     let totals = counters.totals();
-    format!(
+    let text = format!(
         "# HELP rpc_requests_total JSON-RPC calls answered, with a result or an error.\n\
          # TYPE rpc_requests_total counter\n\
          rpc_requests_total {}\n\
@@ -83,6 +83,22 @@ fn metrics(counters: &Counters) -> String {
          # TYPE rpc_errors_total counter\n\
          rpc_errors_total {}\n",
         totals.answered, totals.errors
+    );
+    #[cfg(feature = "count-allocations")]
+    let text = text + &allocations();
+    text
+}
+
+#[cfg(feature = "count-allocations")]
+fn allocations() -> String {
+    let crate::Allocations { count, bytes } = crate::allocations();
+    format!(
+        "# HELP allocations_total Calls of the allocator for new or resized memory, of the whole process.\n\
+         # TYPE allocations_total counter\n\
+         allocations_total {count}\n\
+         # HELP allocated_bytes_total Bytes that these calls asked for.\n\
+         # TYPE allocated_bytes_total counter\n\
+         allocated_bytes_total {bytes}\n"
     )
 }
 
@@ -136,6 +152,24 @@ mod tests {
         // SAFETY: the pointer is to a local that outlives the call.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
         Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+    }
+
+    #[cfg(feature = "count-allocations")]
+    #[test]
+    fn allocations_are_told_too_and_grow() {
+        let addr = start("127.0.0.1:0".parse().unwrap(), Counters::default()).unwrap();
+        let told = || {
+            let answer = ask(addr, "GET /metrics HTTP/1.1\r\n\r\n");
+            let value = |name: &str| -> u64 {
+                let line = answer.lines().find_map(|line| line.strip_prefix(name));
+                line.unwrap_or_else(|| panic!("{answer}")).trim().parse().unwrap()
+            };
+            (value("allocations_total "), value("allocated_bytes_total "))
+        };
+        let before = told();
+        drop(std::hint::black_box(vec![0_u8; 1_000_000]));
+        let after = told();
+        assert!(after.0 > before.0 && after.1 >= before.1 + 1_000_000, "{before:?} {after:?}");
     }
 
     #[test]

@@ -1,0 +1,25 @@
+//! getBalance, getBlocks and the rest of the contract over actix-web.
+//!
+//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! (`validator-state`), flags and ready line (`server-kit`).
+
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
+mod adapter;
+pub mod tuning;
+mod unsocketed;
+
+use std::process::ExitCode;
+
+pub use adapter::Actix;
+pub use unsocketed::Unsocketed;
+
+/// Runs the server to its end, as its binary does.
+pub fn run() -> ExitCode {
+    server_kit::run_adapter::<Actix>(&tuning::framework("actix"))
+}

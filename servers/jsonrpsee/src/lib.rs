@@ -1,0 +1,27 @@
+//! The jsonrpsee server: jsonrpsee on a tokio runtime, in front of `validator-state`.
+//!
+//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! (`validator-state`), flags and ready line (`server-kit`).
+
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
+mod adapter;
+mod clean;
+pub mod framework;
+mod mend;
+mod unsocketed;
+
+use std::process::ExitCode;
+
+pub use adapter::Jsonrpsee;
+pub use unsocketed::Unsocketed;
+
+/// Runs the server to its end, as its binary does.
+pub fn run() -> ExitCode {
+    server_kit::run_adapter::<Jsonrpsee>(&framework::framework("jsonrpsee"))
+}

@@ -1,0 +1,81 @@
+//! The framework's service as one connection has it, mended, and asked without a connection.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Full};
+use jsonrpsee::core::BoxError;
+use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
+use jsonrpsee::server::{
+    HttpBody, HttpRequest, HttpResponse, Server, ServerHandle, TowerServiceNoHttp, stop_channel,
+};
+use server_kit::{Counters, InProcess, REQUEST_HEADERS, Settings, StartError, at_once};
+use tower::layer::layer_fn;
+use tower::{Layer, Service, ServiceBuilder};
+use validator_state::State;
+
+use crate::adapter::{config, methods};
+use crate::clean::MarkClean;
+use crate::mend::MendLayer;
+
+type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, BoxError>> + Send>>;
+
+/// The server without its sockets.
+pub struct Unsocketed {
+    service:
+        Box<dyn Service<HttpRequest, Response = HttpResponse, Error = BoxError, Future = Answering> + Send>,
+    /// As long as it is held, the service is not told to stop.
+    _running: ServerHandle,
+}
+
+impl InProcess for Unsocketed {
+    type Request = HttpRequest;
+    type Answer = Bytes;
+
+    fn new(state: &Arc<State>) -> Result<Self, StartError> {
+        let methods = methods(state).map_err(|error| StartError::failed("register the methods", error))?;
+        let settings = Settings::without_sockets();
+        let (stop, running) = stop_channel();
+        // The framework keeps to itself how it makes the service of a connection, but hands it to the HTTP middleware.
+        let made = Arc::new(Mutex::new(None));
+        let keep = Arc::clone(&made);
+        let take = layer_fn(move |service: TowerServiceNoHttp<_>| {
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(service.clone());
+            service
+        });
+        let mut whole = Server::builder()
+            .set_config(config(&settings))
+            .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
+            .set_http_middleware(ServiceBuilder::new().layer(take))
+            .to_service_builder()
+            .build(methods, stop);
+        drop(whole.call(HttpRequest::new(HttpBody::empty())));
+        let service = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let service = service.ok_or_else(|| StartError::failed("set up jsonrpsee", "it made no service"))?;
+        let mend = MendLayer::new(state, Counters::default(), settings.max_body_bytes);
+        Ok(Self { service: Box::new(mend.layer(service)), _running: running })
+    }
+
+    fn request(&self, body: &str) -> HttpRequest {
+        let length = HeaderValue::from(body.len());
+        let mut request = HttpRequest::new(HttpBody::new(Full::new(Bytes::from(body.to_owned()))));
+        *request.method_mut() = Method::POST;
+        for (name, value) in REQUEST_HEADERS {
+            request.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        request.headers_mut().insert(CONTENT_LENGTH, length);
+        request
+    }
+
+    fn answer(&mut self, request: HttpRequest) -> Option<Bytes> {
+        let mut answer = at_once(self.service.call(request))?.ok()?;
+        if answer.status() != StatusCode::OK {
+            return None;
+        }
+        // The framework answers in one piece.
+        at_once(answer.frame())??.ok()?.into_data().ok()
+    }
+}

@@ -1,0 +1,26 @@
+//! The legacy server: jsonrpc-core and jsonrpc-http-server, which validators still run, in front of `validator-state`.
+//!
+//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! (`validator-state`), flags and ready line (`server-kit`).
+
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
+mod adapter;
+pub mod framework;
+mod listeners;
+mod unsocketed;
+
+use std::process::ExitCode;
+
+pub use adapter::Legacy;
+pub use unsocketed::Unsocketed;
+
+/// Runs the server to its end, as its binary does.
+pub fn run() -> ExitCode {
+    server_kit::run_adapter::<Legacy>(&framework::framework("legacy"))
+}
