@@ -24,6 +24,12 @@ resume run:
 calibrate *options:
     @{{bench}} calibrate {{options}}
 
+# Say why one server is faster than another: just why actix legacy getBlocks (--connections N; --resume RUN)
+[group('measure')]
+[no-exit-message]
+why *question:
+    @{{bench}} why {{question}}
+
 # Write the report of a run again, from its folder alone
 [group('measure')]
 [no-exit-message]
@@ -104,7 +110,7 @@ deny:
     {{deny}} check licenses bans sources
     if timeout 120 {{deny}} fetch db 2>target/tools/advisories.log; then {{deny}} check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
-# Put the headline of a run into the README
+# Put the headline of a run into the README, or a why run's answer into docs/WHY.md
 [group('develop')]
 [no-exit-message]
 splice run:

@@ -13,8 +13,9 @@ pub mod stats;
 mod summary;
 mod timeline;
 mod verdict;
+pub mod why;
 
-pub use comparison::{Comparison, JUDGED, Standing, demand};
+pub use comparison::{Comparison, JUDGED, Standing, Terms, demand};
 pub use figure::Figure;
 pub use marks::Mark;
 pub use observed::{Observed, log_ratios, valid};

@@ -8,3 +8,4 @@ pub mod network;
 pub mod process;
 mod reader;
 pub mod resources;
+pub mod syscalls;

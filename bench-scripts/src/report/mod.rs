@@ -16,6 +16,8 @@ mod resource_chart;
 mod sections;
 mod splice;
 mod tables;
+mod terms;
+pub mod why;
 
 use anyhow::Result;
 

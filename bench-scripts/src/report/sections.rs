@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, commands, duets, headline, quantile_chart, resource_chart};
+use super::{Run, commands, duets, headline, quantile_chart, resource_chart, terms};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -36,6 +36,7 @@ pub fn markdown(run: &Run) -> String {
         run.duets.as_deref().map_or_else(String::new, duets::section),
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
+        terms::section(run),
         distrust(run),
         failed(run),
         environment(run),
@@ -211,7 +212,7 @@ fn failed(run: &Run) -> String {
     out
 }
 
-fn environment(run: &Run) -> String {
+pub(super) fn environment(run: &Run) -> String {
     let conditions = &run.conditions;
     let host = &conditions.host;
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());

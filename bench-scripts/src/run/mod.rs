@@ -4,6 +4,7 @@ pub mod calibration;
 mod duet;
 mod progress;
 mod trial;
+pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

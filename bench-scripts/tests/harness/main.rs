@@ -9,3 +9,4 @@ mod failures;
 mod mistakes;
 mod trial;
 mod whole;
+mod why;
