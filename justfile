@@ -36,6 +36,12 @@ calibrate *options:
 bursts *options:
     @{{bench}} bursts {{options}}
 
+# Say why one server is faster than another: just why actix legacy getBlocks (--connections N; --resume RUN)
+[group('measure')]
+[no-exit-message]
+why *question:
+    @{{bench}} why {{question}}
+
 # Write the report of a run again, from its folder alone
 [group('measure')]
 [no-exit-message]
@@ -128,7 +134,7 @@ check-instructions *options:
 [no-exit-message]
 accept-instructions: (check-instructions "--accept")
 
-# Put the headline of a run into the README
+# Put the headline of a run into the README, or a why run's answer into docs/WHY.md
 [group('develop')]
 [no-exit-message]
 splice run:

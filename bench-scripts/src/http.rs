@@ -17,6 +17,15 @@ pub struct ServerCounts {
     pub errors: u64,
 }
 
+/// What a server that counts its own allocations says of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllocationCounts {
+    /// Allocations.
+    pub allocations: u64,
+    /// Bytes that they asked for.
+    pub bytes: u64,
+}
+
 fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).build().into()
 }
@@ -51,25 +60,44 @@ pub fn verify(addr: &str, body: &str, truth: &Value) -> Result<Result<(), String
 
 /// Reads a server's own counts from its metrics.
 pub fn server_counts(addr: &str) -> Result<ServerCounts> {
-    let text = agent()
+    parse_counts(&metrics(addr)?)
+        .with_context(|| format!("the metrics of {addr} lack rpc_requests_total or rpc_errors_total"))
+}
+
+/// Reads a server's count of its allocations; `None` where it does not count them.
+pub fn allocation_counts(addr: &str) -> Result<Option<AllocationCounts>> {
+    Ok(parse_allocations(&metrics(addr)?))
+}
+
+fn metrics(addr: &str) -> Result<String> {
+    agent()
         .get(format!("http://{addr}/metrics"))
         .header("connection", "close")
         .call()
         .with_context(|| format!("no metrics from {addr}"))?
         .body_mut()
         .read_to_string()
-        .with_context(|| format!("half the metrics from {addr}"))?;
-    parse_counts(&text)
-        .with_context(|| format!("the metrics of {addr} lack rpc_requests_total or rpc_errors_total"))
+        .with_context(|| format!("half the metrics from {addr}"))
 }
 
 /// Prometheus text: a name and a value on each line that is no comment.
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    line.trim().parse().ok()
+}
+
 fn parse_counts(text: &str) -> Option<ServerCounts> {
-    let value = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        line.trim().parse().ok()
-    };
-    Some(ServerCounts { requests: value("rpc_requests_total")?, errors: value("rpc_errors_total")? })
+    Some(ServerCounts {
+        requests: value(text, "rpc_requests_total")?,
+        errors: value(text, "rpc_errors_total")?,
+    })
+}
+
+fn parse_allocations(text: &str) -> Option<AllocationCounts> {
+    Some(AllocationCounts {
+        allocations: value(text, "allocations_total")?,
+        bytes: value(text, "allocated_bytes_total")?,
+    })
 }
 
 #[cfg(test)]
@@ -81,5 +109,12 @@ mod tests {
         let text = "# TYPE rpc_requests_total counter\nrpc_requests_total 12\nrpc_errors_total 3\n";
         assert_eq!(parse_counts(text), Some(ServerCounts { requests: 12, errors: 3 }));
         assert_eq!(parse_counts("rpc_requests_total 12\n"), None);
+    }
+
+    #[test]
+    fn allocations_are_read_where_they_are_counted() {
+        let text = "rpc_requests_total 12\nallocations_total 90\nallocated_bytes_total 1234\n";
+        assert_eq!(parse_allocations(text), Some(AllocationCounts { allocations: 90, bytes: 1_234 }));
+        assert_eq!(parse_allocations("rpc_requests_total 12\n"), None);
     }
 }

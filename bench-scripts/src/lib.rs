@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod config;
+pub mod cost;
 pub mod http;
 pub mod interrupt;
 pub mod load;

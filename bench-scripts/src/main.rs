@@ -33,6 +33,8 @@ enum Verb {
     Calibrate(commands::calibrate::Args),
     /// Find out how many connections at once a listen queue takes, against what its arithmetic says.
     Bursts(commands::bursts::Args),
+    /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
+    Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
     Report {
         /// The run's folder, such as results/2026-11-20T120000Z-quick.
@@ -88,6 +90,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
+        Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run } => commands::report::report(&run)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&args)?.into(),

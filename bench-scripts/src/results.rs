@@ -15,9 +15,8 @@ use serde_json::Value;
 
 use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
-use crate::analysis::threshold::SearchPlan;
-use crate::analysis::threshold::{self, ThresholdSummary};
-use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Workload};
+use crate::analysis::threshold::{self, SearchPlan, ThresholdSummary};
+use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Why, Workload};
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::Trial;
@@ -49,6 +48,23 @@ pub struct CalibrationPlan {
     pub sizing: Sizing,
     /// The servers that are compared with the base.
     pub arms: Vec<Arm>,
+}
+
+/// What a why run's folder holds beyond a run's: `why.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhyPlan {
+    /// What was asked for.
+    pub why: Why,
+    /// The server whose difference is explained.
+    pub server: String,
+    /// The server that it is compared with.
+    pub over: String,
+    /// The request, by name.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
+    pub returned: std::collections::BTreeMap<String, u64>,
 }
 
 /// What a run was measured with and on.
@@ -96,6 +112,17 @@ pub const REMEDIED: &str = "remedied";
 
 /// The file that only such a folder has.
 pub const SEARCHES: &str = "searches.json";
+
+/// The file that only a why run's folder has.
+pub const WHY: &str = "why.json";
+
+/// The folders of the ladder's and the slope's trials, inside a why run's.
+pub const LADDER: &str = "ladder";
+/// See [`LADDER`].
+pub const SLOPE: &str = "slope";
+
+/// Where trials' observations are.
+const OBSERVATIONS: &str = "observations.ndjson";
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -164,9 +191,10 @@ impl RunFolder {
     /// Opens the newest run of a campaign in a folder of runs; their names begin with the time.
     pub fn newest(results: &Path) -> Result<Self> {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-        let runs = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join("plan.json").is_file() && !path.join(CALIBRATION).is_file());
+        let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
+            let has = |name: &str| path.join(name).is_file();
+            has("plan.json") && !has(CALIBRATION) && !has(WHY)
+        });
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
     }
@@ -207,8 +235,13 @@ impl RunFolder {
 
     /// Adds an observation and brings it to the disk.
     pub fn append(&self, observation: &Observation) -> Result<()> {
-        let path = self.0.join("observations.ndjson");
-        let mut line = serde_json::to_string(observation)?;
+        self.append_to(OBSERVATIONS, observation)
+    }
+
+    /// Adds a line of JSON to a file and brings it to the disk.
+    pub fn append_to(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let path = self.0.join(name);
+        let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
             file.write_all(line.as_bytes())?;
@@ -221,29 +254,39 @@ impl RunFolder {
     /// The observations so far, in the order they were made. A last line without its end was cut off by a crash and does
     /// not count; its trial is run again.
     pub fn observations(&self) -> Result<Vec<Observation>> {
-        let path = self.0.join("observations.ndjson");
-        // Anything but a file, such as a device, holds no observation and may have no end.
+        self.lines(OBSERVATIONS)
+    }
+
+    /// The whole lines of a file of JSON lines; none where there is no such file.
+    pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>> {
+        let path = self.0.join(name);
+        // Anything but a file, such as a device, holds no line and may have no end.
         if !path.is_file() {
             return Ok(Vec::new());
         }
         let file = File::open(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let mut observations = Vec::new();
+        let mut values = Vec::new();
         let mut reader = BufReader::new(file);
         let mut line = String::new();
         while reader.read_line(&mut line).with_context(|| format!("can't read {}", path.display()))? > 0 {
             if line.ends_with('\n') {
-                let place = || format!("{}:{}", path.display(), observations.len() + 1);
-                let observation = serde_json::from_str(&line).with_context(place)?;
-                observations.push(observation);
+                let place = || format!("{}:{}", path.display(), values.len() + 1);
+                let value = serde_json::from_str(&line).with_context(place)?;
+                values.push(value);
             }
             line.clear();
         }
-        Ok(observations)
+        Ok(values)
     }
 
     /// Cuts a last line off that has no end, so that the next one starts on its own.
     pub fn mend(&self) -> Result<()> {
-        let path = self.0.join("observations.ndjson");
+        self.mend_lines(OBSERVATIONS)
+    }
+
+    /// The same for any file of lines.
+    pub fn mend_lines(&self, name: &str) -> Result<()> {
+        let path = self.0.join(name);
         if !path.is_file() {
             return Ok(());
         }
@@ -329,6 +372,16 @@ impl RunFolder {
     /// Whether it is a calibration's.
     pub fn is_calibration(&self) -> bool {
         self.0.join(CALIBRATION).is_file()
+    }
+
+    /// Reads the plan of a why run.
+    pub fn why(&self) -> Result<WhyPlan> {
+        self.read_json(WHY)
+    }
+
+    /// Whether it is a why run's.
+    pub fn is_why(&self) -> bool {
+        self.0.join(WHY).is_file()
     }
 
     /// Reads what the run was measured with and on.

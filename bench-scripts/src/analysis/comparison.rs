@@ -42,6 +42,32 @@ pub struct Comparison {
     pub with_invalid: Option<(f64, f64)>,
     /// The look, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
+    /// What the ratio of rates is made of, over all valid blocks; not judged. None in runs of before it was worked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
+}
+
+/// Requests a second are the processors that a server uses over the CPU time that it needs for a request; so the ratio of two
+/// rates is that of the first over that of the second. Paired by block; each interval is right by itself with 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Ratio of successful requests a second.
+    pub rate: Estimate,
+    /// Ratio of processors used.
+    pub cores: Estimate,
+    /// Ratio of server CPU time for a request.
+    pub cpu: Estimate,
+}
+
+impl Terms {
+    /// From the samples of two servers. `None` where no block has both.
+    pub fn new(a: &Samples<'_>, b: &Samples<'_>) -> Option<Self> {
+        Some(Self {
+            rate: ratio(Figure::RequestsPerSecond, a, b)?,
+            cores: ratio(Figure::ServerCores, a, b)?,
+            cpu: ratio(Figure::CpuUsPerRequest, a, b)?,
+        })
+    }
 }
 
 /// A pair at a place.
@@ -180,6 +206,7 @@ impl Pair {
             invalid_blocks,
             with_invalid: with_invalid.filter(|_| invalid_blocks > 0),
             settled_at: answer.settled_at,
+            terms: Terms::new(&valid(&a), &valid(&b)),
         })
     }
 }

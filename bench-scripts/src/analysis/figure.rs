@@ -39,11 +39,17 @@ pub enum Figure {
     EstablishedConnections,
     /// CPU time for a request in the first half of the window over that in the second: 1 where the window is steady.
     FirstHalfCpuRatio,
+    /// Server CPU time for a request spent in the program itself, in microseconds.
+    UserUsPerRequest,
+    /// Server CPU time for a request spent in the kernel on its behalf, in microseconds.
+    SystemUsPerRequest,
+    /// How often the server's threads left a processor, for a request.
+    SwitchesPerRequest,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -58,6 +64,9 @@ impl Figure {
         Self::ActiveConnections,
         Self::EstablishedConnections,
         Self::FirstHalfCpuRatio,
+        Self::UserUsPerRequest,
+        Self::SystemUsPerRequest,
+        Self::SwitchesPerRequest,
     ];
 
     /// Its value in a sample; `None` where the machine or the tool does not tell.
@@ -77,6 +86,9 @@ impl Figure {
             Self::ActiveConnections => active_connections(sample),
             Self::EstablishedConnections => sample.established? as f64,
             Self::FirstHalfCpuRatio => first_half_cpu_ratio(sample)?,
+            Self::UserUsPerRequest => sample.server_cpu.user_s * 1e6 / sample.served() as f64,
+            Self::SystemUsPerRequest => sample.server_cpu.system_s * 1e6 / sample.served() as f64,
+            Self::SwitchesPerRequest => switches_per_request(sample)?,
         })
     }
 }
@@ -86,6 +98,12 @@ fn active_connections(sample: &Sample) -> f64 {
     let load = &sample.load;
     let requests = (load.succeeded + load.failures()) as f64;
     requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// Both kinds together: a thread that waits, and one that is taken off.
+fn switches_per_request(sample: &Sample) -> Option<f64> {
+    let last = sample.resources.last()?;
+    Some((last.voluntary_switches? + last.involuntary_switches?) as f64 / sample.served() as f64)
 }
 
 /// What the server held at most in the window, above what it held before, for each connection that it held.

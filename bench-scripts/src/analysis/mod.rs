@@ -16,8 +16,9 @@ mod summary;
 pub mod threshold;
 mod timeline;
 mod verdict;
+pub mod why;
 
-pub use comparison::{Comparison, JUDGED, Standing, demand};
+pub use comparison::{Comparison, JUDGED, Standing, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed};
 pub use figure::Figure;
 pub use marks::Mark;

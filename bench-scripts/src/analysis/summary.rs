@@ -252,7 +252,7 @@ fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
     Some(SamplingCores { median: median(&cores)?.value, most: cores.into_iter().fold(0.0, f64::max) })
 }
 
-fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
+pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
     let trial = &observation.trial;
     Some(FailedTrial {
         number: trial.number,

@@ -13,6 +13,7 @@ pub mod run;
 pub mod serve;
 pub mod splice;
 pub mod tools;
+pub mod why;
 
 /// How a verb ended that ran well by itself.
 pub enum Ending {

@@ -25,6 +25,15 @@ pub fn report(run: &Path) -> Result<bool> {
         );
         return Ok(true);
     }
+    if folder.is_why() {
+        let summary = report::why::write(&folder)?;
+        println!(
+            "{}The whole report: {}",
+            report::why::headline(&summary),
+            folder.0.join("report.md").display()
+        );
+        return Ok(true);
+    }
     let run = report::write(&folder)?;
     println!("{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
     Ok(true)

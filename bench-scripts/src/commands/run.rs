@@ -32,6 +32,10 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         let path = folder.0.display();
         bail!("{path} is a calibration; go on with: cargo rpc-bench calibrate --resume {path}");
     }
+    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_why()) {
+        let path = folder.0.display();
+        bail!("{path} is a why run; go on with: cargo rpc-bench why --resume {path}");
+    }
     let (plan, text) = match &opened {
         Some(folder) => (folder.plan()?, String::new()),
         None => run::resolve(config, &args.campaign)?,

@@ -7,6 +7,7 @@ mod campaign;
 mod percent;
 mod server;
 mod threshold;
+mod why;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +18,13 @@ use serde::de::DeserializeOwned;
 pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
 pub use percent::Percent;
-pub use server::{Ready, ReadyLine, Server};
+pub use server::{Counting, InProcess, Ready, ReadyLine, Server};
 pub use threshold::Threshold;
+pub use why::{Blocks, Slope, Why};
 pub use workload::{Expected, Workload};
 
-/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`.
+/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`,
+/// `why.toml`.
 #[derive(Debug, Clone)]
 pub struct ConfigDir(pub PathBuf);
 
@@ -76,6 +79,15 @@ impl ConfigDir {
         let calibration: Calibration = parse_toml(&path, &text)?;
         calibration.check().with_context(|| path.display().to_string())?;
         Ok((calibration, text))
+    }
+
+    /// What a why run does, and its text.
+    pub fn why(&self) -> Result<(Why, String)> {
+        let path = self.0.join("why.toml");
+        let text = read(&path)?;
+        let why: Why = parse_toml(&path, &text)?;
+        why.check().with_context(|| path.display().to_string())?;
+        Ok((why, text))
     }
 
     /// The path of `FOLDER/NAME.toml`, if there is such a file.
@@ -192,6 +204,31 @@ mod tests {
             std::fs::write(folder.path().join("calibration.toml"), text.replacen(good, bad, 1)).unwrap();
             let line = format!("{:#}", ConfigDir(folder.path().to_owned()).calibration().unwrap_err());
             assert!(line.contains("calibration.toml") && line.contains(field), "{bad:?} gave {line:?}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_why_reads_and_its_mistakes_are_named() {
+        let (why, text) = shipped().why().unwrap();
+        drop(shipped().workload(&why.transport).unwrap());
+        let cases = [
+            ("connections = 500", "connections = 0", "connections"),
+            ("blocks = 12", "blocks = 0", "blocks"),
+            ("blocks = 20", "blocks = 0", "ladder.blocks"),
+            ("repeats = 5", "repeats = 0", "repeats"),
+            ("transport = \"getHealth\"", "transport = \"\"", "transport"),
+            ("most_requests = 20000", "most_requests = 0", "most_requests"),
+            ("window_ms = 2000", "window_ms = 1", "window_ms"),
+            ("[10, 100,", "[100, 10,", "slope.slots"),
+            ("[10, 100,", "[0, 10, 100,", "slope.slots"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("why.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).why().unwrap_err());
+            assert!(line.contains("why.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
         }
     }
 

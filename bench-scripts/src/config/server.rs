@@ -33,6 +33,39 @@ pub struct Server {
     /// Files that it may open; as many as the harness where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// A build of it that counts its own allocations, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
+    /// A program that runs its method and dispatch without HTTP, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_process: Option<InProcess>,
+}
+
+/// A build of a server that counts its own allocations: its metrics have `allocations_total` and `allocated_bytes_total`. It
+/// takes the server's arguments, and is never timed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counting {
+    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// The program, relative to the repository's root.
+    pub program: String,
+}
+
+/// A program that runs a server's method and dispatch without HTTP and says what a request cost. docs/ADD-A-SERVER.md says
+/// which arguments it gets and what it prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InProcess {
+    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// The program, relative to the repository's root.
+    pub program: String,
+    /// Its first arguments; those of the measurement come behind.
+    #[serde(default)]
+    pub args: Vec<String>,
 }
 
 /// How a server says that it answers.

@@ -9,4 +9,5 @@ pub mod network;
 pub mod process;
 mod reader;
 pub mod resources;
+pub mod syscalls;
 pub mod threads;

@@ -18,7 +18,9 @@ mod resource_chart;
 mod sections;
 mod splice;
 mod tables;
+mod terms;
 mod threshold;
+pub mod why;
 
 use anyhow::Result;
 

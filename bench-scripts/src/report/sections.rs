@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart, threshold};
+use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart, terms, threshold};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -38,6 +38,7 @@ pub fn markdown(run: &Run) -> String {
         original(run),
         run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         threshold::section(run),
+        terms::section(run),
         distrust(run),
         failed(run),
         environment(run),
@@ -223,7 +224,7 @@ fn failed(run: &Run) -> String {
     out
 }
 
-fn environment(run: &Run) -> String {
+pub(super) fn environment(run: &Run) -> String {
     let conditions = &run.conditions;
     let host = &conditions.host;
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());

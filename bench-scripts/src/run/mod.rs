@@ -7,6 +7,7 @@ mod progress;
 pub mod remedies;
 pub mod threshold;
 mod trial;
+pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -52,7 +52,7 @@ pub struct Bench<'a> {
 const OTHER_LEFT: &str = "the trial beside it failed";
 
 /// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
-type Ended<T> = Result<std::result::Result<T, Outcome>>;
+pub(super) type Ended<T> = Result<std::result::Result<T, Outcome>>;
 
 /// Gives the inner value, or leaves the function with the failure as the trial's outcome.
 macro_rules! or_failed {
@@ -264,7 +264,7 @@ impl Bench<'_> {
     }
 
     /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
-    fn bombard(
+    pub(super) fn bombard(
         &self,
         trial: &Trial,
         what: &str,

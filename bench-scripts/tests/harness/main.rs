@@ -12,3 +12,4 @@ mod mistakes;
 mod threshold;
 mod trial;
 mod whole;
+mod why;

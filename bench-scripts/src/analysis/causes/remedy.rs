@@ -123,6 +123,8 @@ mod tests {
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             ready: Ready::Connect {},
             open_files: None,
+            counting: None,
+            in_process: None,
         }
     }
 

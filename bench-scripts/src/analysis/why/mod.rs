@@ -1,0 +1,273 @@
+//! Why one server is faster than another on a request: CPU time for a request taken apart, its parts held against the whole,
+//! and its growth with the answer's length. From observations alone; what was not measured is said to be missing, and what
+//! the parts don't explain is called so.
+
+mod ladder;
+mod slope;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::Terms;
+use super::figure::Figure;
+use super::observed::{Observed, Samples, valid};
+use super::stats::{Estimate, hodges_lehmann, median};
+use super::summary::{FailedTrial, failed_trial};
+use crate::config::Placement;
+use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
+use crate::observation::Observation;
+use crate::results::{Plan, WhyPlan};
+
+pub use ladder::{Ladder, Part, Row};
+pub use slope::{Line, PartsNs, Point, SlopeSummary};
+
+/// What a why run observed.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// What was to be done.
+    pub plan: &'a Plan,
+    /// The trials.
+    pub observations: &'a [Observation],
+    /// What ran in process, beside them.
+    pub in_process: &'a [InProcessObservation],
+}
+
+/// Why one server is faster than another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhySummary {
+    /// The server whose difference is explained.
+    pub server: String,
+    /// The server that it is compared with.
+    pub over: String,
+    /// The request.
+    pub workload: String,
+    /// The request that the cost of HTTP is taken from.
+    pub transport: String,
+    /// Connections.
+    pub connections: u32,
+    /// Observations that were planned, those in process and counts included.
+    pub planned: usize,
+    /// Observations that are still to be made.
+    pub left: usize,
+    /// The ratio of rates and what it is made of.
+    pub terms: Option<Terms>,
+    /// The two servers, measured: first the one that is explained.
+    pub sides: Vec<Side>,
+    /// CPU time for a request in microseconds, both at the same time on one core: all, in the program, in the kernel. None where
+    /// no block has both.
+    pub measured: Option<[Row; 3]>,
+    /// The ladder, or why there is none.
+    pub ladder: Result<Ladder, String>,
+    /// What was counted in runs that are not timed.
+    pub counts: Vec<CountObservation>,
+    /// CPU time against the answer's length; none where the request has no length.
+    pub slope: Option<SlopeSummary>,
+    /// Trials that gave no figure.
+    pub failed: Vec<FailedTrial>,
+}
+
+/// One server, measured over HTTP with the machine to itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The server.
+    pub server: String,
+    /// Successful requests a second.
+    pub requests_per_second: Option<Estimate>,
+    /// Processors used.
+    pub cores: Option<Estimate>,
+    /// Processors that the load tool used.
+    pub client_cores: Option<Estimate>,
+    /// Server CPU time for a request, in microseconds.
+    pub cpu_us: Option<Estimate>,
+    /// Of it, in the program itself.
+    pub user_us: Option<Estimate>,
+    /// Of it, in the kernel.
+    pub system_us: Option<Estimate>,
+    /// Context switches for a request.
+    pub switches: Option<Estimate>,
+}
+
+/// Works a why run out: from the pair one after the other, from both at the same time, and from the slope's own trials, where
+/// there are any.
+pub fn explain(
+    asked: &WhyPlan,
+    main: &Seen<'_>,
+    ladder: &Seen<'_>,
+    slope: Option<&Seen<'_>>,
+    counts: &[CountObservation],
+) -> WhySummary {
+    let transport = &asked.why.transport;
+    let pair = [&asked.server, &asked.over];
+    let [a, b] = pair.map(|server| samples(main, server, &asked.workload, asked));
+    let stages = [Some(main), Some(ladder), slope];
+    let of_all =
+        |count: fn(&Seen<'_>) -> usize| stages.iter().flatten().map(|seen| count(seen)).sum::<usize>();
+    let planned = of_all(planned) + pair.len() * CountKind::ALL.len();
+    let done = of_all(|seen| seen.observations.len() + seen.in_process.len()) + counts.len();
+    let [own_a, own_b] = pair.map(|server| samples(ladder, server, &asked.workload, asked));
+    let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, asked));
+    let in_process = |server: &str| Block::in_process(ladder.in_process, server, &asked.workload, transport);
+    WhySummary {
+        server: asked.server.clone(),
+        over: asked.over.clone(),
+        workload: asked.workload.clone(),
+        transport: transport.clone(),
+        connections: asked.connections,
+        planned,
+        left: planned.saturating_sub(done),
+        terms: Terms::new(&a, &b),
+        sides: vec![Side::new(&asked.server, &a), Side::new(&asked.over, &b)],
+        measured: ladder::measured(&own_a, &own_b),
+        ladder: missing(ladder, pair).map_or_else(
+            || {
+                let sides = [(&own_a, &base_a, pair[0]), (&own_b, &base_b, pair[1])];
+                let blocks = sides.map(|(own, base, server)| Block::all(own, base, &in_process(server)));
+                Ladder::new(&blocks[0], &blocks[1])
+                    .ok_or_else(|| "no block has everything that it takes of both servers".to_owned())
+            },
+            Err,
+        ),
+        counts: counts.to_vec(),
+        slope: slope.and_then(|slope| SlopeSummary::new(asked, slope)),
+        failed: stages
+            .iter()
+            .flatten()
+            .flat_map(|seen| seen.observations.iter().filter_map(failed_trial))
+            .collect(),
+    }
+}
+
+/// What was measured of a server that may be compared, by block: beside the other where both ran at the same time.
+fn samples<'a>(seen: &Seen<'a>, server: &str, workload: &str, asked: &WhyPlan) -> Samples<'a> {
+    let other = if server == asked.server { &asked.over } else { &asked.server };
+    let campaign = &seen.plan.campaign;
+    let beside = (campaign.environment.placement == Placement::Duet).then_some(other.as_str());
+    let connections = campaign.connections.first().copied().unwrap_or(asked.connections);
+    valid(&Observed::new(seen.observations).samples_of((server, beside, workload, connections)))
+}
+
+/// Observations of a stage in all: its trials, and, where these run at the same time, two rungs of each request and block of each server that runs in process.
+fn planned(seen: &Seen<'_>) -> usize {
+    let plan = seen.plan;
+    let programs = match plan.campaign.environment.placement {
+        Placement::Duet => plan.servers.iter().filter(|server| server.in_process.is_some()).count(),
+        Placement::Free | Placement::OneCore => 0,
+    };
+    let blocks = plan.campaign.max_blocks as usize;
+    plan.trials.len() + programs * blocks * plan.workloads.len() * Rung::ALL.len()
+}
+
+/// Why there can be no ladder: what of the servers was never measured in process.
+fn missing(seen: &Seen<'_>, pair: [&String; 2]) -> Option<String> {
+    pair.into_iter().find_map(|name| {
+        let server = seen.plan.servers.iter().find(|server| &server.name == name)?;
+        if server.in_process.is_none() {
+            return Some(format!("servers.toml names no in-process program for {name}"));
+        }
+        let of = || seen.in_process.iter().filter(|call| &call.server == name);
+        let failed = of().find_map(|call| match &call.outcome {
+            InProcessOutcome::Failed { reason } => Some(format!("{name} in process: {reason}")),
+            InProcessOutcome::Measured { .. } => None,
+        });
+        let measured = of().any(|call| matches!(call.outcome, InProcessOutcome::Measured { .. }));
+        match failed {
+            Some(reason) if !measured => Some(reason),
+            _ if !measured => Some(format!("{name} was not yet measured in process")),
+            _ => None,
+        }
+    })
+}
+
+impl Side {
+    fn new(server: &str, samples: &Samples<'_>) -> Self {
+        let figure = |figure: Figure| {
+            median(&samples.values().filter_map(|sample| figure.of(sample)).collect::<Vec<_>>())
+        };
+        Self {
+            server: server.to_owned(),
+            requests_per_second: figure(Figure::RequestsPerSecond),
+            cores: figure(Figure::ServerCores),
+            client_cores: figure(Figure::ClientCores),
+            cpu_us: figure(Figure::CpuUsPerRequest),
+            user_us: figure(Figure::UserUsPerRequest),
+            system_us: figure(Figure::SystemUsPerRequest),
+            switches: figure(Figure::SwitchesPerRequest),
+        }
+    }
+}
+
+/// What one block says of one server, in microseconds of CPU time for a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Block {
+    user: f64,
+    system: f64,
+    /// In process: the method alone.
+    state: f64,
+    /// In process: from bytes to bytes.
+    dispatch: f64,
+    /// The same three of the transport's request.
+    base_user: f64,
+    base_system: f64,
+    base_dispatch: f64,
+}
+
+/// In process, by block: state and dispatch of the request, dispatch of the transport's.
+type InProcess = BTreeMap<u32, [f64; 3]>;
+
+impl Block {
+    /// The blocks that have everything.
+    fn all(own: &Samples<'_>, base: &Samples<'_>, in_process: &InProcess) -> BTreeMap<u32, Self> {
+        let block = |(block, sample): (&u32, &&crate::observation::Sample)| {
+            let base = base.get(block)?;
+            let [state, dispatch, base_dispatch] = *in_process.get(block)?;
+            let one = Self {
+                user: Figure::UserUsPerRequest.of(sample)?,
+                system: Figure::SystemUsPerRequest.of(sample)?,
+                state,
+                dispatch,
+                base_user: Figure::UserUsPerRequest.of(base)?,
+                base_system: Figure::SystemUsPerRequest.of(base)?,
+                base_dispatch,
+            };
+            Some((*block, one))
+        };
+        own.iter().filter_map(block).collect()
+    }
+
+    fn in_process(
+        calls: &[InProcessObservation],
+        server: &str,
+        workload: &str,
+        transport: &str,
+    ) -> InProcess {
+        let of = |workload, rung| cpu_us(calls, server, workload, rung);
+        let (state, dispatch) = (of(workload, Rung::State), of(workload, Rung::Dispatch));
+        let base = of(transport, Rung::Dispatch);
+        let all =
+            |(block, state): (&u32, &f64)| Some((*block, [*state, *dispatch.get(block)?, *base.get(block)?]));
+        state.iter().filter_map(all).collect()
+    }
+}
+
+/// CPU time of a request in process by block, in microseconds: the median over repeats.
+fn cpu_us(calls: &[InProcessObservation], server: &str, workload: &str, rung: Rung) -> BTreeMap<u32, f64> {
+    let of =
+        calls.iter().filter(|call| call.server == server && call.workload == workload && call.rung == rung);
+    of.filter_map(|call| match &call.outcome {
+        InProcessOutcome::Measured { cpu_ns_per_request } => {
+            Some((call.block, median(cpu_ns_per_request)?.value / 1e3))
+        }
+        InProcessOutcome::Failed { .. } => None,
+    })
+    .collect()
+}
+
+/// Medians of both sides over the blocks that both have, and the Hodges–Lehmann estimate of their paired differences.
+fn row<T>(a: &BTreeMap<u32, T>, b: &BTreeMap<u32, T>, value: impl Fn(&T) -> Option<f64>) -> Option<Row> {
+    let both: Vec<(f64, f64)> =
+        a.iter().filter_map(|(block, a)| Some((value(a)?, value(b.get(block)?)?))).collect();
+    let (left, right): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
+    let differences: Vec<f64> = both.iter().map(|(a, b)| a - b).collect();
+    Some(Row { a: median(&left)?, b: median(&right)?, difference: hodges_lehmann(&differences)? })
+}

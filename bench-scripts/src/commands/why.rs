@@ -1,0 +1,86 @@
+//! `rpc-bench why`: why one server is faster than another on a request.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+use rpc_bench::config::ConfigDir;
+use rpc_bench::interrupt::{Interrupt, Interrupted};
+use rpc_bench::load::toolchain::Tool;
+use rpc_bench::probe::host;
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
+use rpc_bench::run::why::{Question, begin, build, carry_out, resolve, resume};
+
+/// Which servers and which request.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The server whose difference is explained: a name of servers.toml.
+    #[arg(required_unless_present = "resume")]
+    server: Option<String>,
+    /// The server that it is compared with.
+    #[arg(required_unless_present = "resume")]
+    over: Option<String>,
+    /// The request: a name of workloads/.
+    #[arg(required_unless_present = "resume")]
+    workload: Option<String>,
+    /// Connections; those of why.toml where left out.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    connections: Option<u32>,
+    /// Go on with a run that was interrupted.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["server", "over", "workload", "connections"])]
+    resume: Option<PathBuf>,
+}
+
+/// Measures, takes apart, and writes the report. False where a trial failed.
+pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    let folder = match &args.resume {
+        Some(run) => open(run)?,
+        None => start(config, results, args)?,
+    };
+    eprintln!("results go to {}", folder.0.display());
+    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    super::run::same_tool(&folder, &tool)?;
+    let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
+    if let Err(error) = carry_out(&folder, &tool, &interrupt) {
+        eprintln!("\nwhat was observed is kept; go on with: {again}");
+        ensure!(!error.is::<Interrupted>(), Interrupted);
+        return Err(error);
+    }
+    let summary = report::why::write(&folder)?;
+    println!(
+        "\n{}The whole report: {}",
+        report::why::headline(&summary),
+        folder.0.join("report.md").display()
+    );
+    Ok(summary.failed.is_empty())
+}
+
+/// Begins a new run.
+fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
+    let (Some(server), Some(over), Some(workload)) = (&args.server, &args.over, &args.workload) else {
+        bail!("give two servers and a request, such as: why actix legacy getBlocks");
+    };
+    // What is asked wrongly is told before anything is built.
+    let question = Question { server, over, workload, connections: args.connections };
+    let resolved = resolve(config, &question)?;
+    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    build(&resolved.main.servers)?;
+    let connections = args.connections.map_or_else(String::new, |count| format!(" --connections {count}"));
+    begin(results, &resolved, &tool, &format!("just why {server} {over} {workload}{connections}"))
+}
+
+/// Opens a run to go on with it.
+fn open(run: &Path) -> Result<RunFolder> {
+    let folder = RunFolder::open(run)?;
+    ensure!(
+        folder.is_why(),
+        "{} is no why run; go on with: cargo rpc-bench run --resume {}",
+        run.display(),
+        run.display()
+    );
+    build(&folder.plan()?.servers)?;
+    resume(&folder)?;
+    Ok(folder)
+}

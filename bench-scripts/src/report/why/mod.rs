@@ -1,0 +1,88 @@
+//! The report of a why run: a sentence, the ladder, counts, and the cost of an answer's length; made from the folder alone.
+
+mod ladder_chart;
+mod page;
+mod sections;
+mod slope_chart;
+mod words;
+
+use anyhow::{Context, Result};
+
+use super::Run;
+use crate::analysis::why::{Part, Seen, WhySummary, explain};
+use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
+use crate::observation::Observation;
+use crate::results::{LADDER, Plan, RunFolder, SLOPE, WhyPlan, pretty};
+
+pub use page::{Question, quoted, splice};
+pub use words::headline;
+
+/// What a why run's folder holds, and what it comes to.
+#[derive(Debug)]
+pub struct WhyRun {
+    /// What was asked.
+    pub asked: WhyPlan,
+    /// The pair's trials, as any run's.
+    pub run: Run,
+    /// What they come to.
+    pub summary: WhySummary,
+}
+
+/// One stage, as its folder holds it.
+struct Kept {
+    plan: Plan,
+    observations: Vec<Observation>,
+    in_process: Vec<InProcessObservation>,
+}
+
+impl Kept {
+    fn load(folder: &RunFolder) -> Result<Self> {
+        let (plan, observations) = (folder.plan()?, folder.observations()?);
+        Ok(Self { plan, observations, in_process: folder.lines(IN_PROCESS)? })
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        let Self { plan, observations, in_process } = self;
+        Seen { plan, observations, in_process }
+    }
+}
+
+impl WhyRun {
+    /// Reads a why run's folder and works it out.
+    pub fn load(folder: &RunFolder) -> Result<Self> {
+        let asked = folder.why()?;
+        let main = Kept::load(folder)?;
+        let inside = |name: &str| folder.inside(name).map(|inner| Kept::load(&inner)).transpose();
+        let ladder =
+            inside(LADDER)?.with_context(|| format!("{} has no folder {LADDER}", folder.0.display()))?;
+        let slope = inside(SLOPE)?;
+        let slope = slope.as_ref().map(Kept::seen);
+        let counts = folder.lines(COUNTS)?;
+        let summary = explain(&asked, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
+        Ok(Self { asked, run: Run::load(folder)?, summary })
+    }
+}
+
+/// Writes `summary.json`, the charts and `report.md`, in place of earlier ones.
+pub fn write(folder: &RunFolder) -> Result<WhySummary> {
+    let why = WhyRun::load(folder)?;
+    folder.write_derived("summary.json", &pretty(&why.summary)?)?;
+    if let Ok(ladder) = &why.summary.ladder {
+        folder.write_derived("ladder.svg", &ladder_chart::svg(&why.summary, ladder)?)?;
+    }
+    if let Some(slope) = &why.summary.slope {
+        folder.write_derived("slope.svg", &slope_chart::svg(slope)?)?;
+    }
+    folder.write_derived("report.md", &sections::markdown(&why))?;
+    Ok(why.summary)
+}
+
+/// What a part is called.
+fn name(part: Part) -> &'static str {
+    match part {
+        Part::State => "the method itself (state)",
+        Part::Framework => "parsing, dispatch, serialising",
+        Part::HttpUser => "HTTP in the program (user)",
+        Part::System => "in the kernel (system)",
+    }
+}

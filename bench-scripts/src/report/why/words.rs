@@ -1,0 +1,162 @@
+//! What a why run comes to, in sentences that are true by themselves.
+
+use std::fmt::Write;
+
+use super::name;
+use crate::analysis::Terms;
+use crate::analysis::stats::Estimate;
+use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
+use crate::report::format::{ratio, significant, thousands};
+
+/// A line that misses some length by more than this is no good line, relative.
+const MUCH_MISFIT: f64 = 0.15;
+
+/// The sentences of the headline, a list in Markdown.
+pub fn headline(summary: &WhySummary) -> String {
+    let mut out = String::new();
+    if summary.left > 0 {
+        // Writing to a String can't fail, here and below.
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {} of {} observations are still to be made.**\n",
+            summary.left, summary.planned
+        );
+    }
+    let Some(terms) = &summary.terms else {
+        let _ = writeln!(out, "- Nothing is known: there is no block in which both servers were measured.");
+        return out;
+    };
+    let _ = writeln!(out, "- {}", rates(summary, terms));
+    match &summary.ladder {
+        Ok(ladder) => {
+            let _ = writeln!(out, "- {}", parts(ladder));
+            let _ = writeln!(out, "- {}", explained(summary, ladder));
+        }
+        Err(reason) => {
+            let _ =
+                writeln!(out, "- What the difference is made of in process is **unavailable**: {reason}.");
+        }
+    }
+    if let Some(said) = summary.slope.as_ref().and_then(slope) {
+        let _ = writeln!(out, "- {said}");
+    }
+    out
+}
+
+/// How fast, and by which of the two terms.
+fn rates(summary: &WhySummary, terms: &Terms) -> String {
+    let WhySummary { server, over, workload, connections, .. } = summary;
+    let connections = thousands(f64::from(*connections));
+    let bound = summary.sides.iter().any(|side| {
+        side.client_cores.zip(side.cores).is_some_and(|(client, server)| client.value >= server.value)
+    });
+    let bound = if bound {
+        " The load generator held at least one of the rates back, so CPU time is the truer figure."
+    } else {
+        ""
+    };
+    format!(
+        "**{server} answers {workload} {} times as fast as {over}** at {connections} connections: it uses {} times the cores and \
+         needs {} times the CPU time for a request.{bound}",
+        ratio(terms.rate),
+        ratio(terms.cores),
+        ratio(terms.cpu)
+    )
+}
+
+/// What the difference of CPU time is made of.
+fn parts(ladder: &Ladder) -> String {
+    let whole = ladder.measured.difference;
+    if ladder.explained.is_none() {
+        return format!(
+            "Their CPU time for a request is **not told apart** ({} us), so there is no difference to explain.",
+            difference(whole)
+        );
+    }
+    let sign = whole.value.signum();
+    let said: Vec<String> = Part::ALL
+        .into_iter()
+        .filter_map(|part| Some((name(part), sign * ladder.part(part)?.difference.value)))
+        .map(|(name, value)| format!("{} {name}", significant(value)))
+        .collect();
+    format!(
+        "Of the {} us of CPU time between them on a request, {}; {} us are **unexplained**.",
+        significant(whole.value.abs()),
+        said.join(", "),
+        significant(sign * ladder.unexplained.difference.value)
+    )
+}
+
+/// How much of the difference the parts give.
+fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
+    let Some(all) = ladder.explained else {
+        return "No share is explained, since there is nothing to explain.".to_owned();
+    };
+    let user = ladder.explained_user.map_or_else(
+        || "user time alone is not told apart".to_owned(),
+        |user| format!("of user time alone, which is where the prediction can miss, {}", share(user)),
+    );
+    format!(
+        "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} predict what {} costs \
+         over HTTP.",
+        share(all),
+        summary.transport,
+        summary.workload
+    )
+}
+
+/// What a slot costs.
+fn slope(slope: &SlopeSummary) -> Option<String> {
+    let [a, b] = slope.lines.as_slice() else { return None };
+    let (cost_a, cost_b) = (a.slope_ns?, b.slope_ns?);
+    let mut said = format!(
+        "Each slot more in the answer costs {} {} ns and {} {} ns",
+        a.server,
+        significant(cost_a.value),
+        b.server,
+        significant(cost_b.value)
+    );
+    if let Some(found) = slope.slope_ratio {
+        let _ = write!(said, " ({} times as much)", ratio(found));
+    }
+    if let Some((a_parts, b_parts)) = a.parts_ns.zip(b.parts_ns) {
+        let _ = write!(
+            said,
+            ", of which serialising {} and {} ns",
+            significant(a_parts.serialising.value),
+            significant(b_parts.serialising.value)
+        );
+    }
+    if let Some((at_none_a, at_none_b)) = a.intercept_us.zip(b.intercept_us) {
+        let _ = write!(
+            said,
+            "; a request that returns none costs {} and {} us",
+            significant(at_none_a.value),
+            significant(at_none_b.value)
+        );
+    }
+    said.push('.');
+    let misfit = a.misfit.into_iter().chain(b.misfit).fold(0.0, f64::max);
+    if misfit > MUCH_MISFIT {
+        let _ = write!(
+            said,
+            " No straight line fits well: it misses some length by {:.0} %, so the cost of a slot depends on how many there are.",
+            misfit * 100.0
+        );
+    }
+    Some(said)
+}
+
+/// A difference in microseconds, with its sign.
+pub(super) fn difference(value: Estimate) -> String {
+    crate::report::format::estimate(value, signed)
+}
+
+fn signed(value: f64) -> String {
+    if value > 0.0 { format!("+{}", significant(value)) } else { significant(value) }
+}
+
+/// A share in percent.
+pub(super) fn share(value: Estimate) -> String {
+    crate::report::format::estimate(value, |share| format!("{:.0} %", share * 100.0))
+}

@@ -1,0 +1,177 @@
+//! Counts of a request that would spoil a timing, so each has a server and a load of its own: allocations, by a build that
+//! counts them, and system calls, by a tracer.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use super::Stage;
+use crate::config::{Server, Workload};
+use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
+use crate::http;
+use crate::interrupt::Interrupted;
+use crate::load::{Client, Load};
+use crate::plan::Trial;
+use crate::probe::syscalls::{INSTALL, Tracer};
+use crate::process::{Output, Owned};
+use crate::results::WhyPlan;
+use crate::run::{Bench, truths};
+use crate::subject::Subject;
+
+/// How long a tracer may take to begin or to end.
+const TRACER_WITHIN: Duration = Duration::from_secs(10);
+
+impl Stage<'_> {
+    /// Counts what was not counted yet, of both servers.
+    pub(super) fn count(&self, asked: &WhyPlan) -> Result<()> {
+        let counted: Vec<CountObservation> = self.folder.lines(COUNTS)?;
+        let truths = truths(self.plan)?;
+        let bench = self.bench(&truths);
+        let workload = self.plan.workloads.iter().find(|workload| workload.name == asked.workload);
+        let workload = workload.with_context(|| format!("the plan has no {:?}", asked.workload))?;
+        for server in &self.plan.servers {
+            for kind in CountKind::ALL {
+                if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
+                    continue;
+                }
+                let counting =
+                    Counting { stage: self, bench: &bench, workload, connections: asked.connections };
+                let outcome = match kind {
+                    CountKind::Allocations => counting.allocations(server),
+                    CountKind::Syscalls => counting.syscalls(server),
+                };
+                let outcome = match outcome {
+                    Ok(outcome) => outcome,
+                    Err(error) if error.is::<Interrupted>() => return Err(error),
+                    Err(error) => {
+                        CountOutcome::Unavailable { reason: format!("{error:#}").replace('\n', " ") }
+                    }
+                };
+                if let CountOutcome::Unavailable { reason } = &outcome {
+                    eprintln!("{}: {kind:?} unavailable: {reason}", server.name);
+                }
+                self.folder
+                    .append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What all counting of a run shares.
+struct Counting<'a> {
+    stage: &'a Stage<'a>,
+    bench: &'a Bench<'a>,
+    workload: &'a Workload,
+    connections: u32,
+}
+
+impl Counting<'_> {
+    /// Allocations, by a build of the server that counts them.
+    fn allocations(&self, server: &Server) -> Result<CountOutcome> {
+        let counting = server
+            .counting
+            .as_ref()
+            .context("servers.toml names no build of it that counts its allocations")?;
+        let server = Server { program: counting.program.clone(), ..server.clone() };
+        let subject = self.start(&server, "allocations")?;
+        let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
+        let count = || {
+            let counted = http::allocation_counts(&metrics)?;
+            counted.context(
+                "its metrics lack allocations_total or allocated_bytes_total; is it a build that counts?",
+            )
+        };
+        let before = (count()?, http::server_counts(&metrics)?);
+        self.load(&subject, &server, "allocations")?;
+        let after = (count()?, http::server_counts(&metrics)?);
+        subject.process.stop(self.stage.interrupt)?;
+        Ok(CountOutcome::Allocations {
+            requests: after.1.requests - before.1.requests,
+            allocations: after.0.allocations - before.0.allocations,
+            bytes: after.0.bytes - before.0.bytes,
+        })
+    }
+
+    /// System calls, by a tracer that is attached to the server under load.
+    fn syscalls(&self, server: &Server) -> Result<CountOutcome> {
+        let (tracer, program) = Tracer::find().context(INSTALL)?;
+        let subject = self.start(server, "syscalls")?;
+        let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
+        let summary = self.file(server, &format!("{}.txt", tracer.program()));
+        let stderr = self.file(server, &format!("{}.stderr", tracer.program()));
+        let output = Output { stdout: Some(&self.file(server, "tracer.stdout")), stderr: &stderr };
+        let args = tracer.arguments(subject.process.pid(), &summary);
+        let placement = self.stage.plan.campaign.environment.placement;
+        let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
+        let said = || fs::read_to_string(&stderr).unwrap_or_default();
+        let attached = self.stage.interrupt.wait(TRACER_WITHIN, || {
+            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), last_line(&said()));
+            Ok(tracer.is_attached(tracing.pid(), &said()).then_some(()))
+        })?;
+        attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;
+        let before = http::server_counts(&metrics)?;
+        self.load(&subject, server, "syscalls")?;
+        let requests = http::server_counts(&metrics)?.requests - before.requests;
+        ensure!(requests > 0, "no request was answered under {}", tracer.program());
+        tracing.interrupt()?;
+        let ended = tracing.wait(TRACER_WITHIN, self.stage.interrupt)?;
+        ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
+        subject.process.stop(self.stage.interrupt)?;
+        let text = fs::read_to_string(&summary)
+            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), last_line(&said())))?;
+        let calls = tracer.parse(&text)?;
+        ensure!(
+            !tracer.missed(&calls, requests),
+            "{} missed calls of a server that is this fast",
+            tracer.command()
+        );
+        Ok(CountOutcome::Syscalls { requests, calls, tool: tracer.command().to_owned() })
+    }
+
+    /// A fresh server whose answer is the true one.
+    fn start(&self, server: &Server, what: &str) -> Result<Subject> {
+        let stderr = self.file(server, &format!("{what}.stderr"));
+        let environment = &self.stage.plan.campaign.environment;
+        let subject =
+            Subject::start(server, environment, &self.workload.body, &stderr, self.stage.interrupt)?;
+        let truth = self.bench.truths.get(&self.workload.name).context("no true answer")?;
+        match http::verify(&subject.addr, &self.workload.body, truth)? {
+            Ok(()) => Ok(subject),
+            Err(answer) => bail!("it answers wrongly: {answer}"),
+        }
+    }
+
+    fn load(&self, subject: &Subject, server: &Server, what: &str) -> Result<()> {
+        let load = Load {
+            connections: self.connections,
+            duration_ms: self.stage.why.counting_ms,
+            timeout_ms: self.stage.why.timeout_ms,
+            client: Client::default(),
+        };
+        let trial = Trial {
+            number: 0,
+            block: 0,
+            server: server.name.clone(),
+            workload: self.workload.name.clone(),
+            connections: self.connections,
+            beside: None,
+            client: Client::default(),
+        };
+        match self.bench.bombard(&trial, what, &load, self.workload, &subject.addr)? {
+            Ok(_) => Ok(()),
+            Err(outcome) => Err(anyhow!(outcome.failure().unwrap_or_default())),
+        }
+    }
+
+    fn file(&self, server: &Server, what: &str) -> std::path::PathBuf {
+        let folder: &Path = &self.stage.folder.0;
+        folder.join("tool-output").join(format!("counts-{}.{what}", server.name))
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing")
+}

@@ -1,0 +1,235 @@
+//! Carrying a why run out: blocks of the pair with the machine to themselves; blocks at the same time on one core, over HTTP and
+//! in process, and the same against the answer's length, each in a folder of its own; and counts that are not timed. It can be
+//! stopped and gone on with at any observation.
+
+mod counts;
+mod in_process;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde_json::Value;
+
+use super::{Bench, begin_folder, most_connections, note_ready_lines, progress, truths};
+use crate::config::{ConfigDir, Placement, Server, Why, Workload};
+use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tool;
+use crate::plan::{self, Trial};
+use crate::probe::host;
+use crate::results::{LADDER, Plan, RunFolder, SLOPE, WHY, WhyPlan, pretty};
+use crate::subject;
+
+/// The method whose answer has a length.
+const MEASURED_BY_LENGTH: &str = "getBlocks";
+
+/// What is asked: why the first server differs from the second on a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The server whose difference is explained.
+    pub server: &'a str,
+    /// The server that it is compared with.
+    pub over: &'a str,
+    /// The request, by name.
+    pub workload: &'a str,
+    /// Connections; those of `why.toml` where left out.
+    pub connections: Option<u32>,
+}
+
+/// A why run, resolved: nothing of it needs the configuration any longer.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What is asked.
+    pub asked: WhyPlan,
+    /// The pair on its request, one after the other.
+    pub main: Plan,
+    /// The pair on its request and the transport's, at the same time.
+    pub ladder: Plan,
+    /// The pair on answers of rising length.
+    pub slope: Option<Plan>,
+    /// The text of `why.toml`.
+    pub text: String,
+}
+
+/// Resolves a question: servers, requests, true answers, and whether this machine can carry the load.
+///
+/// # Errors
+/// One line: what is missing or can't be asked.
+pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> {
+    let (why, text) = config.why()?;
+    let servers = vec![config.server(question.server)?, config.server(question.over)?];
+    ensure!(servers[0].name != servers[1].name, "{} is given twice; give two servers", question.server);
+    let workload = config.workload(question.workload)?;
+    let transport = config.workload(&why.transport)?;
+    ensure!(
+        workload.name != transport.name,
+        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be held against itself; \
+         give another one",
+        transport.name
+    );
+    let connections = question.connections.unwrap_or(why.connections);
+    let most = most_connections();
+    ensure!(
+        u64::from(connections) <= most,
+        "this machine holds at most {most} connections (open files, client ports), not {connections}; see `just doctor`"
+    );
+    let pair = [servers[0].name.clone(), servers[1].name.clone()];
+    let threads = why.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    let plan = |campaign: crate::config::Campaign, workloads: Vec<Workload>| Plan {
+        trials: plan::trials(&campaign),
+        campaign,
+        workloads,
+        servers: servers.clone(),
+        threads,
+        left_out_connections: Vec::new(),
+    };
+    let slope = (workload.method() == MEASURED_BY_LENGTH)
+        .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
+    let main = plan(why.campaign(&pair, &workload.name, connections), vec![workload.clone()]);
+    let ladder = plan(why.ladder_campaign(&pair, &workload.name, connections), vec![workload, transport]);
+    truths(&ladder)?;
+    let returned = slope.as_ref().map(returned).transpose()?.unwrap_or_default();
+    let [server, over] = pair;
+    let workload = question.workload.to_owned();
+    let asked = WhyPlan { why, server, over, workload, connections, returned };
+    Ok(Resolved { asked, main, ladder, slope, text })
+}
+
+/// Slots that the true answers hold, by request.
+fn returned(plan: &Plan) -> Result<BTreeMap<String, u64>> {
+    let truths = truths(plan)?;
+    let slots = |(name, truth): (String, Value)| {
+        let slots = truth["result"].as_array().map_or(0, Vec::len) as u64;
+        (name, slots)
+    };
+    Ok(truths.into_iter().map(slots).collect())
+}
+
+/// Builds the servers, and what of the rest can be built: without a program in process or one that counts, that part of the
+/// run is unavailable.
+pub fn build(servers: &[Server]) -> Result<()> {
+    subject::build(servers)?;
+    let mut done: HashSet<&[String]> = HashSet::new();
+    for server in servers {
+        let in_process = server.in_process.as_ref().map(|program| &program.build);
+        let counting = server.counting.as_ref().map(|program| &program.build);
+        for command in [in_process, counting].into_iter().flatten().filter(|command| !command.is_empty()) {
+            if done.insert(command) {
+                let alone = Server { build: command.clone(), ..server.clone() };
+                if let Err(error) = subject::build(&[alone]) {
+                    eprintln!("{error:#}; the report will say what is unavailable for it");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts a why run: its folder and those inside it.
+pub fn begin(results: &Path, resolved: &Resolved, tool: &Tool, command: &str) -> Result<RunFolder> {
+    let folder = RunFolder::create(results, "why")?;
+    for (name, plan) in [(LADDER, Some(&resolved.ladder)), (SLOPE, resolved.slope.as_ref())] {
+        let Some(plan) = plan else { continue };
+        begin_folder(&RunFolder::create_inside(&folder, name)?, plan, "", tool, command)?;
+    }
+    folder.write_new(WHY, &pretty(&resolved.asked)?)?;
+    begin_folder(&folder, &resolved.main, &resolved.text, tool, command)?;
+    Ok(folder)
+}
+
+/// The folders of a run that are there: its own, the ladder's and the slope's.
+fn folders(folder: &RunFolder) -> Result<Vec<RunFolder>> {
+    let inside = [folder.inside(LADDER), folder.inside(SLOPE)];
+    Ok(std::iter::once(folder.clone()).chain(inside.into_iter().flatten()).collect())
+}
+
+/// Opens a run to go on with it: mends what a crash cut off, and notes when.
+pub fn resume(folder: &RunFolder) -> Result<()> {
+    for folder in folders(folder)? {
+        folder.mend_lines(IN_PROCESS)?;
+        folder.mend_lines(COUNTS)?;
+        super::resume(&folder)?;
+    }
+    Ok(())
+}
+
+/// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
+pub fn carry_out(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+    let asked = folder.why()?;
+    for folder in folders(folder)? {
+        let plan = folder.plan()?;
+        Stage { folder: &folder, plan: &plan, why: &asked.why, tool, interrupt }.carry_out()?;
+    }
+    let plan = folder.plan()?;
+    Stage { folder, plan: &plan, why: &asked.why, tool, interrupt }.count(&asked)
+}
+
+/// A part of the run with a plan and a folder of its own.
+struct Stage<'a> {
+    folder: &'a RunFolder,
+    plan: &'a Plan,
+    why: &'a Why,
+    tool: &'a Tool,
+    interrupt: &'a Interrupt,
+}
+
+impl Stage<'_> {
+    /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the machine
+    /// does to a block it does to all that is held against each other.
+    fn carry_out(&self) -> Result<()> {
+        let truths = truths(self.plan)?;
+        note_ready_lines(self.folder, self.plan, self.interrupt)?;
+        let bench = self.bench(&truths);
+        let observations = self.folder.observations()?;
+        let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+        let called: Vec<InProcessObservation> = self.folder.lines(IN_PROCESS)?;
+        let mut progress = progress::Progress::new(self.plan);
+        let left: Vec<&Trial> =
+            self.plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+        progress.stage(left.len(), observations.len());
+        for block in 1..=self.plan.campaign.max_blocks {
+            let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
+            for group in bench.groups(&trials) {
+                group.iter().for_each(|trial| progress.begin(trial));
+                for observation in bench.run_group(group)? {
+                    self.folder.append(&observation)?;
+                    progress.end(&observation);
+                }
+            }
+            for call in self.calls(block) {
+                let is_done = called.iter().any(|done| {
+                    done.block == block && done.workload == call.workload.name && done.rung == call.rung
+                });
+                if !is_done {
+                    for observation in self.in_process(&call, &truths)? {
+                        self.folder.append_to(IN_PROCESS, &observation)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bench<'a>(&'a self, truths: &'a BTreeMap<String, Value>) -> Bench<'a> {
+        let Self { folder, plan, tool, interrupt, .. } = *self;
+        Bench { folder, plan, tool, truths, interrupt }
+    }
+
+    /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run at the
+    /// same time: nothing of the others is taken apart.
+    fn calls(&self, block: u32) -> Vec<in_process::Call<'_>> {
+        if self.plan.campaign.environment.placement != Placement::Duet {
+            return Vec::new();
+        }
+        let workloads = self.plan.workloads.iter();
+        let mut calls: Vec<in_process::Call<'_>> = workloads
+            .flat_map(|workload| Rung::ALL.map(|rung| in_process::Call { block, workload, rung }))
+            .collect();
+        let seed = self.plan.campaign.seed.wrapping_add(u64::from(block));
+        plan::shuffle(&mut calls, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        calls
+    }
+}

@@ -1,0 +1,157 @@
+//! A report from a folder alone, and the page that quotes it.
+
+use std::path::Path;
+
+use rpc_bench::cost::{COUNTS, CountKind, CountObservation, CountOutcome, IN_PROCESS};
+use rpc_bench::report::why::{self, WhyRun};
+use rpc_bench::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::known::{ACTIX, Costs, Known, LEGACY};
+
+fn counted(server: &str, kind: CountKind) -> CountObservation {
+    let outcome = match (server, kind) {
+        (_, CountKind::Allocations) => {
+            CountOutcome::Allocations { requests: 1_000, allocations: 7_250, bytes: 912_000 }
+        }
+        ("actix", CountKind::Syscalls) => CountOutcome::Syscalls {
+            requests: 1_000,
+            calls: [("write".to_owned(), 1_000), ("epoll_wait".to_owned(), 250), ("mmap".to_owned(), 1)]
+                .into(),
+            tool: "strace -f -c".into(),
+        },
+        _ => CountOutcome::Unavailable { reason: "no strace".into() },
+    };
+    CountObservation { server: server.into(), kind, outcome }
+}
+
+/// A results folder of known observations.
+fn folder(known: &Known) -> (TempDir, RunFolder) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "why").unwrap();
+    let ladder = RunFolder::create_inside(&folder, LADDER).unwrap();
+    let slope = RunFolder::create_inside(&folder, SLOPE).unwrap();
+    let none = Vec::new();
+    let environment = json!({
+        "started_at": "2026-01-01T00:00:00Z",
+        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
+            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
+        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
+        "servers": {},
+        "command": "just why actix legacy getBlocks",
+    });
+    folder.write_new(WHY, &pretty(&known.asked).unwrap()).unwrap();
+    for (folder, plan, observations, in_process) in [
+        (&folder, &known.main, &known.main_observations, &none),
+        (&ladder, &known.ladder, &known.observations, &known.in_process),
+        (&slope, &known.slope, &known.slope_observations, &known.slope_in_process),
+    ] {
+        folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+        folder.write_new("environment.json", &environment.to_string()).unwrap();
+        observations.iter().for_each(|observation| folder.append(observation).unwrap());
+        in_process.iter().for_each(|call| folder.append_to(IN_PROCESS, call).unwrap());
+    }
+    for count in &known.counts {
+        folder.append_to(COUNTS, count).unwrap();
+    }
+    (dir, folder)
+}
+
+fn complete(actix: Costs, legacy: Costs) -> Known {
+    let mut known = Known::new(7, actix, legacy);
+    for server in ["actix", "legacy"] {
+        known.counts.extend(CountKind::ALL.map(|kind| counted(server, kind)));
+    }
+    known
+}
+
+#[test]
+fn a_report_has_what_a_reader_needs() {
+    let (_dir, folder) = folder(&complete(ACTIX, Costs { hidden: 2.75, ..LEGACY }));
+    let summary = why::write(&folder).unwrap();
+    assert_eq!(summary.left, 0);
+    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    for needed in [
+        "# Why actix and legacy differ on getBlocks",
+        "**actix answers getBlocks 1.000 [1.000, 1.000] times as fast as legacy** at 500 connections",
+        "us are **unexplained**",
+        "The parts give **80 % [80 %, 80 %]** of the difference (of user time alone, which is where the prediction can miss, 74 %",
+        "| parsing, dispatch, serialising",
+        "| - as for getHealth",
+        "![CPU time for a request, by part](ladder.svg)",
+        "![CPU time for a request against slots returned](slope.svg)",
+        "Each slot more in the answer costs actix 22.4 ns and legacy 56.0 ns (0.40 [0.40, 0.40] times as much)",
+        "7.25",
+        "- system calls of legacy: no strace",
+        "epoll_wait",
+        "## What to distrust",
+        "The whole run: `just why actix legacy getBlocks`",
+    ] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+    assert!(!report.contains("mmap"), "a call that is next to never made is not listed");
+    assert!(!report.contains("Incomplete"));
+    for (chart, words) in [("ladder.svg", "unexplained"), ("slope.svg", "legacy in process")] {
+        assert!(std::fs::read_to_string(folder.0.join(chart)).unwrap().contains(words), "{chart}");
+    }
+    let again: rpc_bench::analysis::why::WhySummary =
+        serde_json::from_str(&std::fs::read_to_string(folder.0.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(again.failed, summary.failed);
+    assert!(again.ladder.is_ok() && again.slope.is_some());
+}
+
+#[test]
+fn a_run_without_programs_in_process_is_reported_without_a_ladder() {
+    let mut known = complete(ACTIX, LEGACY);
+    known.in_process.clear();
+    known.slope_in_process.clear();
+    known.ladder.servers.iter_mut().for_each(|server| server.in_process = None);
+    known.slope.servers.iter_mut().for_each(|server| server.in_process = None);
+    let (_dir, folder) = folder(&known);
+    why::write(&folder).unwrap();
+    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    assert!(
+        report.contains("**unavailable**: servers.toml names no in-process program for actix"),
+        "{report}"
+    );
+    assert!(!folder.0.join("ladder.svg").exists() && !report.contains("ladder.svg"));
+    assert!(folder.0.join("slope.svg").exists());
+}
+
+#[test]
+fn a_page_quotes_the_run_that_answers_its_question_and_notices_a_changed_figure() {
+    let (_dir, folder) = folder(&complete(ACTIX, LEGACY));
+    why::write(&folder).unwrap();
+    let run = WhyRun::load(&folder).unwrap();
+    let page = "# Why\n\n<!-- why actix legacy getBlocks: not measured yet -->\n\nold\n<!-- end of why -->\n\nand\n\n\
+                <!-- why a b getBalance: not measured yet -->\n<!-- end of why -->\n";
+    assert_eq!(why::quoted(page).iter().map(|q| q.run.clone()).collect::<Vec<_>>(), [None, None]);
+    let spliced = why::splice(page, &run).unwrap();
+    assert!(spliced.changed && !spliced.text.contains("\nold\n") && spliced.text.contains("\n\nand\n\n"));
+    let quoted = why::quoted(&spliced.text);
+    assert_eq!(
+        (quoted[0].asked.as_str(), quoted[0].run.clone()),
+        ("actix legacy getBlocks", Some(folder.name()))
+    );
+    assert_eq!(quoted[1].run, None);
+    assert!(!why::splice(&spliced.text, &run).unwrap().changed);
+    let by_hand = spliced.text.replacen("us of CPU time between them", "0 us of CPU time between them", 1);
+    assert_ne!(by_hand, spliced.text);
+    assert!(why::splice(&by_hand, &run).unwrap().changed);
+    assert!(why::splice("# Why\n", &run).is_err());
+}
+
+/// Whatever docs/WHY.md quotes is what the run's folder says.
+#[test]
+fn the_page_agrees_with_the_runs_that_it_quotes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/WHY.md")).unwrap();
+    let questions = why::quoted(&page);
+    assert!(questions.len() >= 2, "the page asks {questions:?}");
+    for question in questions {
+        let Some(name) = question.run else { continue };
+        let run = WhyRun::load(&RunFolder::open(&root.join("results").join(&name)).unwrap()).unwrap();
+        assert!(!why::splice(&page, &run).unwrap().changed, "run: just splice results/{name}");
+    }
+}
