@@ -105,7 +105,8 @@ fn table(arms: &[Tried], outcomes: &[Outcome], held: bool) -> String {
         };
         let predicted = predict(arm, arms);
         let overflows = arm.bursts.iter().filter(|burst| Some(burst.connections) == arm.first_slow());
-        let overflows: Option<u64> = overflows.map(|burst| burst.overflows).max().flatten();
+        // The counter is the whole machine's: the burst in which least else happened says most.
+        let overflows = overflows.filter_map(|burst| burst.overflows).min();
         table.row(vec![
             arm.server.clone(),
             count(u64::from(arm.backlog)),
