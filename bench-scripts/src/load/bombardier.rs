@@ -154,6 +154,10 @@ fn plain(html: &str) -> String {
 /// becomes `read tcp: i/o timeout`.
 fn without_ports(description: &str) -> String {
     let words = description.split(' ').filter_map(|word| {
+        // Go's client names the URL: Post "http://a:1/": context deadline exceeded
+        if word.starts_with("\"http://") {
+            return word.ends_with(':').then_some(":");
+        }
         let address =
             word.trim_end_matches(':').rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
         if address { word.ends_with(':').then_some(":") } else { Some(word) }
@@ -229,6 +233,8 @@ mod tests {
             .map(|port| without_ports(&format!("read tcp 127.0.0.1:{port}->127.0.0.1:9: i/o timeout")));
         assert_eq!(two, ["read tcp: i/o timeout", "read tcp: i/o timeout"]);
         assert_eq!(without_ports("timeout"), "timeout");
+        let url = r#"Post "http://127.0.0.1:39001/": context deadline exceeded"#;
+        assert_eq!(without_ports(url), "Post: context deadline exceeded");
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn short(search: &SearchSummary) -> String {
         (None, Some(high)) => {
             format!("**{name}** at {} already, the lowest count tried that holds", counted(high))
         }
-        (Some(low), None) if found.ending == Ending::HoldsToHighest => {
+        (Some(low), None) if found.ending == Ending::HoldsToHighest && found.fails_at().is_none() => {
             format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
         }
         (low, None) => {
@@ -86,7 +86,15 @@ fn unsettled(search: &SearchSummary) -> String {
         Ending::Unsettled => format!("not settled in {} trials", found.trials),
         Ending::Unmeasured => format!("given up, since {} trials showed nothing", found.unmeasured),
         Ending::Unfinished => "the search has not ended".to_owned(),
-        Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => "fails at times".to_owned(),
+        Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
+            let limit = search.searched.limit;
+            let seen = found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(at)));
+            format!(
+                "above that fails at times{seen}, at no count surely up to {} ({})",
+                count(limit.connections),
+                limit.by.words()
+            )
+        }
     }
 }
 
@@ -205,4 +213,50 @@ fn effective(conditions: &Conditions) -> String {
     }
     out.push_str("```\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::threshold::{Bound, Found, Limit, Searched};
+
+    fn counted_at(connections: u32, bad: u32) -> Counted {
+        Counted { connections, bad, trials: 5 }
+    }
+
+    fn said(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> String {
+        let searched = Searched {
+            server: "actix".into(),
+            base: "actix".into(),
+            tuning: Some(Tuning::Equal),
+            workload: "getBalance".into(),
+            client: Client::Http1,
+            limit: Limit { connections: 14_016, by: Bound::ClientPorts },
+        };
+        let contradictions = Vec::new();
+        let (first_failing, trials, unmeasured) = (None, 24, 0);
+        let found = Found { last_clean, first_failing, between, contradictions, ending, trials, unmeasured };
+        short(&SearchSummary {
+            searched,
+            found,
+            complaints: BTreeMap::new(),
+            slowest_ms: None,
+            died: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_server_that_fails_at_times_is_not_said_to_hold() {
+        let clean = Some(counted_at(14_016, 0));
+        let holds = said(clean, Vec::new(), Ending::HoldsToHighest);
+        assert_eq!(holds, "**actix** not up to 14,016 (0/5 bad): client ports");
+        let at_times = said(Some(counted_at(4_000, 0)), vec![counted_at(8_000, 1)], Ending::HoldsToHighest);
+        assert!(
+            at_times.contains("clean to 4,000") && at_times.contains("first at 8,000 (1/5 bad)"),
+            "{at_times}"
+        );
+        assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
+    }
 }

@@ -11,7 +11,7 @@ use super::{Bench, SPARE_FILES, begin_folder, note_ready_lines, truths};
 use crate::analysis::threshold::{
     Asked, Bound, Limit, Schedule, SearchPlan, Searched, Shown, complaint, shown,
 };
-use crate::config::{Campaign, Server, Threshold, Tuning};
+use crate::config::{Campaign, Placement, Server, Threshold, Tuning};
 use crate::interrupt::Interrupt;
 use crate::load::Client;
 use crate::load::toolchain::Tool;
@@ -84,6 +84,11 @@ pub fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)>
         }
     }
     let timeout_ms = threshold.timeout_ms.unwrap_or(campaign.timeout_ms);
+    let mut environment = campaign.environment.clone();
+    if environment.placement == Placement::Duet {
+        // A search runs one server at a time.
+        environment.placement = Placement::OneCore;
+    }
     let inner = Campaign {
         servers: servers.iter().map(|server| server.name.clone()).collect(),
         baseline: None,
@@ -96,6 +101,7 @@ pub fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)>
         warmup_connections: Some(WARMUP_CONNECTIONS),
         window_ms: threshold.window_ms.unwrap_or(campaign.window_ms),
         timeout_ms,
+        environment,
         duets: None,
         pass: Vec::new(),
         ..campaign.clone()
