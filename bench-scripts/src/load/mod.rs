@@ -30,6 +30,14 @@ impl Client {
         }
     }
 
+    /// The one that it is not.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Fasthttp => Self::Http1,
+            Self::Http1 => Self::Fasthttp,
+        }
+    }
+
     /// Whether it is the tool's default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{Bench, begin_folder, truths};
-use crate::analysis::causes::{Cause, Remedied, remedied};
+use crate::analysis::causes::{Cause, Remedied, Remedy, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
 use crate::config::{Campaign, Server};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -92,9 +92,9 @@ impl Inquiry<'_> {
             let (plan, remedied, refused) = match tried {
                 Ok(with) => {
                     let named = (with.server.name.clone(), with.change);
-                    (self.inner_plan(cell, known, with.server, trials), Some(named), None)
+                    (self.inner_plan(cell, known, with.server, trials, remedy), Some(named), None)
                 }
-                Err(reason) => (self.inner_plan(cell, known, known.clone(), 0), None, Some(reason)),
+                Err(reason) => (self.inner_plan(cell, known, known.clone(), 0, remedy), None, Some(reason)),
             };
             begin_folder(&inner, &plan, "", self.tool, &self.outer.conditions()?.command)?;
             let remedy = RemedyPlan {
@@ -136,7 +136,14 @@ impl Inquiry<'_> {
     }
 
     /// The trials: both servers once in each block, in a drawn order.
-    fn inner_plan(&self, cell: &Diagnosed, server: &Server, with: Server, trials: u32) -> Plan {
+    fn inner_plan(
+        &self,
+        cell: &Diagnosed,
+        server: &Server,
+        with: Server,
+        trials: u32,
+        remedy: Remedy,
+    ) -> Plan {
         let campaign = Campaign {
             name: REMEDIES.to_owned(),
             servers: vec![server.name.clone(), with.name.clone()],
@@ -154,7 +161,10 @@ impl Inquiry<'_> {
             ..self.plan.campaign.clone()
         };
         let mut trials = plan::trials(&campaign);
-        trials.iter_mut().for_each(|trial| trial.client = cell.client);
+        for trial in &mut trials {
+            let is_other = remedy == Remedy::OtherClient && trial.server == with.name;
+            trial.client = if is_other { cell.client.other() } else { cell.client };
+        }
         let servers = vec![server.clone(), with];
         Plan { campaign, servers, left_out_connections: Vec::new(), trials, ..self.plan.clone() }
     }

@@ -89,7 +89,10 @@ pub fn remedied(
             let server = Server { name, open_files: Some(new), ..server.clone() };
             Ok(Remedied { server, change: format!("{new} open files") })
         }
-        Remedy::OtherClient => Err("the load tool has to change, not the server".to_owned()),
+        Remedy::OtherClient => {
+            let server = Server { name: format!("{}-other-client", server.name), ..server.clone() };
+            Ok(Remedied { server, change: Remedy::OtherClient.words().to_owned() })
+        }
     }
 }
 
@@ -145,6 +148,11 @@ mod tests {
             (found.server.open_files, found.server.name.as_str()),
             (Some(50_000), "actix-files-50000")
         );
+        let found = try_it(&server(&["--x"]), Remedy::OtherClient);
+        assert_eq!(
+            (found.server.args, found.server.name.as_str()),
+            (vec!["--x".to_owned()], "actix-other-client")
+        );
         let few = Server { open_files: Some(50), ..server(&[]) };
         assert_eq!(try_it(&few, Remedy::OpenFiles).server.open_files, Some(200));
     }
@@ -155,7 +163,6 @@ mod tests {
         let refused = |remedy| remedied(&server(&[]), &ready, remedy, Some(4_096), 20_000).unwrap_err();
         assert!(refused(Remedy::Backlog).contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
-        assert!(refused(Remedy::OtherClient).contains("load tool"));
         let full = Server { open_files: Some(20_000), ..server(&[]) };
         let refused = remedied(&full, &ready, Remedy::OpenFiles, None, 20_000).unwrap_err();
         assert!(refused.contains("20000"), "{refused}");

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::{begin, search};
 use crate::analysis::TriedRemedy;
-use crate::analysis::causes::Standing;
+use crate::analysis::causes::{Remedy, Standing};
 use crate::analysis::threshold::{SearchPlan, Searched};
 use crate::config::{Campaign, Server};
 use crate::interrupt::Interrupt;
@@ -46,6 +46,10 @@ fn with_remedies(folder: &RunFolder, before: &SearchPlan) -> Result<(Vec<Server>
     let mut servers: Vec<Server> = Vec::new();
     let mut searches = Vec::new();
     for (tried, server) in folder.remedied_servers()? {
+        // The other client's limits are others, so its search is one of the campaign's, if it asks for that.
+        if tried.plan.cause.remedy == Some(Remedy::OtherClient) {
+            continue;
+        }
         let found = before.searches.iter().find(|searched| is_of(searched, &tried));
         let searched = found.with_context(|| format!("no search is of {}", tried.plan.server))?;
         searches.push(Searched { server: server.name.clone(), ..searched.clone() });
