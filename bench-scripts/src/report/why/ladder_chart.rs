@@ -59,15 +59,23 @@ pub(super) fn svg(summary: &WhySummary, ladder: &Ladder) -> Result<String> {
     Ok(text)
 }
 
-/// The parts, and what of the measured time they leave over. Where they say too much, the mark stands within the bar.
+/// The parts, and what they leave over up to the mark. That is not quite the table's row: medians don't add up. Where the parts
+/// say too much, the mark stands within the bar.
 fn pieces(ladder: &Ladder) -> Vec<Piece> {
     let white = RGBColor(255, 255, 255);
-    let colours = [(COLOURS[2], white), (COLOURS[0], white), (COLOURS[5], INK), (COLOURS[3], white)];
-    let parts = Part::ALL.into_iter().zip(colours).filter_map(|(part, (colour, text))| {
-        Some(Piece { name: name(part), colour, text, us: sides(ladder.part(part)?) })
-    });
-    let rest = Piece { name: "unexplained", colour: UNEXPLAINED, text: INK, us: sides(&ladder.unexplained) };
-    parts.chain([rest]).collect()
+    let colours = [(COLOURS[2], white), (COLOURS[0], white), (COLOURS[5], INK), (COLOURS[4], INK)];
+    let mut pieces: Vec<Piece> = Part::ALL
+        .into_iter()
+        .zip(colours)
+        .filter_map(|(part, (colour, text))| {
+            Some(Piece { name: name(part), colour, text, us: sides(ladder.part(part)?) })
+        })
+        .collect();
+    let measured = sides(&ladder.measured);
+    let drawn = |side: usize| pieces.iter().map(|piece| piece.us[side].max(0.0)).sum::<f64>();
+    let us = [0, 1].map(|side| (measured[side] - drawn(side)).max(0.0));
+    pieces.push(Piece { name: "unexplained", colour: UNEXPLAINED, text: INK, us });
+    pieces
 }
 
 fn sides(row: &Row) -> [f64; 2] {
