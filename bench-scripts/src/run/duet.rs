@@ -1,8 +1,18 @@
 //! Two trials at the same time, step by step: neither goes on to the next step before the other is there.
 //!
-//! Knows nothing of what the steps are. One that leaves early, for whatever reason, lets the other go.
+//! What the steps are is the trial's business. One that leaves early, for whatever reason, lets the other go.
 
+use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+
+use anyhow::Result;
+
+use super::Bench;
+use super::trial::tool::template;
+use crate::config::Placement;
+use crate::observation::{Observation, Outcome};
+use crate::plan::Trial;
 
 /// Where two threads meet.
 #[derive(Debug, Default)]
@@ -61,6 +71,61 @@ impl Drop for Side<'_> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).left = true;
         self.0.changed.notify_all();
     }
+}
+
+impl Bench<'_> {
+    /// Trials that are run at the same time: in a duet the two of a block, otherwise each by itself.
+    pub fn groups<'t, 'p>(&self, trials: &'t [&'p Trial]) -> impl Iterator<Item = &'t [&'p Trial]> {
+        let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
+        trials.chunk_by(move |a, b| {
+            let is_other = |a: &Trial, b: &Trial| a.beside.as_ref().is_none_or(|other| *other == b.server);
+            is_duet
+                && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
+                && is_other(a, b)
+                && is_other(b, a)
+        })
+    }
+
+    /// Runs the trials of a group.
+    ///
+    /// # Errors
+    /// Only what ends the run: an interrupt, or a results folder that takes no more.
+    pub fn run_group(&self, group: &[&Trial]) -> Result<Vec<Observation>> {
+        match group {
+            [one, other] => Ok(self.run_duet([one, other])?.into()),
+            [lone] if self.plan.campaign.environment.placement == Placement::Duet => {
+                Ok(vec![without_other(lone)])
+            }
+            group => group.iter().map(|trial| self.run(trial)).collect(),
+        }
+    }
+
+    /// Runs two trials at the same time, their warm-ups and their windows side by side. Where one fails the other is invalid.
+    ///
+    /// # Errors
+    /// As for one trial.
+    fn run_duet(&self, trials: [&Trial; 2]) -> Result<[Observation; 2]> {
+        // Written once, before both ask for it.
+        template(self.folder)?;
+        let meeting = Meeting::default();
+        let ended = thread::scope(|scope| {
+            let running = trials.map(|trial| {
+                let side = meeting.side();
+                scope.spawn(move || self.run_beside(trial, Some(side)))
+            });
+            running.map(ScopedJoinHandle::join)
+        });
+        // Both have ended, so nothing of theirs is left running whichever ended the run.
+        let [one, other] = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
+        Ok([one?, other?])
+    }
+}
+
+/// What becomes of a trial of a duet whose other one was kept and it was not, when a run was cut off between the two.
+fn without_other(trial: &Trial) -> Observation {
+    let reason = "the run was cut off when the trial beside it had been kept".to_owned();
+    let outcome = Outcome::Invalid { reason };
+    Observation { trial: trial.clone(), started_at: super::now(), took_s: 0.0, outcome }
 }
 
 #[cfg(test)]

@@ -2,37 +2,31 @@
 
 mod half;
 mod means;
+pub(super) mod tool;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
-use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::duet::{Meeting, OtherLeft, Side};
-use crate::config::{Placement, Server, Workload};
+use self::tool::remove_if_empty;
+use super::duet::{OtherLeft, Side};
+use crate::config::{Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tool;
-use crate::load::{Load, LoadSample, bombardier};
+use crate::load::{Load, LoadSample};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::listen::Listening;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
+use crate::probe::process::{cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
-use crate::process::{Output, Owned, describe};
 use crate::results::{Plan, RunFolder};
 use crate::subject::Subject;
-
-/// How long a load tool may take beyond its window and its timeout.
-const TOOL_GRACE: Duration = Duration::from_secs(10);
 
 /// What every trial of a run shares.
 pub struct Bench<'a> {
@@ -65,32 +59,6 @@ macro_rules! or_failed {
 }
 
 impl Bench<'_> {
-    /// Trials that are run at the same time: in a duet the two of a block, otherwise each by itself.
-    pub fn groups<'t, 'p>(&self, trials: &'t [&'p Trial]) -> impl Iterator<Item = &'t [&'p Trial]> {
-        let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
-        trials.chunk_by(move |a, b| {
-            let is_other = |a: &Trial, b: &Trial| a.beside.as_ref().is_none_or(|other| *other == b.server);
-            is_duet
-                && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
-                && is_other(a, b)
-                && is_other(b, a)
-        })
-    }
-
-    /// Runs the trials of a group.
-    ///
-    /// # Errors
-    /// Only what ends the run: an interrupt, or a results folder that takes no more.
-    pub fn run_group(&self, group: &[&Trial]) -> Result<Vec<Observation>> {
-        match group {
-            [one, other] => Ok(self.run_duet([one, other])?.into()),
-            [lone] if self.plan.campaign.environment.placement == Placement::Duet => {
-                Ok(vec![without_other(lone)])
-            }
-            group => group.iter().map(|trial| self.run(trial)).collect(),
-        }
-    }
-
     /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
     ///
     /// # Errors
@@ -99,27 +67,7 @@ impl Bench<'_> {
         self.run_beside(trial, None)
     }
 
-    /// Runs two trials at the same time, their warm-ups and their windows side by side. Where one fails the other is invalid.
-    ///
-    /// # Errors
-    /// As for one trial.
-    fn run_duet(&self, trials: [&Trial; 2]) -> Result<[Observation; 2]> {
-        // Written once, before both ask for it.
-        template(self.folder)?;
-        let meeting = Meeting::default();
-        let ended = thread::scope(|scope| {
-            let running = trials.map(|trial| {
-                let side = meeting.side();
-                scope.spawn(move || self.run_beside(trial, Some(side)))
-            });
-            running.map(ScopedJoinHandle::join)
-        });
-        // Both have ended, so nothing of theirs is left running whichever ended the run.
-        let [one, other] = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
-        Ok([one?, other?])
-    }
-
-    fn run_beside(&self, trial: &Trial, beside: Option<Side<'_>>) -> Result<Observation> {
+    pub(super) fn run_beside(&self, trial: &Trial, beside: Option<Side<'_>>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
         let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
@@ -262,63 +210,6 @@ impl Bench<'_> {
         let truth = self.truths.get(&workload.name).unwrap_or(&Value::Null);
         http::verify(&subject.addr, &workload.body, truth).is_err()
     }
-
-    /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
-    pub(super) fn bombard(
-        &self,
-        trial: &Trial,
-        what: &str,
-        load: &Load,
-        workload: &Workload,
-        addr: &str,
-    ) -> Ended<(LoadSample, CpuTime)> {
-        let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
-        let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
-        let url = format!("http://{addr}/");
-        let (args, interrupt_after) =
-            bombardier::measured(load, &workload.body, &url, &template(self.folder)?);
-        let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
-        let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let placement = self.plan.campaign.environment.placement;
-        let mut tool = Owned::spawn(&self.tool.path, &args, &output, placement)?;
-        let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
-        let mut expected = Duration::from_millis(load.duration_ms);
-        if let Some(time) = interrupt_after {
-            if tool.wait_through(time, time, self.interrupt)?.is_none() {
-                tool.interrupt()?;
-            }
-            expected = Duration::ZERO;
-        }
-        match tool.wait_through(expected, limit, self.interrupt)? {
-            None => {
-                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
-                return Ok(Err(Outcome::Unanswered { reason }));
-            }
-            Some(status) if !status.success() => {
-                let said = last_line(&stderr).or_else(|| last_line(&stdout));
-                return failed(
-                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status))),
-                );
-            }
-            Some(_) => {}
-        }
-        remove_if_empty(&stderr);
-        let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
-        match bombardier::parse(&text) {
-            Ok(sample) => {
-                let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
-                Ok(Ok((sample, cpu)))
-            }
-            Err(error) => failed(format!("{error:#}")),
-        }
-    }
-}
-
-/// What becomes of a trial of a duet whose other one was kept and it was not, when a run was cut off between the two.
-fn without_other(trial: &Trial) -> Observation {
-    let reason = "the run was cut off when the trial beside it had been kept".to_owned();
-    let outcome = Outcome::Invalid { reason };
-    Observation { trial: trial.clone(), started_at: super::now(), took_s: 0.0, outcome }
 }
 
 /// Waits for the trial beside this one, where there is one.
@@ -352,22 +243,6 @@ impl Watch {
     fn end(self) -> (Sampled, half::Asked) {
         (self.sampler.stop(), self.question.map(half::Question::answer).unwrap_or_default())
     }
-}
-
-/// The template that the load tool prints its result by, kept in the run's folder.
-fn template(folder: &RunFolder) -> Result<PathBuf> {
-    let name = "tool-output/bombardier.template";
-    let path = folder.0.join(name);
-    if !path.is_file() {
-        folder.write_new(name, bombardier::TEMPLATE)?;
-    }
-    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    ensure!(
-        kept == bombardier::TEMPLATE,
-        "{} is not this version's: go on with the version that began the run",
-        path.display()
-    );
-    Ok(path)
 }
 
 fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> Result<&'a T> {
@@ -412,19 +287,6 @@ fn check_counts(
         return Err(Outcome::Invalid { reason });
     }
     Ok(())
-}
-
-/// The last line that says something in a file, if there is one.
-fn last_line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
-}
-
-/// An empty file says nothing. Where it can't be removed, it stays, and is still empty.
-fn remove_if_empty(path: &Path) {
-    if fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) {
-        let _ = fs::remove_file(path);
-    }
 }
 
 #[cfg(test)]
