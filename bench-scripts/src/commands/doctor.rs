@@ -46,7 +46,7 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
             println!("{:<21}-> {remedy}", "");
         }
     }
-    println!("\n{}", resolution(results, &host));
+    println!("\n{}", resolution(config, results, &host));
     let well = findings.iter().all(|finding| finding.remedy.is_none());
     println!(
         "\n{}",
@@ -59,12 +59,19 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     Ok(well)
 }
 
-/// What the newest calibration of this machine says that it can tell apart.
-fn resolution(results: &Path, host: &Host) -> String {
+/// What the newest calibration of this machine says that it can tell apart: of those that ran as one would run now, since
+/// another placement resolves something else.
+fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
+    let placement = config.calibration().ok().map(|(now, _)| now.environment.placement);
+    let is_as_now = |folder: &RunFolder| {
+        let then = folder.calibration().ok().map(|plan| plan.calibration.environment.placement);
+        placement.is_none() || then == placement
+    };
     let calibrations = fs::read_dir(results).into_iter().flatten().filter_map(|entry| {
         let folder = RunFolder::open(&entry.ok()?.path()).ok().filter(RunFolder::is_calibration)?;
         let measured_on = folder.conditions().ok()?.host;
-        (measured_on.cpu == host.cpu && measured_on.cores == host.cores).then_some(folder)
+        let is_here = measured_on.cpu == host.cpu && measured_on.cores == host.cores;
+        (is_here && is_as_now(&folder)).then_some(folder)
     });
     let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
         return "what this machine can tell apart is not known: run `just calibrate` (15 minutes)".to_owned();
