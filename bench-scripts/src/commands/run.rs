@@ -8,7 +8,7 @@ use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::{RunFolder, THRESHOLD};
+use rpc_bench::results::{DUETS, RunFolder, THRESHOLD};
 use rpc_bench::run;
 
 /// What to run.
@@ -54,7 +54,8 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     match run::carry_out(&folder, &plan, &tool, &interrupt) {
         Ok(()) => {}
         Err(error) => {
-            let folders = std::iter::once(folder.clone()).chain(folder.inside(THRESHOLD));
+            let folders = std::iter::once(folder.clone())
+                .chain([DUETS, THRESHOLD].into_iter().filter_map(|name| folder.inside(name)));
             let count =
                 |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
             let kept: usize = folders.map(count).sum();
