@@ -63,7 +63,7 @@ fn wait_for_result() {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
@@ -73,22 +73,30 @@ mod tests {
         assert_eq!((results.len(), results.contains(&0)), (1_000, false));
     }
 
-    /// The least of several times, each taken in turn, so that other work on the machine falls out.
+    /// The middle one of several ratios, each of times taken one right after the other, so that a machine that is slower for a
+    /// while is so for both; and once more where a burst of other work spoiled most of them.
     #[test]
     fn ten_times_the_rounds_or_the_calls_are_ten_times_the_work() {
         let took = |rounds: u32, calls: u64| {
             let began = Instant::now();
             Rounds(rounds).pay(calls);
-            began.elapsed()
+            began.elapsed().as_secs_f64()
         };
-        let mut least = [Duration::MAX; 3];
-        for _ in 0..30 {
-            let times = [took(20_000, 1), took(200_000, 1), took(20_000, 10)];
-            least = std::array::from_fn(|index| least[index].min(times[index]));
-        }
-        let [one, rounds, calls] = least.map(|time| time.as_secs_f64());
-        for ratio in [rounds / one, calls / one] {
-            assert!((7.0..14.0).contains(&ratio), "{ratio} times the work: {least:?}");
+        let middle_ratio = |rounds: u32, calls: u64| {
+            let mut ratios = [(); 31].map(|()| {
+                let one = took(20_000, 1);
+                took(rounds, calls) / one
+            });
+            ratios.sort_by(f64::total_cmp);
+            ratios[ratios.len() / 2]
+        };
+        for (rounds, calls) in [(200_000, 1), (20_000, 10)] {
+            let mut seen = Vec::new();
+            let tenfold = (0..4).any(|_| {
+                seen.push(middle_ratio(rounds, calls));
+                seen.iter().any(|ratio| (7.0..14.0).contains(ratio))
+            });
+            assert!(tenfold, "{rounds} rounds in {calls} calls were {seen:.2?} times the work");
         }
     }
 

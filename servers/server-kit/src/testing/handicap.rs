@@ -12,9 +12,13 @@ const STILL: Duration = Duration::from_millis(3);
 /// Enough work to stand out beside a call of an unoptimised server.
 const ROUNDS: &str = "1000000";
 
-/// Each kind is held against a plain call so often, in turn; the cheapest of either counts, since what else the machine does
-/// can only add to CPU time.
+/// Each kind is held against a plain call so often, one right after the other; the middle one of their ratios counts. On a
+/// shared machine the same work takes half as long or twice as long from one second to the next, so the cheapest of either
+/// may come from different seconds.
 const REPEATS: usize = 15;
+
+/// So often a ratio that is off is measured again: a burst of other work passes, a call that pays wrongly stays.
+const ATTEMPTS: usize = 4;
 
 /// What each other body is held against: one call that is answered with a result.
 const PLAIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
@@ -54,15 +58,25 @@ pub fn assert_handicap_is_honoured(program: &Path) {
     assert!(with > 2 * without, "a call took {with:?} of CPU with the handicap and {without:?} without");
     for (body, calls) in KINDS {
         assert_eq!(post(free.addr, body), post(handicapped.addr, body), "{body}");
-        let pairs = [(); REPEATS].map(|()| (cost(&handicapped, PLAIN), cost(&handicapped, body)));
-        let cheapest = |of: fn(&(Duration, Duration)) -> Duration| {
-            pairs.iter().map(of).min().unwrap_or_default().as_secs_f64()
-        };
-        let paid = cheapest(|pair| pair.1) / cheapest(|pair| pair.0);
-        assert!((paid - f64::from(calls)).abs() < 0.5, "{body}: paid {paid} times for {calls} calls");
+        let mut seen = Vec::new();
+        let honoured = (0..ATTEMPTS).any(|_| {
+            seen.push(times_paid(&handicapped, body));
+            seen.iter().any(|paid| (paid - f64::from(calls)).abs() < 0.5)
+        });
+        assert!(honoured, "{body}: paid {seen:.2?} times for {calls} calls");
     }
     let message = refusal(program, &["--handicap-rounds", "some"]);
     assert!(message.contains("--handicap-rounds") && message.contains("some"), "{message}");
+}
+
+/// How many plain calls' CPU time the body costs.
+fn times_paid(server: &Running, body: &str) -> f64 {
+    let mut ratios = [(); REPEATS].map(|()| {
+        let plain = cost(server, PLAIN);
+        cost(server, body).as_secs_f64() / plain.as_secs_f64()
+    });
+    ratios.sort_by(f64::total_cmp);
+    ratios[REPEATS / 2]
 }
 
 /// CPU time of one request, on a connection of its own.
