@@ -110,6 +110,12 @@ pub struct Sample {
     /// What the server could hold and what one request took it before any load.
     #[serde(default)]
     pub means: Means,
+    /// What the other load saw that ran beside this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<LoadSample>>,
+    /// How often the server was stopped in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<u32>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,

@@ -8,10 +8,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Campaign, Placement};
-use crate::load::Client;
+use crate::load::{Client, Level, LoadTool};
 
 /// One server, one workload, one load, once.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Trial {
     /// Its place in the plan, from 1.
     pub number: u32,
@@ -29,23 +29,59 @@ pub struct Trial {
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
+    /// Requests a second in an open loop; `None` in a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+    /// The load tool.
+    #[serde(default, skip_serializing_if = "LoadTool::is_default")]
+    pub tool: LoadTool,
+    /// Whether the campaign's other load runs beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
+    /// The measured window in milliseconds, where it is not the campaign's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ms: Option<u64>,
 }
 
-/// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial of the campaign once.
+impl Trial {
+    /// How much is asked of the server.
+    pub const fn level(&self) -> Level {
+        let Self { connections, rate, tool, disturbed, .. } = self;
+        Level { connections: *connections, rate: *rate, tool: *tool, disturbed: *disturbed }
+    }
+}
+
+/// The trials of a campaign of closed loops, at all of its connection counts.
 pub fn trials(campaign: &Campaign) -> Vec<Trial> {
+    let levels: Vec<Level> = campaign.connections.iter().copied().map(Level::from).collect();
+    trials_at(campaign, &levels)
+}
+
+/// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial once.
+pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed);
     let mut trials = Vec::new();
     for block in 1..=campaign.max_blocks {
-        let mut cells: Vec<(&String, u32)> = Vec::new();
+        let mut cells: Vec<(&String, Level)> = Vec::new();
         for workload in &campaign.workloads {
-            cells.extend(campaign.connections.iter().map(|connections| (workload, *connections)));
+            cells.extend(levels.iter().map(|level| (workload, *level)));
         }
         shuffle(&mut cells, &mut random);
-        for (workload, connections) in cells {
+        for (workload, Level { connections, rate, tool, disturbed }) in cells {
             for (server, beside) in arms(campaign, &mut random) {
-                let number = trials.len() as u32 + 1;
-                let (workload, client) = (workload.clone(), Client::default());
-                trials.push(Trial { number, block, server, workload, connections, beside, client });
+                trials.push(Trial {
+                    number: trials.len() as u32 + 1,
+                    block,
+                    server,
+                    workload: workload.clone(),
+                    connections,
+                    beside,
+                    client: Client::default(),
+                    rate,
+                    tool,
+                    disturbed,
+                    window_ms: None,
+                });
             }
         }
     }

@@ -35,6 +35,12 @@ pub struct Plan {
     pub threads: u32,
     /// Connection counts of the campaign that this machine can't hold, and were left out.
     pub left_out_connections: Vec<u32>,
+    /// Loads of an open loop that no load tool can send here, and were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out_rates: Vec<u32>,
+    /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<Level>,
     /// The trials, in order.
     pub trials: Vec<Trial>,
 }
@@ -96,6 +102,9 @@ pub struct Resumed {
 
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";
+
+/// The folder of what each load tool can send, inside a run's folder.
+pub const CEILINGS: &str = "ceilings";
 
 /// The folder of a run's duets, inside its own.
 pub const DUETS: &str = "duets";
@@ -206,11 +215,14 @@ impl RunFolder {
 
     /// Where a tool's or a server's own output of a trial goes.
     pub fn tool_output(&self, trial: &Trial, what: &str) -> PathBuf {
-        let Trial { number, block, server, workload, connections, client, beside: _ } = trial;
+        let Trial { number, block, server, workload, connections, client, rate, tool, disturbed, .. } = trial;
         let client = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
-        self.0
-            .join("tool-output")
-            .join(format!("{number:04}-b{block}-{server}-{workload}-c{connections}{client}.{what}"))
+        let load = match rate {
+            None => format!("c{connections}{client}"),
+            Some(rate) => format!("r{rate}-{}{}", tool.name(), if *disturbed { "-disturbed" } else { "" }),
+        };
+        let name = format!("{number:04}-b{block}-{server}-{workload}-{load}.{what}");
+        self.0.join("tool-output").join(name)
     }
 
     /// Writes a file that is not there yet.
@@ -335,11 +347,15 @@ impl RunFolder {
         folders.sort();
         let tried = folders.into_iter().map(|path| {
             let inner = Self(path);
-            let timeout_ms = inner.plan()?.campaign.timeout_ms;
-            let tried = TriedRemedy::new(inner.read_json(REMEDY)?, timeout_ms, &inner.observations()?);
-            Ok((tried, inner))
+            Ok((inner.tried_remedy()?, inner))
         });
         tried.collect()
+    }
+
+    /// What came of the remedy whose folder this is.
+    pub fn tried_remedy(&self) -> Result<TriedRemedy> {
+        let timeout_ms = self.plan()?.campaign.timeout_ms;
+        Ok(TriedRemedy::new(self.read_json(REMEDY)?, timeout_ms, &self.observations()?))
     }
 
     /// Reads the plan of a calibration.
@@ -414,7 +430,6 @@ pub fn pretty(value: &impl Serialize) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Client;
     use crate::observation::Outcome;
 
     fn observation(number: u32) -> Observation {
@@ -424,8 +439,7 @@ mod tests {
             server: "a".into(),
             workload: "w".into(),
             connections: 1,
-            beside: None,
-            client: Client::default(),
+            ..Trial::default()
         };
         let outcome = Outcome::ToolFailed { reason: "x".into() };
         Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }

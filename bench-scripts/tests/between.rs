@@ -43,6 +43,8 @@ fn plan(blocks: u32) -> Plan {
         servers: SERVERS.iter().map(|name| config.server(name).unwrap()).collect(),
         threads: 2,
         left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
         trials: plan::trials(&campaign),
         campaign,
     }

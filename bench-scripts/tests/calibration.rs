@@ -57,8 +57,8 @@ fn blocks(count: u32, seed: u64) -> Vec<Observation> {
             let cpu_us = 10.0 * machine * (1.0 + handicap) * (0.02 * normal(&mut random)).exp();
             let number = observations.len() as u32 + 1;
             let workload = calibration.workload.clone();
-            let (connections, client) = (calibration.connections, Client::default());
-            let trial = Trial { number, block, server, workload, connections, beside: None, client };
+            let connections = calibration.connections;
+            let trial = Trial { number, block, server, workload, connections, ..Trial::default() };
             let outcome = Outcome::Completed(Box::new(sample(1e6 / cpu_us, cpu_us)));
             observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
         }

@@ -39,6 +39,8 @@ fn plan(blocks: u32) -> Plan {
         servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
         threads: 2,
         left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
         trials: plan::trials(&campaign),
         campaign,
     }
@@ -176,8 +178,8 @@ fn only_the_headline_s_load_has_them_and_a_run_without_them_does_not_speak_of_th
 fn where_the_machine_can_t_hold_the_headline_s_load_the_highest_has_them() {
     let plan = Plan { left_out_connections: vec![500], ..plan(1) };
     let summary = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
-    let cell = summary.cell("actix", "getBalance", plan.headline_connections("getBalance")).unwrap();
-    assert_eq!(cell.connections, 125);
+    let cell = summary.cell("actix", "getBalance", plan.headline_level("getBalance")).unwrap();
+    assert_eq!(cell.level.connections, 125);
     assert!(!cell.timeline.is_empty() && !cell.quantiles.is_empty());
 }
 

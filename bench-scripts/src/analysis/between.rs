@@ -12,6 +12,7 @@ use super::stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
 use crate::config::{Percent, Tuning};
+use crate::load::Level;
 use crate::observation::Observation;
 use crate::results::{Conditions, Plan};
 
@@ -44,8 +45,8 @@ impl<T> Both<T> {
     }
 }
 
-/// Server, workload, connections.
-type Place<'a> = (&'a str, &'a str, u32);
+/// Server, workload, load.
+type Place<'a> = (&'a str, &'a str, Level);
 
 /// What changed in one cell from the first run to the second.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +55,8 @@ pub struct Change {
     pub server: String,
     /// The workload.
     pub workload: String,
-    /// Connections.
-    pub connections: u32,
+    /// The load.
+    pub level: Level,
     /// Successful requests a second, after over before; none where a run has no valid trial.
     pub rate: Option<Finding>,
     /// Server CPU time for a request, after over before.
@@ -166,7 +167,7 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
         },
         summaries: runs.map(|run| {
             let plan = &run.plan;
-            summarize(&plan.campaign, &plan.connections(), &plan.trials, &run.observations)
+            summarize(&plan.campaign, &plan.levels(), &plan.trials, &run.observations)
         }),
     })
 }
@@ -194,7 +195,7 @@ fn changes<'a>(
     let changed = |((place, rates), (rate, cpu)): ((&Place<'a>, &Both<Vec<f64>>), _)| Change {
         server: place.0.to_owned(),
         workload: place.1.to_owned(),
-        connections: place.2,
+        level: place.2,
         rate,
         cpu,
         p99_ratio: p99_ratio(&logs(place, Figure::P99Us)),
@@ -285,18 +286,18 @@ fn chosen_reference<'a>(
 /// The cells that both plans have, as the second orders them.
 fn common_places(runs: Both<&Measured>) -> Result<Vec<Place<'_>>> {
     let (before, after) = (&runs.before.plan, &runs.after.plan);
-    let held = before.connections();
+    let held = before.levels();
     let mut places = Vec::new();
     for workload in after.campaign.workloads.iter().filter(|name| before.campaign.workloads.contains(name)) {
-        for connections in after.connections().into_iter().filter(|count| held.contains(count)) {
+        for level in after.levels().into_iter().filter(|level| held.contains(level)) {
             let servers = after.campaign.servers.iter();
             let common = servers.filter(|name| before.campaign.servers.contains(name));
-            places.extend(common.map(|server| (server.as_str(), workload.as_str(), connections)));
+            places.extend(common.map(|server| (server.as_str(), workload.as_str(), level)));
         }
     }
     if places.is_empty() {
         bail!(
-            "{} and {} have no cell in common: no server with the same workload and connections",
+            "{} and {} have no cell in common: no server with the same workload and load",
             runs.before.name,
             runs.after.name
         );
@@ -367,10 +368,10 @@ fn unshared(plan: &Plan, other: &Plan) -> Vec<String> {
     let lacks = |of: &[String], all: &[String]| {
         of.iter().filter(|name| !all.contains(name)).cloned().collect::<Vec<String>>()
     };
-    let held = other.connections();
-    let loads = plan.connections().into_iter().filter(|count| !held.contains(count));
+    let held = other.levels();
+    let loads = plan.levels().into_iter().filter(|level| !held.contains(level));
     let (campaign, other) = (&plan.campaign, &other.campaign);
     let servers = lacks(&campaign.servers, &other.servers);
     let workloads = lacks(&campaign.workloads, &other.workloads);
-    servers.into_iter().chain(workloads).chain(loads.map(|count| format!("{count} connections"))).collect()
+    servers.into_iter().chain(workloads).chain(loads.map(|level| level.to_string())).collect()
 }

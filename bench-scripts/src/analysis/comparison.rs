@@ -10,6 +10,7 @@ use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay}
 use super::stats::{Estimate, hodges_lehmann};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
+use crate::load::Level;
 use crate::plan::Trial;
 
 /// The figures that get a verdict, and which way each is better. Each is a question, and so a family, of its own.
@@ -28,8 +29,9 @@ pub struct Comparison {
     pub over: String,
     /// The workload.
     pub workload: String,
-    /// Connections.
-    pub connections: u32,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
     /// Successful requests a second.
     pub rate: Finding,
     /// Server CPU time for a request.
@@ -75,7 +77,7 @@ struct Pair {
     server: String,
     over: String,
     workload: String,
-    connections: u32,
+    level: Level,
     is_duet: bool,
 }
 
@@ -90,16 +92,16 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// Where a campaign stands. `connections` are those of the plan, which may be fewer than the campaign's.
-    pub fn new(campaign: &'a Campaign, connections: &[u32], observed: &'a Observed<'a>) -> Self {
+    /// Where a campaign stands. `levels` are those of the plan, which may be fewer than the campaign's.
+    pub fn new(campaign: &'a Campaign, levels: &[Level], observed: &'a Observed<'a>) -> Self {
         let mut pairs = Vec::new();
         for workload in &campaign.workloads {
-            for &connections in connections {
+            for &level in levels {
                 pairs.extend(campaign.compared().into_iter().map(|(server, over)| Pair {
                     server,
                     over,
                     workload: workload.clone(),
-                    connections,
+                    level,
                     is_duet: campaign.environment.placement == Placement::Duet,
                 }));
             }
@@ -163,7 +165,7 @@ impl Pair {
     fn places(&self) -> [Place<'_>; 2] {
         let place = |server, other| {
             let beside = self.is_duet.then_some(other);
-            (server, beside, self.workload.as_str(), self.connections)
+            (server, beside, self.workload.as_str(), self.level)
         };
         let (a, b) = (self.server.as_str(), self.over.as_str());
         [place(a, b), place(b, a)]
@@ -171,7 +173,7 @@ impl Pair {
 
     fn holds(&self, trial: &Trial) -> bool {
         let beside = trial.beside.as_deref();
-        self.places().contains(&(&trial.server, beside, &trial.workload, trial.connections))
+        self.places().contains(&(&trial.server, beside, &trial.workload, trial.level()))
     }
 
     fn question(&self, observed: &Observed<'_>) -> Question {
@@ -199,7 +201,7 @@ impl Pair {
             server: self.server.clone(),
             over: self.over.clone(),
             workload: self.workload.clone(),
-            connections: self.connections,
+            level: self.level,
             rate,
             cpu,
             p99_ratio: ratio(Figure::P99Us, &valid(&a), &valid(&b)),

@@ -45,11 +45,19 @@ pub enum Figure {
     SystemUsPerRequest,
     /// How often the server's threads left a processor, for a request.
     SwitchesPerRequest,
+    /// Requests a second that the load tool sent in an open loop.
+    AchievedRate,
+    /// 99th percentile of how late the load tool sent a request in an open loop, in microseconds.
+    SendLagP99Us,
+    /// Median latency from the send itself in an open loop, in microseconds.
+    P50FromSendUs,
+    /// 99th percentile of latency from the send itself in an open loop, in microseconds.
+    P99FromSendUs,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -67,6 +75,10 @@ impl Figure {
         Self::UserUsPerRequest,
         Self::SystemUsPerRequest,
         Self::SwitchesPerRequest,
+        Self::AchievedRate,
+        Self::SendLagP99Us,
+        Self::P50FromSendUs,
+        Self::P99FromSendUs,
     ];
 
     /// Its value in a sample; `None` where the machine or the tool does not tell.
@@ -89,6 +101,10 @@ impl Figure {
             Self::UserUsPerRequest => sample.server_cpu.user_s * 1e6 / sample.served() as f64,
             Self::SystemUsPerRequest => sample.server_cpu.system_s * 1e6 / sample.served() as f64,
             Self::SwitchesPerRequest => switches_per_request(sample)?,
+            Self::AchievedRate => sample.load.open.as_ref()?.achieved_rate,
+            Self::SendLagP99Us => sample.load.open.as_ref()?.send_lag_us?.p99,
+            Self::P50FromSendUs => sample.load.open.as_ref()?.from_send_us.p50,
+            Self::P99FromSendUs => sample.load.open.as_ref()?.from_send_us.p99,
         })
     }
 }

@@ -14,6 +14,12 @@ const MUCH_DISAGREEMENT: f64 = 0.02;
 /// How much dearer requests of the window's first half may be before the window is not steady.
 const MUCH_DEARER: f64 = 1.1;
 
+/// The least part of the requests that were asked for that must have been sent.
+const LEAST_ACHIEVED: f64 = 0.99;
+
+/// The part of the latency that the load tool's own lateness may have.
+const MUCH_LAG: f64 = 0.1;
+
 /// Why a cell's figures are not the whole truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +46,10 @@ pub enum Mark {
     Steal,
     /// The control group was held back.
     Throttled,
+    /// The load tool sent fewer requests than were asked for.
+    RateNotReached,
+    /// The load tool sent requests late.
+    SentLate,
 }
 
 /// What a mark is decided from.
@@ -57,11 +67,13 @@ pub(super) struct Evidence {
     pub first_half_ratio: Option<f64>,
     pub stolen_trials: usize,
     pub throttled_trials: usize,
+    pub achieved_share: Option<f64>,
+    pub send_lag_share: Option<f64>,
 }
 
 impl Mark {
     /// All marks.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::ClientBound,
         Self::NearCeiling,
         Self::FailedRequests,
@@ -73,6 +85,8 @@ impl Mark {
         Self::Unsteady,
         Self::Steal,
         Self::Throttled,
+        Self::RateNotReached,
+        Self::SentLate,
     ];
 
     /// One letter, for a table's cell.
@@ -89,6 +103,8 @@ impl Mark {
             Self::Unsteady => 'w',
             Self::Steal => 's',
             Self::Throttled => 'h',
+            Self::RateNotReached => 'r',
+            Self::SentLate => 'g',
         }
     }
 
@@ -126,6 +142,13 @@ impl Mark {
             Self::Throttled => {
                 "the control group was held back in some trials; their blocks are not compared"
             }
+            Self::RateNotReached => {
+                "fewer than 99 % of the requests that were asked for were sent: the figures are of a lower rate than the row's"
+            }
+            Self::SentLate => {
+                "the load tool's lateness (99th percentile) is over a tenth of the latency (99th percentile): much of what is shown \
+                 may be the tool's own waiting"
+            }
         }
     }
 
@@ -147,6 +170,8 @@ impl Mark {
             Self::Unsteady => evidence.first_half_ratio.is_some_and(|ratio| ratio > MUCH_DEARER),
             Self::Steal => evidence.stolen_trials > 0,
             Self::Throttled => evidence.throttled_trials > 0,
+            Self::RateNotReached => evidence.achieved_share.is_some_and(|share| share < LEAST_ACHIEVED),
+            Self::SentLate => evidence.send_lag_share.is_some_and(|share| share > MUCH_LAG),
         };
         Self::ALL.into_iter().filter(holds).collect()
     }
@@ -172,6 +197,8 @@ mod tests {
             (Evidence { first_half_ratio: Some(1.5), ..clean }, Mark::Unsteady),
             (Evidence { stolen_trials: 1, ..clean }, Mark::Steal),
             (Evidence { throttled_trials: 1, ..clean }, Mark::Throttled),
+            (Evidence { achieved_share: Some(0.98), ..clean }, Mark::RateNotReached),
+            (Evidence { send_lag_share: Some(0.3), ..clean }, Mark::SentLate),
         ];
         for (evidence, mark) in cases {
             assert_eq!(Mark::of(evidence), [mark]);

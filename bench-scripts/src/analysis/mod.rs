@@ -4,11 +4,13 @@
 pub mod between;
 pub mod calibration;
 pub mod causes;
+pub mod ceilings;
 mod comparison;
 mod diagnosed;
 mod figure;
 mod marks;
 mod observed;
+pub mod open;
 mod quantiles;
 pub mod sequence;
 pub mod stats;

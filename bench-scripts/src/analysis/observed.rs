@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figure::Figure;
+use crate::load::Level;
 use crate::observation::{Observation, Sample};
 
 /// Steal above this share of the machine's time makes a trial invalid.
@@ -11,8 +12,8 @@ const MUCH_STEAL: f64 = 0.02;
 /// Samples of one cell by block.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
-/// Server, the server beside it in a duet, workload, connections.
-pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, u32);
+/// Server, the server beside it in a duet, workload, load.
+pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
 
 /// The observations of a run.
 #[derive(Debug, Default)]
@@ -27,20 +28,26 @@ impl<'a> Observed<'a> {
         for observation in observations {
             let trial = &observation.trial;
             let (server, beside) = (trial.server.as_str(), trial.beside.as_deref());
-            let place = (server, beside, trial.workload.as_str(), trial.connections);
+            let place = (server, beside, trial.workload.as_str(), trial.level());
             cells.entry(place).or_default().insert(trial.block, observation);
         }
         Self { cells }
     }
 
     /// What was measured of a server by itself.
-    pub fn samples(&self, server: &str, workload: &str, connections: u32) -> Samples<'a> {
-        self.samples_of((server, None, workload, connections))
+    pub fn samples(&self, server: &str, workload: &str, level: impl Into<Level>) -> Samples<'a> {
+        self.samples_of((server, None, workload, level.into()))
     }
 
     /// What was measured of a server in duets with another.
-    pub fn samples_beside(&self, server: &str, other: &str, workload: &str, connections: u32) -> Samples<'a> {
-        self.samples_of((server, Some(other), workload, connections))
+    pub fn samples_beside(
+        &self,
+        server: &str,
+        other: &str,
+        workload: &str,
+        level: impl Into<Level>,
+    ) -> Samples<'a> {
+        self.samples_of((server, Some(other), workload, level.into()))
     }
 
     pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {

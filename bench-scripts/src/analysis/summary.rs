@@ -8,12 +8,14 @@ use super::comparison::{Comparison, Standing, ratio};
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::marks::{Evidence, Mark};
+use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::observed::{Observed, Place, Samples, invalid};
 use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
+use crate::load::Level;
 use crate::observation::{Observation, Sample, failed_requests};
 use crate::plan::Trial;
 
@@ -28,9 +30,9 @@ pub struct Summary {
     pub left: usize,
     /// The block counts at which comparisons are judged.
     pub looks: Vec<u32>,
-    /// By workload, connections and server, in the campaign's order.
+    /// By workload, load and server, in the campaign's order.
     pub cells: Vec<Cell>,
-    /// By workload, connections and pair, in the campaign's order.
+    /// By workload, load and pair, in the campaign's order.
     pub comparisons: Vec<Comparison>,
     /// The campaign's bounds.
     pub bounds: Vec<Bound>,
@@ -46,6 +48,15 @@ pub struct Summary {
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
+    /// What another load did to servers' latency, in an open loop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub isolation: Vec<Isolation>,
+    /// How servers came back from an overload, in an open loop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Recovery>,
+    /// Whether load tools agree, in an open loop that names several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agreement: Vec<Agreement>,
     /// Where servers start to fail. None where that was not searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdSummary>,
@@ -70,8 +81,9 @@ pub struct Cell {
     pub beside: Option<String>,
     /// The workload.
     pub workload: String,
-    /// Connections.
-    pub connections: u32,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
     /// Trials that were measured.
     pub completed: usize,
     /// Estimates over the trials, by figure. Empty where no trial was measured.
@@ -105,8 +117,9 @@ pub struct Bound {
     pub rule: PassRule,
     /// The workload.
     pub workload: String,
-    /// Connections.
-    pub connections: u32,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
     /// The ratio; none where a side was not measured.
     pub ratio: Option<Estimate>,
     /// Whether the ratio is within the bound. An unmeasured one is not.
@@ -127,8 +140,9 @@ pub struct FailedTrial {
     pub beside: Option<String>,
     /// The workload.
     pub workload: String,
-    /// Connections.
-    pub connections: u32,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
     /// Whether the server's answer was not the true one.
     pub wrong_answer: bool,
     /// Why.
@@ -152,10 +166,11 @@ impl Cell {
 
 impl Summary {
     /// The cell of a server, workload and load.
-    pub fn cell(&self, server: &str, workload: &str, connections: u32) -> Option<&Cell> {
-        self.cells.iter().find(|cell| {
-            cell.server == server && cell.workload == workload && cell.connections == connections
-        })
+    pub fn cell(&self, server: &str, workload: &str, level: impl Into<Level>) -> Option<&Cell> {
+        let level = level.into();
+        self.cells
+            .iter()
+            .find(|cell| cell.server == server && cell.workload == workload && cell.level == level)
     }
 
     /// The comparison of a pair on a workload and load.
@@ -164,13 +179,14 @@ impl Summary {
         server: &str,
         over: &str,
         workload: &str,
-        connections: u32,
+        level: impl Into<Level>,
     ) -> Option<&Comparison> {
+        let level = level.into();
         self.comparisons.iter().find(|comparison| {
             comparison.server == server
                 && comparison.over == over
                 && comparison.workload == workload
-                && comparison.connections == connections
+                && comparison.level == level
         })
     }
 
@@ -180,29 +196,30 @@ impl Summary {
     }
 }
 
-/// Works the summary out, but for causes and remedies, which need more than the observations. `connections` are those of the
-/// plan, which may be fewer than the campaign's.
+/// Works the summary out, but for causes and remedies, which need more than the observations. `levels` are those of the plan,
+/// which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,
-    connections: &[u32],
+    levels: &[impl Into<Level> + Copy],
     trials: &[Trial],
     observations: &[Observation],
 ) -> Summary {
+    let levels: Vec<Level> = levels.iter().map(|level| (*level).into()).collect();
     let observed = Observed::new(observations);
-    let standing = Standing::new(campaign, connections, &observed);
+    let standing = Standing::new(campaign, &levels, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
     for workload in &campaign.workloads {
-        for &count in connections {
-            let samples = |server: &str| observed.samples(server, workload, count);
+        for &level in &levels {
+            let samples = |server: &str| observed.samples(server, workload, level);
             let ceiling = campaign.ceiling.as_ref().map(|server| samples(server));
             for (server, beside) in arms(campaign) {
-                let place = (server.as_str(), beside.as_deref(), workload.as_str(), count);
+                let place = (server.as_str(), beside.as_deref(), workload.as_str(), level);
                 let measured = observed.samples_of(place);
                 let mut cell = cell(place, &measured, ceiling.as_ref(), &failed);
-                if count == campaign.headline_connections(workload, connections) {
+                if level.rate.is_some() || level == campaign.headline_level(workload, &levels) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
                     cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
                 }
@@ -212,7 +229,7 @@ pub fn summarize(
                 let ratio = ratio(rule.figure, &samples(&rule.server), &samples(&rule.over));
                 let holds = ratio.is_some_and(|ratio| ratio.value <= rule.at_most);
                 let (rule, workload) = (rule.clone(), workload.clone());
-                bounds.push(Bound { rule, workload, connections: count, ratio, holds });
+                bounds.push(Bound { rule, workload, level, ratio, holds });
             }
         }
     }
@@ -228,6 +245,9 @@ pub fn summarize(
         sampling_cores: sampling_cores(observations),
         causes: Vec::new(),
         remedies: Vec::new(),
+        isolation: isolation(campaign, &levels, &observed),
+        recovery: recovery(campaign, &levels, &observed),
+        agreement: agreement(campaign, &levels, &observed),
         threshold: None,
     }
 }
@@ -260,7 +280,7 @@ pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
         server: trial.server.clone(),
         beside: trial.beside.clone(),
         workload: trial.workload.clone(),
-        connections: trial.connections,
+        level: trial.level(),
         wrong_answer: matches!(observation.outcome, crate::observation::Outcome::WrongAnswer { .. }),
         reason: observation.outcome.failure()?,
     })
@@ -272,7 +292,7 @@ fn cell(
     ceiling: Option<&Samples<'_>>,
     failed: &[FailedTrial],
 ) -> Cell {
-    let (server, beside, workload, connections) = place;
+    let (server, beside, workload, level) = place;
     let values =
         |figure: Figure| measured.values().filter_map(|sample| figure.of(sample)).collect::<Vec<f64>>();
     let figures: BTreeMap<Figure, Estimate> =
@@ -288,15 +308,22 @@ fn cell(
     let is_ceiling = share_of_ceiling == Some(1.0);
     let figure = |figure: Figure| figures.get(&figure).map_or(0.0, |estimate| estimate.value);
     let disagreements: Vec<f64> = measured.values().filter_map(|sample| count_disagreement(sample)).collect();
-    let share_of_connections =
-        |figure: Figure| figures.get(&figure).map(|estimate| estimate.value / f64::from(connections));
+    let is_open = level.rate.is_some();
+    // In an open loop the tool holds as many connections as it happens to need, and its CPU holds no rate back.
+    let share_of_connections = |figure: Figure| {
+        let estimate = figures.get(&figure).filter(|_| !is_open);
+        estimate.map(|estimate| estimate.value / f64::from(level.connections))
+    };
+    let known = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
+    let achieved_share = known(Figure::AchievedRate).zip(level.rate).map(|(sent, rate)| sent / f64::from(rate));
+    let send_lag_share = known(Figure::SendLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
     let of_cell = |t: &&FailedTrial| {
-        (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.connections) == place
+        (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place
     };
     let marks = Mark::of(Evidence {
         server_cores: figure(Figure::ServerCores),
-        client_cores: figure(Figure::ClientCores),
-        share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling),
+        client_cores: if is_open { 0.0 } else { figure(Figure::ClientCores) },
+        share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),
         failed_trials: failed.iter().filter(of_cell).count(),
@@ -305,13 +332,15 @@ fn cell(
         active_share: share_of_connections(Figure::ActiveConnections),
         established_share: share_of_connections(Figure::EstablishedConnections),
         count_disagreement: median(&disagreements).map(|share| share.value),
-        first_half_ratio: figures.get(&Figure::FirstHalfCpuRatio).map(|ratio| ratio.value),
+        first_half_ratio: known(Figure::FirstHalfCpuRatio),
+        achieved_share,
+        send_lag_share,
     });
     Cell {
         server: server.to_owned(),
         beside: beside.map(str::to_owned),
         workload: workload.to_owned(),
-        connections,
+        level,
         completed: measured.len(),
         figures,
         share_of_ceiling,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rpc_bench::analysis::threshold::Ending;
-use rpc_bench::report::Run;
+use rpc_bench::report::{self, Run};
 use rpc_bench::results::RunFolder;
 
 /// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server.
@@ -17,7 +17,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let duets = run.duets.iter().flat_map(|duets| &duets.summary.cells);
     for cell in run.summary.cells.iter().chain(duets) {
         if cell.completed == 0 {
-            let at = format!("{} {} at {}", cell.name(), cell.workload, cell.connections);
+            let at = format!("{} {}", cell.name(), report::at(&cell.workload, cell.level));
             problems.push(format!("{at}: no trial has a verified answer"));
         }
     }

@@ -90,6 +90,7 @@ impl Calibration {
             remedy_trials: 0,
             pass: Vec::new(),
             threshold: None,
+            open: None,
         }
     }
 }

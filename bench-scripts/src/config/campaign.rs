@@ -6,8 +6,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
+use super::open::Open;
 use super::percent::Percent;
 use super::threshold::Threshold;
+use crate::load::Level;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub struct Campaign {
     pub workloads: Vec<String>,
     /// Connection counts of the sweep; none where the campaign is a search for thresholds alone.
     pub connections: Vec<u32>,
-    /// For each workload, the connection count that the headline shows.
+    /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
     pub headline: BTreeMap<String, u32>,
     /// Pairs `[A, B]` to compare; each server with the baseline where left out.
@@ -61,6 +63,9 @@ pub struct Campaign {
     /// How often the remedy of a likely cause is tried, and the same without it; 0 where it is not tried.
     #[serde(default)]
     pub remedy_trials: u32,
+    /// Rates of an open loop, in place of connection counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
@@ -196,18 +201,21 @@ impl Campaign {
             window_ms: duets.window_ms,
             environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
             duets: None,
+            open: None,
             pass: Vec::new(),
             threshold: None,
             ..self.clone()
         })
     }
 
-    /// The connection count that the headline shows for a workload: the stated one, or the lowest; where it is not among
-    /// those that the machine can hold, the highest of these.
-    pub fn headline_connections(&self, workload: &str, held: &[u32]) -> u32 {
-        let lowest = || self.connections.iter().copied().min().unwrap_or(1);
-        let wanted = self.headline.get(workload).copied().unwrap_or_else(lowest);
-        if held.contains(&wanted) { wanted } else { held.iter().copied().max().unwrap_or(wanted) }
+    /// The load that the headline shows for a workload: the stated one, or the lowest; where it is not among those that are
+    /// measured, the highest of these.
+    pub fn headline_level(&self, workload: &str, measured: &[Level]) -> Level {
+        let stated = self.headline.get(workload).copied();
+        let lowest = measured.iter().map(|level| level.amount()).min();
+        let of = |amount: u32| measured.iter().copied().find(|level| level.amount() == amount);
+        let highest = measured.iter().copied().max_by_key(|level| level.amount());
+        stated.or(lowest).and_then(of).or(highest).unwrap_or_default()
     }
 
     /// Whether the fields make sense together.
@@ -218,8 +226,11 @@ impl Campaign {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
         // A search for thresholds needs no sweep, and so no blocks.
-        if self.threshold.is_none() || !self.connections.is_empty() {
+        let has_sweep = self.threshold.is_none() || !self.connections.is_empty();
+        if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
+        }
+        if has_sweep {
             within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
         }
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
@@ -249,8 +260,12 @@ impl Campaign {
         }
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
-            let listed = self.connections.contains(connections);
-            ensure!(listed, "field headline: {connections} for {workload} is not among connections");
+            let (amounts, name) = match &self.open {
+                Some(open) => (&open.rates, "open.rates"),
+                None => (&self.connections, "connections"),
+            };
+            let listed = amounts.contains(connections);
+            ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
         }
         for (a, b) in &self.comparisons {
             self.knows("comparisons", a)?;
@@ -265,6 +280,7 @@ impl Campaign {
                 rule.at_most
             );
         }
+        self.open.iter().try_for_each(|open| open.check(self))?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))
     }
 

@@ -4,6 +4,7 @@
 
 mod calibration;
 mod campaign;
+mod open;
 mod percent;
 mod server;
 mod threshold;
@@ -17,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
+pub use open::{Background, Open, Stall};
 pub use percent::Percent;
 pub use server::{Counting, InProcess, Ready, ReadyLine, Server};
 pub use threshold::Threshold;

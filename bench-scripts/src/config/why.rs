@@ -121,6 +121,7 @@ impl Why {
             pass: Vec::new(),
             duets: None,
             threshold: None,
+            open: None,
             warmup_connections: None,
             remedy_trials: 0,
         }

@@ -121,6 +121,8 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         bytes_read: result.bytes_read,
         latency_us,
         quantiles: latency.quantiles,
+        open: None,
+        series: Vec::new(),
     })
 }
 

@@ -30,9 +30,9 @@ pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
     let at = format!("**{server}, {workload} at {}{client}**", count(u64::from(cell.connections)));
     let mut out = format!("- {at}: {}\n", extent(cell));
     for cause in &cell.diagnosis.causes {
-        let tried = remedies.iter().find(|tried| is_of(tried, cell, cause));
+        let tried: Vec<&TriedRemedy> = remedies.iter().filter(|tried| is_of(tried, cell, cause)).collect();
         // Writing to a String can't fail.
-        let _ = writeln!(out, "  - {}", cause_line(cause, tried));
+        let _ = writeln!(out, "  - {}", cause_line(cause, &tried));
     }
     if cell.diagnosis.is_unknown() {
         let _ = writeln!(out, "  - {}", unknown(cell));
@@ -64,26 +64,41 @@ fn extent(cell: &Diagnosed) -> String {
     )
 }
 
-/// A cause, how sure it is, and what its remedy did.
-fn cause_line(cause: &Cause, tried: Option<&TriedRemedy>) -> String {
+/// A cause, how sure it is, and what its remedies did.
+fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
     let of = match cause.symptom {
         Symptom::Failing => "bad requests",
         Symptom::Slow => "time",
     };
     let explains = format!("explains {:.0} % of the {of}", cause.explains * 100.0);
-    let standing = |word: &str| format!("{word}: {} ({explains})", cause.sentence);
-    let Some(tried) = tried else { return standing("likely") + "." };
-    match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
-        (Some(confirmation), Some((_, change)), _) => {
-            let word = match confirmation.standing {
-                Standing::Confirmed => "**confirmed**",
-                Standing::Refuted => "**refuted**",
-                Standing::Undecided => "likely, and not decided by the remedy",
-            };
-            format!("{}. {}", standing(word), outcome(change, confirmation, cause.symptom))
+    let mut line = format!("{}: {} ({explains}).", standing_words(tried), cause.sentence);
+    for tried in tried {
+        match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
+            (Some(confirmation), Some((_, change)), _) => {
+                line.push(' ');
+                line.push_str(&outcome(change, confirmation, cause.symptom));
+            }
+            (_, _, Some(reason)) => {
+                let _ = write!(line, " The remedy can't be tried: {reason}.");
+            }
+            _ => {}
         }
-        (_, _, Some(reason)) => format!("{}. The remedy can't be tried: {reason}.", standing("likely")),
-        _ => standing("likely") + ".",
+    }
+    line
+}
+
+/// How sure a cause is after its remedies: confirmed by any of them that took the symptom away, refuted where none changed it.
+fn standing_words(tried: &[&TriedRemedy]) -> &'static str {
+    let standings: Vec<Standing> =
+        tried.iter().filter_map(|tried| Some(tried.confirmation?.standing)).collect();
+    if standings.is_empty() {
+        "likely"
+    } else if standings.contains(&Standing::Confirmed) {
+        "**confirmed**"
+    } else if standings.iter().all(|standing| *standing == Standing::Refuted) {
+        "**refuted**"
+    } else {
+        "likely, and not decided by the remedy"
     }
 }
 

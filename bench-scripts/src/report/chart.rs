@@ -1,4 +1,4 @@
-//! Charts: a figure against connections, one panel a workload, one line a server.
+//! Charts: a figure against connections or, in an open loop, against the rate; one panel a workload, one line a server.
 //!
 //! The background is drawn, so that a chart reads the same on a light page and on a dark one. Colours are those of Okabe
 //! and Ito, told apart by most colour-blind readers, and each line has a marker of its own.
@@ -9,9 +9,11 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
-use super::format::{thousands, time_us};
+use super::format::{bytes, significant, thousands, time_us};
+use super::series::series;
 use crate::analysis::Figure;
 use crate::analysis::stats::Estimate;
+use crate::load::Level;
 
 const PANEL: (u32, u32) = (560, 400);
 pub(super) const LEGEND_HEIGHT: u32 = 44;
@@ -28,7 +30,7 @@ pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// A line of a chart: connections and estimates.
+/// A line of a chart: connections, or requests a second, and estimates.
 type Line = Vec<(f64, Estimate)>;
 
 /// Draws a figure of a run.
@@ -67,6 +69,8 @@ fn title(figure: Figure) -> &'static str {
     match figure {
         Figure::RequestsPerSecond => "successful requests a second",
         Figure::P99Us => "p99 latency",
+        Figure::ServerCores => "server CPU",
+        Figure::PeakMemoryBytes => "peak memory of the server",
         _ => "figure",
     }
 }
@@ -76,6 +80,8 @@ fn axis(figure: Figure) -> &'static str {
     match figure {
         Figure::RequestsPerSecond => "requests/s (log scale)",
         Figure::P99Us => "latency (log scale)",
+        Figure::ServerCores => "cores (log scale)",
+        Figure::PeakMemoryBytes => "bytes (log scale)",
         _ => "log scale",
     }
 }
@@ -83,6 +89,8 @@ fn axis(figure: Figure) -> &'static str {
 fn tick(figure: Figure, value: f64) -> String {
     match figure {
         Figure::P99Us => time_tick(value),
+        Figure::ServerCores => significant(value),
+        Figure::PeakMemoryBytes => bytes(value),
         _ => thousands(value),
     }
 }
@@ -95,17 +103,16 @@ pub(super) fn time_tick(value_us: f64) -> String {
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<()> {
-    let connections = run.plan.connections();
-    let lines: Vec<Line> = run
-        .plan
-        .servers
+    let mut amounts: Vec<u32> = run.plan.levels().into_iter().map(Level::amount).collect();
+    amounts.dedup();
+    let lines: Vec<Line> = series(run)
         .iter()
-        .map(|server| {
-            let point = |count: &u32| {
-                let cell = run.summary.cell(&server.name, workload, *count)?;
-                Some((f64::from(*count), cell.figure(figure)?))
+        .map(|series| {
+            let point = |amount: &u32| {
+                let cell = series.cell(run, workload, *amount)?;
+                Some((f64::from(*amount), cell.figure(figure)?))
             };
-            let mut line: Line = connections.iter().filter_map(point).collect();
+            let mut line: Line = amounts.iter().filter_map(point).collect();
             line.sort_by(|a, b| a.0.total_cmp(&b.0));
             line
         })
@@ -115,6 +122,8 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         return say(area, &format!("{caption}: nothing was measured"));
     };
     let y_ticks = ticks(y_low, y_high);
+    let is_open = run.plan.campaign.open.is_some();
+    let x_axis = if is_open { "requested requests/s (log scale)" } else { "connections (log scale)" };
     let mut chart = ChartBuilder::on(area)
         .caption(caption, (FONT, 17).into_font().color(&INK))
         .margin(14)
@@ -124,7 +133,7 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         .build_cartesian_2d(
             (x_low..x_high)
                 .log_scale()
-                .with_key_points(connections.iter().map(|count| f64::from(*count)).collect()),
+                .with_key_points(amounts.iter().map(|amount| f64::from(*amount)).collect()),
             (y_low..y_high).log_scale().with_key_points(y_ticks),
         )
         .map_err(broken)?;
@@ -133,7 +142,7 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         .axis_style(GRID)
         .light_line_style(GRID.mix(0.0))
         .bold_line_style(GRID)
-        .x_desc("connections (log scale)")
+        .x_desc(x_axis)
         .y_desc(axis(figure))
         .label_style((FONT, 13).into_font().color(&INK))
         .axis_desc_style((FONT, 13).into_font().color(&INK))
@@ -212,17 +221,17 @@ pub(super) fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), col
     .map_err(broken)
 }
 
-/// Names the servers of a run, each with its line and marker.
+/// Names the lines of a run, each with its line and marker.
 pub(super) fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
     let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     let mut x = 40;
     let y = LEGEND_HEIGHT as i32 / 2 - 4;
-    for (index, server) in run.plan.servers.iter().enumerate() {
+    for (index, series) in series(run).iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         area.draw(&PathElement::new(vec![(x, y), (x + 28, y)], colour.stroke_width(2))).map_err(broken)?;
         draw_marker(area, index, (x + 14, y), colour)?;
-        area.draw(&Text::new(server.name.clone(), (x + 36, y), style.clone())).map_err(broken)?;
-        x += 36 + 9 * server.name.len() as i32 + 30;
+        area.draw(&Text::new(series.name.clone(), (x + 36, y), style.clone())).map_err(broken)?;
+        x += 36 + 9 * series.name.len() as i32 + 30;
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ fn drift(between: &Between, reference: &str) -> String {
             .zip(change.findings())
             .filter_map(|(name, (_, finding))| Some(format!("{name} {}", ratio(finding?.ratio))))
             .collect();
-        let _ = write!(out, "\n- {} at {}: {}", change.workload, change.connections, figures.join(", "));
+        let _ = write!(out, "\n- {}: {}", at(&change.workload, change.level), figures.join(", "));
     }
     let findings = || of_reference().flat_map(|change| change.findings().map(|(_, finding)| finding));
     let verdict = if findings().all(|finding| finding.is_some_and(is_within)) {
@@ -140,7 +140,7 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
         table.row(vec![
             change.workload.clone(),
             change.server.clone(),
-            thousands(f64::from(change.connections)),
+            thousands(f64::from(change.level.amount())),
             with_marks(shown(&change.rate), &marks(between, change)),
             said(&change.rate),
             shown(&change.cpu),
@@ -166,7 +166,7 @@ fn words(finding: &Finding, more_blocks_help: bool) -> String {
 /// What to distrust in a cell of either run.
 fn marks(between: &Between, change: &Change) -> Vec<Mark> {
     let of = |summary: &Summary| {
-        let cell = summary.cell(&change.server, &change.workload, change.connections);
+        let cell = summary.cell(&change.server, &change.workload, change.level);
         cell.map_or_else(Vec::new, |cell| cell.marks.clone())
     };
     let mut marks = of(&between.summaries.before);
@@ -253,7 +253,7 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
 fn judgements(between: &Between) -> Vec<(Gate, String)> {
     let mut out = Vec::new();
     for change in between.judged() {
-        let Change { server, workload, connections, .. } = change;
+        let Change { server, workload, level, .. } = change;
         for (name, (better, finding)) in FIGURES.iter().zip(change.findings()) {
             let shown = finding.map_or_else(
                 || "not measured".to_owned(),
@@ -263,7 +263,7 @@ fn judgements(between: &Between) -> Vec<(Gate, String)> {
             );
             out.push((
                 Gate::of(finding, better),
-                format!("{server} {workload} at {connections}: {name} {shown}\n"),
+                format!("{server} {}: {name} {shown}\n", at(workload, *level)),
             ));
         }
     }

@@ -1,7 +1,7 @@
 //! The section on duets: what compared servers need for a request, measured side by side.
 
 use super::Run;
-use super::format::{Table, estimate, ratio, significant, thousands};
+use super::format::{Table, at, estimate, ratio, significant, thousands};
 use super::tables::resolution;
 use crate::analysis::{Cell, Comparison, Figure};
 
@@ -37,7 +37,7 @@ pub(super) fn section(duets: &Run) -> String {
             figure.map_or_else(|| "-".to_owned(), |value| estimate(value, significant))
         };
         table.row(vec![
-            format!("{} at {}", pair.workload, thousands(f64::from(pair.connections))),
+            at(&pair.workload, pair.level),
             format!("{} / {}", pair.server, pair.over),
             format!("{}, {}", cpu_us(&pair.server, &pair.over), cpu_us(&pair.over, &pair.server)),
             ratio(pair.cpu.ratio),

@@ -3,6 +3,23 @@
 use std::fmt::Write;
 
 use crate::analysis::stats::Estimate;
+use crate::load::Level;
+
+/// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
+pub fn load(level: Level) -> String {
+    let amount = thousands(f64::from(level.amount()));
+    match level.rate {
+        None => format!("{amount} connections"),
+        Some(_) => format!("{amount} requests/s"),
+    }
+}
+
+/// A request at a load, for a table's cell: `getBalance at 125`, `getBalance at 2,000/s`.
+pub fn at(workload: &str, level: Level) -> String {
+    let amount = thousands(f64::from(level.amount()));
+    let unit = if level.rate.is_some() { "/s" } else { "" };
+    format!("{workload} at {amount}{unit}")
+}
 
 /// A whole number with thousands set apart: 65,326.
 pub fn thousands(value: f64) -> String {

@@ -2,13 +2,17 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, estimate, ratio, significant, thousands, time_us};
-use super::{Run, duets, threshold};
+use super::format::{Table, at, estimate, load, ratio, significant, thousands, time_us};
+use super::{Run, duets, open, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
+use crate::load::Level;
 
 /// The headline's table and sentences, in Markdown.
 pub fn headline(run: &Run) -> String {
+    if open::of(run).is_some() {
+        return open::headline(run);
+    }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
     let thresholds = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline);
@@ -16,19 +20,19 @@ pub fn headline(run: &Run) -> String {
         return out + &thresholds;
     }
     for workload in &campaign.workloads {
-        let connections = run.plan.headline_connections(workload);
+        let level = run.plan.headline_level(workload);
         for (server, over) in campaign.compared() {
-            let Some(comparison) = run.summary.comparison(&server, &over, workload, connections) else {
+            let Some(comparison) = run.summary.comparison(&server, &over, workload, level) else {
                 // Writing to a String can't fail, here and below.
                 let _ = writeln!(
                     out,
-                    "- **{workload}** at {} connections: {server} and {over} are **not compared**: there is no block in which \
+                    "- **{workload}** at {}: {server} and {over} are **not compared**: there is no block in which \
                      both were measured and neither trial was invalid.",
-                    thousands(f64::from(connections))
+                    load(level)
                 );
                 continue;
             };
-            let marks = run.summary.cell(&server, workload, connections).map(|cell| cell.marks.as_slice());
+            let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
             let _ = write!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
             out.push_str(&duet.map_or_else(String::new, |duet| by_duet(duet, campaign.margin)));
@@ -38,7 +42,7 @@ pub fn headline(run: &Run) -> String {
     out.push_str(&thresholds);
     out.push('\n');
     out.push_str(&table(run).markdown());
-    let marks = used_marks(run);
+    let marks = used_marks(cells(run));
     if !marks.is_empty() {
         out.push('\n');
         for mark in marks {
@@ -49,14 +53,14 @@ pub fn headline(run: &Run) -> String {
 }
 
 impl crate::results::Plan {
-    /// The connection count that the headline shows for a workload.
-    pub fn headline_connections(&self, workload: &str) -> u32 {
-        self.campaign.headline_connections(workload, &self.connections())
+    /// The load that the headline shows for a workload.
+    pub fn headline_level(&self, workload: &str) -> Level {
+        self.campaign.headline_level(workload, &self.levels())
     }
 }
 
 /// What must be read before any figure.
-fn warnings(run: &Run) -> String {
+pub(super) fn warnings(run: &Run) -> String {
     let mut out = String::new();
     let summary = &run.summary;
     if run.failed().any(|trial| trial.wrong_answer) {
@@ -96,8 +100,8 @@ fn warnings(run: &Run) -> String {
 
 /// One comparison as a sentence that is true by itself.
 fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String {
-    let Comparison { server, over, workload, connections, rate, cpu, .. } = comparison;
-    let head = format!("**{workload}** at {} connections: ", thousands(f64::from(*connections)));
+    let Comparison { server, over, workload, level, rate, cpu, .. } = comparison;
+    let head = format!("**{workload}** at {}: ", load(*level));
     let said = said(rate, server, over, margin);
     let cpu = format!("{} times its server CPU for a request ({})", ratio(cpu.ratio), by_cpu(cpu, margin));
     let bound = if marks.contains(&Mark::ClientBound) {
@@ -156,12 +160,13 @@ fn by_cpu(cpu: &Finding, margin: Percent) -> String {
 }
 
 /// The headline's cells: each workload at its headline load.
-fn cells(run: &Run) -> impl Iterator<Item = &Cell> {
-    run.summary.cells.iter().filter(|cell| cell.connections == run.plan.headline_connections(&cell.workload))
+fn cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
+    run.summary.cells.iter().filter(|cell| cell.level == run.plan.headline_level(&cell.workload))
 }
 
-fn used_marks(run: &Run) -> Vec<Mark> {
-    Mark::ALL.into_iter().filter(|mark| cells(run).any(|cell| cell.marks.contains(mark))).collect()
+/// The marks that some of the cells have.
+pub(super) fn used_marks<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<Mark> {
+    Mark::ALL.into_iter().filter(|mark| cells.clone().any(|cell| cell.marks.contains(mark))).collect()
 }
 
 fn table(run: &Run) -> Table {
@@ -176,7 +181,7 @@ fn table(run: &Run) -> Table {
         let compared = |pair: &&Comparison| {
             pair.server == cell.server
                 && pair.workload == cell.workload
-                && pair.connections == cell.connections
+                && pair.level == cell.level
         };
         let comparison = run.summary.comparisons.iter().find(compared);
         let figure = |figure: Figure, format: fn(f64) -> String| {
@@ -190,7 +195,7 @@ fn table(run: &Run) -> Table {
             ""
         };
         table.row(vec![
-            format!("{} at {}", cell.workload, thousands(f64::from(cell.connections))),
+            at(&cell.workload, cell.level),
             cell.name(),
             with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
             comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),

@@ -12,10 +12,12 @@ mod differences;
 mod duets;
 mod format;
 mod headline;
+mod open;
 mod power_chart;
 mod quantile_chart;
 mod resource_chart;
 mod sections;
+mod series;
 mod splice;
 mod tables;
 mod terms;
@@ -24,12 +26,15 @@ pub mod why;
 
 use anyhow::Result;
 
+use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::threshold::Ending;
 use crate::analysis::{FailedTrial, Figure, Summary, diagnosed, summarize};
+use crate::config::Workload;
+use crate::load::Level;
 use crate::plan;
-use crate::results::{Conditions, DUETS, Plan, RunFolder, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, THRESHOLD, pretty};
 
-pub use format::shell;
+pub use format::{at, shell};
 pub use headline::headline;
 pub use splice::{Spliced, quoted, splice};
 
@@ -46,6 +51,8 @@ pub struct Run {
     pub summary: Summary,
     /// Its duets, where it has any.
     pub duets: Option<Box<Self>>,
+    /// What each load tool could send, in an open loop.
+    pub ceilings: Vec<Ceiling>,
     /// What its searches for thresholds were measured with and on, where they have begun.
     pub searched_on: Option<Conditions>,
 }
@@ -58,7 +65,7 @@ impl Run {
         let searched = folder.inside(THRESHOLD);
         let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
         let conditions = folder.conditions()?;
-        let mut summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &observations);
+        let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = folder.remedies()?;
         if let Some(inner) = &searched {
@@ -68,18 +75,24 @@ impl Run {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
         };
-        Ok(Self { name: folder.name(), conditions, plan, summary, duets: duets.map(Box::new), searched_on })
+        let ceilings = match folder.inside(CEILINGS) {
+            Some(inner) => ceilings(&inner.observations()?),
+            None => Vec::new(),
+        };
+        let (name, duets) = (folder.name(), duets.map(Box::new));
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on })
     }
 
     /// A run of which nothing has been measured.
     fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
-        let summary = summarize(&plan.campaign, &plan.connections(), &plan.trials, &[]);
+        let summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &[]);
         Self {
             name: folder.name(),
             conditions: conditions.clone(),
             plan,
             summary,
             duets: None,
+            ceilings: Vec::new(),
             searched_on: None,
         }
     }
@@ -94,9 +107,15 @@ impl Run {
         self.summary.left + self.duets.as_ref().map_or(0, |duets| duets.summary.left)
     }
 
-    /// Whether it measures servers at connection counts that the campaign names, and not thresholds alone.
+    /// The workloads whose figures it shows; others are asked beside them.
+    pub fn measured_workloads(&self) -> impl Iterator<Item = &Workload> {
+        let measured = &self.plan.campaign.workloads;
+        self.plan.workloads.iter().filter(|workload| measured.contains(&workload.name))
+    }
+
+    /// Whether it measures servers at loads that the campaign names, and not thresholds alone.
     pub fn has_sweep(&self) -> bool {
-        !self.plan.connections().is_empty()
+        !self.plan.levels().is_empty()
     }
 
     /// Whether a search for a threshold was given up, since trials showed nothing of the server.
@@ -117,6 +136,14 @@ impl Plan {
     pub fn connections(&self) -> Vec<u32> {
         let left_out = |count: &u32| self.left_out_connections.contains(count);
         self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
+    }
+
+    /// The loads that are measured: connection counts as the campaign orders them, or an open loop's rates.
+    pub fn levels(&self) -> Vec<Level> {
+        if !self.rates.is_empty() {
+            return self.rates.clone();
+        }
+        self.connections().into_iter().map(Level::from).collect()
     }
 
     /// The plan of the duets, where the campaign asks for them.
@@ -145,6 +172,19 @@ impl Conditions {
     }
 }
 
+/// The charts of figures against the load, and their files.
+fn charts(run: &Run) -> &'static [(&'static str, Figure)] {
+    match &run.plan.campaign.open {
+        _ if !run.has_sweep() => &[],
+        None => &[("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)],
+        Some(_) => &[
+            ("p99.svg", Figure::P99Us),
+            ("cpu.svg", Figure::ServerCores),
+            ("memory.svg", Figure::PeakMemoryBytes),
+        ],
+    }
+}
+
 /// Writes `summary.json`, the charts and `report.md` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
@@ -152,13 +192,14 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
     }
-    let charts = [("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)];
-    for (name, figure) in charts.into_iter().filter(|_| run.has_sweep()) {
+    for &(name, figure) in charts(&run) {
         folder.write_derived(name, &chart::svg(&run, figure)?)?;
     }
-    for (name, chart) in
-        [("quantiles.svg", quantile_chart::svg(&run)?), ("resources.svg", resource_chart::svg(&run)?)]
-    {
+    for (name, chart) in [
+        ("quantiles.svg", quantile_chart::svg(&run)?),
+        ("resources.svg", resource_chart::svg(&run)?),
+        ("recovery.svg", open::recovery_chart(&run)?),
+    ] {
         if let Some(chart) = chart {
             folder.write_derived(name, &chart)?;
         }

@@ -6,8 +6,10 @@ use plotters::prelude::*;
 
 use super::Run;
 use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
-use super::format::thousands;
+use super::format::load;
+use super::series::series;
 use crate::analysis::Cell;
+use crate::load::Level;
 
 const PANEL: (u32, u32) = (560, 420);
 
@@ -45,26 +47,25 @@ fn line(cell: &Cell) -> Line {
 }
 
 /// Every server's line at the headline's load of a workload, and which load that is; `None` where nothing is known.
-fn lines(run: &Run, workload: &str) -> Option<(u32, Vec<Line>)> {
-    let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
-    let connections = cells().find(|cell| !cell.quantiles.is_empty())?.connections;
-    let cell = |server: &str| run.summary.cell(server, workload, connections);
-    let servers = run.plan.servers.iter();
-    Some((connections, servers.map(|server| cell(&server.name).map_or_else(Vec::new, line)).collect()))
+fn lines(run: &Run, workload: &str) -> Option<(Level, Vec<Line>)> {
+    let level = run.plan.headline_level(workload);
+    let cells = || series(run).into_iter().map(|series| series.cell(run, workload, level.amount()));
+    cells().flatten().find(|cell| !cell.quantiles.is_empty())?;
+    Some((level, cells().map(|cell| cell.map_or_else(Vec::new, line)).collect()))
 }
 
 fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
     let found = lines(run, workload);
     let heights = || found.iter().flat_map(|(_, lines)| lines).flatten().map(|(_, us)| *us);
     let ends = heights().min_by(f64::total_cmp).zip(heights().max_by(f64::total_cmp));
-    let (Some((connections, lines)), Some((low, high))) = (&found, ends) else {
+    let (Some((level, lines)), Some((low, high))) = (&found, ends) else {
         return say(area, &format!("{workload}: latency was not measured"));
     };
     let (low, high) = (low / 1.3, high * 1.3);
     let named: Vec<f64> = NAMED.into_iter().map(place).collect();
     let mut chart = ChartBuilder::on(area)
         .caption(
-            format!("{workload} at {} connections: latency", thousands(f64::from(*connections))),
+            format!("{workload} at {}: latency", load(*level)),
             (FONT, 17).into_font().color(&INK),
         )
         .margin(14)

@@ -8,7 +8,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
 use super::chart::{Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, say};
-use super::format::thousands;
+use super::format::{at, thousands};
+use super::series::series;
 use crate::analysis::{Cell, Moment};
 
 const PANEL: (u32, u32) = (560, 210);
@@ -116,18 +117,18 @@ fn line(cell: Option<&Cell>, value: fn(&Moment) -> Option<f64>, is_rate: bool) -
 }
 
 fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
-    let cells = || run.summary.cells.iter().filter(|cell| cell.workload == workload);
-    let watched = cells().find(|cell| !cell.timeline.is_empty()).map(|cell| cell.connections);
-    let Some(connections) = watched else {
+    let level = run.plan.headline_level(workload);
+    let cells: Vec<Option<&Cell>> =
+        series(run).iter().map(|series| series.cell(run, workload, level.amount())).collect();
+    if !cells.iter().flatten().any(|cell| !cell.timeline.is_empty()) {
         return say(area, &format!("{workload}: {} was not read", row.name));
-    };
-    let cell = |server: &str| run.summary.cell(server, workload, connections);
+    }
     let lines = |value: fn(&Moment) -> Option<f64>| -> Vec<Line> {
-        run.plan.servers.iter().map(|server| line(cell(&server.name), value, row.is_rate)).collect()
+        cells.iter().map(|cell| line(*cell, value, row.is_rate)).collect()
     };
     let whole = lines(row.whole);
     let part = row.part.map_or_else(Vec::new, lines);
-    let caption = format!("{workload} at {}: {}", thousands(f64::from(connections)), row.name);
+    let caption = format!("{}: {}", at(workload, level), row.name);
     let highest = whole.iter().chain(&part).flatten().map(|(_, value)| *value).max_by(f64::total_cmp);
     let Some(highest) = highest else {
         return say(area, &format!("{caption}: unavailable on this machine"));

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, bytes, ratio};
+use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, causes, commands, duets, headline, quantile_chart, resource_chart, terms, threshold};
+use super::{Run, causes, commands, duets, headline, open, quantile_chart, resource_chart, terms, threshold};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 
@@ -36,9 +36,10 @@ pub fn markdown(run: &Run) -> String {
         run.duets.as_deref().map_or_else(String::new, duets::section),
         causes::section(run),
         original(run),
-        run.plan.workloads.iter().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
+        run.measured_workloads().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
+        open::beside(run),
         threshold::section(run),
-        terms::section(run),
+        if open::of(run).is_some() { String::new() } else { terms::section(run) },
         distrust(run),
         failed(run),
         environment(run),
@@ -50,6 +51,9 @@ pub fn markdown(run: &Run) -> String {
 fn charts(run: &Run) -> String {
     if !run.has_sweep() {
         return String::new();
+    }
+    if open::of(run).is_some() {
+        return open::charts(run);
     }
     let mut out = "## Charts\n\n\
          ![Successful requests a second against connections](throughput.svg)\n\n\
@@ -89,7 +93,7 @@ fn bounds(run: &Run) -> String {
         };
         table.row(vec![
             format!("{figure}, {} over {}", rule.server, rule.over),
-            format!("{} at {}", bound.workload, bound.connections),
+            at(&bound.workload, bound.level),
             bound.ratio.map_or_else(|| "not measured".to_owned(), ratio),
             format!("{:.2}", rule.at_most),
             if bound.holds { "holds" } else { "**broken**" }.to_owned(),
@@ -134,6 +138,9 @@ fn original(run: &Run) -> String {
 }
 
 fn tables(run: &Run, workload: &Workload) -> String {
+    if open::of(run).is_some() {
+        return open::tables(run, workload);
+    }
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
     let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
@@ -157,6 +164,9 @@ fn tables(run: &Run, workload: &Workload) -> String {
 
 fn distrust(run: &Run) -> String {
     let mut out = "## What to distrust\n\n".to_owned();
+    if open::of(run).is_some() {
+        return out + &open::distrust(run) + &failed_requests(run);
+    }
     let cores = run.conditions.host.cores;
     let _ = writeln!(
         out,
@@ -169,18 +179,13 @@ fn distrust(run: &Run) -> String {
             .cells
             .iter()
             .filter(|cell| cell.marks.contains(&mark))
-            .map(|cell| format!("{} {} at {}", cell.server, cell.workload, cell.connections))
+            .map(|cell| format!("{} {}", cell.server, at(&cell.workload, cell.level)))
             .collect();
         if !cells.is_empty() {
             let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
         }
     }
-    for cell in run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()) {
-        let kinds: Vec<String> =
-            cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")).collect();
-        let at = format!("{} {} at {}", cell.server, cell.workload, cell.connections);
-        let _ = writeln!(out, "- Failed requests of {at}: {}.", kinds.join(", "));
-    }
+    out.push_str(&failed_requests(run));
     if !run.plan.left_out_connections.is_empty() {
         let counts: Vec<String> = run.plan.left_out_connections.iter().map(ToString::to_string).collect();
         let counts = counts.join(", ");
@@ -192,6 +197,18 @@ fn distrust(run: &Run) -> String {
          - Latencies are those of a closed loop: a connection asks again only when it has its answer, so waiting that an \
          independent user would see is not in them.\n",
     );
+    out
+}
+
+/// The kinds of failed requests, a line for each cell that has any.
+fn failed_requests(run: &Run) -> String {
+    let mut out = String::new();
+    for cell in run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()) {
+        let kinds: Vec<String> =
+            cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")).collect();
+        let at = format!("{} {}", cell.server, at(&cell.workload, cell.level));
+        let _ = writeln!(out, "- Failed requests of {at}: {}.", kinds.join(", "));
+    }
     out
 }
 
@@ -216,7 +233,7 @@ fn failed(run: &Run) -> String {
             trial.number.to_string(),
             trial.block.to_string(),
             format!("{}{beside}", trial.server),
-            format!("{} at {}", trial.workload, trial.connections),
+            at(&trial.workload, trial.level),
             trial.reason.replace('\n', " "),
         ]);
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Run;
-use super::format::{Table, bytes, estimate, ratio, significant, thousands, time_us};
+use super::format::{Table, bytes, estimate, load, ratio, significant, thousands, time_us};
 use super::headline::with_marks;
 use crate::analysis::{Cell, Figure, Finding};
 
@@ -35,7 +35,7 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
     for cell in cells {
         let failed: u64 = cell.failed_requests.values().sum();
         table.row(vec![
-            thousands(f64::from(cell.connections)),
+            thousands(f64::from(cell.level.amount())),
             cell.name(),
             with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
             bare(cell, Figure::P50Us, time_us),
@@ -70,7 +70,7 @@ pub(super) fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
         |count: Option<u64>| count.map_or_else(|| "unavailable".to_owned(), |count| thousands(count as f64));
     for cell in cells {
         table.row(vec![
-            thousands(f64::from(cell.connections)),
+            thousands(f64::from(cell.level.amount())),
             cell.name(),
             show(cell, Figure::CpuUsPerRequest, significant),
             bare(cell, Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
@@ -104,7 +104,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
     let pairs = || run.summary.comparisons.iter().filter(|pair| pair.workload == workload);
     for pair in pairs() {
         table.row(vec![
-            thousands(f64::from(pair.connections)),
+            thousands(f64::from(pair.level.amount())),
             format!("{} / {}", pair.server, pair.over),
             ratio(pair.rate.ratio),
             pair.rate.words(),
@@ -133,7 +133,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
             out,
             "\n{} / {} at {}: {} blocks were left out, since the hypervisor or the control group held a trial back; with \
              them the ratios would be {rate:.3} (rate) and {cpu:.3} (CPU per request).",
-            pair.server, pair.over, pair.connections, pair.invalid_blocks
+            pair.server, pair.over, load(pair.level), pair.invalid_blocks
         );
     }
     out

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Run;
-use super::format::{Table, ratio, thousands};
+use super::format::{Table, at, ratio};
 use crate::analysis::Terms;
 
 /// Beyond this ratio of logarithms one term decides by itself.
@@ -25,7 +25,7 @@ pub(super) fn section(run: &Run) -> String {
         let Some(terms) = &pair.terms else { continue };
         first.get_or_insert(pair);
         table.row(vec![
-            format!("{} at {}", pair.workload, thousands(f64::from(pair.connections))),
+            at(&pair.workload, pair.level),
             format!("{} / {}", pair.server, pair.over),
             ratio(terms.rate),
             ratio(terms.cores),
@@ -44,7 +44,7 @@ pub(super) fn section(run: &Run) -> String {
         out,
         "\nPaired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of (the method, \
          the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections {}`.\n",
-        first.server, first.over, first.workload, first.connections
+        first.server, first.over, first.workload, first.level.connections
     );
     out
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::format::{Table, thousands, time_us};
 use super::{Run, causes};
+use crate::analysis::Diagnosed;
 use crate::analysis::threshold::{Counted, Died, Ending, SearchSummary, ThresholdSummary};
 use crate::config::Tuning;
 use crate::load::Client;
@@ -35,6 +36,9 @@ pub fn headline(summary: &ThresholdSummary) -> String {
             time_us(summary.timeout_ms as f64 * 1e3),
             servers.join("; ")
         );
+    }
+    for cell in &summary.causes {
+        out.push_str(&cause(summary, cell));
     }
     out
 }
@@ -98,6 +102,17 @@ fn unsettled(search: &SearchSummary) -> String {
     }
 }
 
+/// The counts that are neither clean nor failing, by their ends: how many trials were bad between them.
+fn between(counts: &[Counted]) -> String {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return "-".to_owned() };
+    if first == last {
+        return counted(*first);
+    }
+    let bad: u32 = counts.iter().map(|counted| counted.bad).sum();
+    let trials: u32 = counts.iter().map(|counted| counted.trials).sum();
+    format!("{} to {} ({bad}/{trials} bad)", count(first.connections), count(last.connections))
+}
+
 /// What stands behind a search's counts.
 fn note(search: &SearchSummary) -> String {
     let found = &search.found;
@@ -141,7 +156,6 @@ pub fn section(run: &Run) -> String {
     let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), counted);
     for search in &summary.searches {
         let (searched, found) = (&search.searched, &search.found);
-        let between: Vec<String> = found.between.iter().copied().map(counted).collect();
         table.row(vec![
             searched.workload.clone(),
             searched.base.clone(),
@@ -149,7 +163,7 @@ pub fn section(run: &Run) -> String {
             searched.client.name().to_owned(),
             end(found.last_clean),
             end(found.first_failing),
-            if between.is_empty() { "-".to_owned() } else { between.join(", ") },
+            between(&found.between),
             note(search),
         ]);
     }
@@ -177,30 +191,36 @@ pub fn section(run: &Run) -> String {
     out
 }
 
-/// Why each server fails where it starts to, and where it fails once the cause is taken away.
+/// Why a server fails, how sure that is, and where it fails once the cause is taken away.
+fn cause(summary: &ThresholdSummary, cell: &Diagnosed) -> String {
+    let mut out = causes::explained(cell, &summary.remedies);
+    for tried in summary.remedies.iter().filter(|tried| {
+        let plan = &tried.plan;
+        (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client)
+    }) {
+        let Some((name, change)) = &tried.plan.remedied else { continue };
+        let again = summary.remedied.iter().flat_map(|again| &again.searches).find(|search| {
+            let searched = &search.searched;
+            (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
+        });
+        if let Some(search) = again {
+            let _ = writeln!(out, "  - searched again with {change}: {}.", short(search));
+        }
+    }
+    out
+}
+
+/// Why each server fails where it does, and where it fails once the cause is taken away.
 fn why(summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
-    let mut out = "\n### Why it fails there\n\nOf the bad trials at the lowest count that fails. A cause is *likely* where a counter \
+    let mut out = "\n### Why it fails there\n\nOf the bad trials at the count that fails most surely. A cause is *likely* where a counter \
                    moved and explains at least half of the bad requests (failed, or slower than the timeout or 0.95 s), and \
                    *confirmed* where a remedy took the symptom away.\n\n"
         .to_owned();
     for cell in &summary.causes {
-        out.push_str(&causes::explained(cell, &summary.remedies));
-        for tried in summary.remedies.iter().filter(|tried| {
-            let plan = &tried.plan;
-            (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client)
-        }) {
-            let Some((name, change)) = &tried.plan.remedied else { continue };
-            let again = summary.remedied.iter().flat_map(|again| &again.searches).find(|search| {
-                let searched = &search.searched;
-                (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
-            });
-            if let Some(search) = again {
-                let _ = writeln!(out, "  - searched again with {change}: {}.", short(search));
-            }
-        }
+        out.push_str(&cause(summary, cell));
     }
     out
 }

@@ -66,6 +66,8 @@ pub fn begin(
             .collect(),
         threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
         left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
         trials: Vec::new(),
     };
     let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
@@ -158,8 +160,7 @@ fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 
             server: server.clone(),
             workload: calibration.workload.clone(),
             connections: calibration.connections,
-            beside: None,
-            client: Client::default(),
+            ..Trial::default()
         }
     })
 }

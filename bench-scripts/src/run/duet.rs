@@ -80,7 +80,7 @@ impl Bench<'_> {
         trials.chunk_by(move |a, b| {
             let is_other = |a: &Trial, b: &Trial| a.beside.as_ref().is_none_or(|other| *other == b.server);
             is_duet
-                && (a.block, &a.workload, a.connections) == (b.block, &b.workload, b.connections)
+                && (a.block, &a.workload, a.level()) == (b.block, &b.workload, b.level())
                 && is_other(a, b)
                 && is_other(b, a)
         })

@@ -2,6 +2,7 @@
 
 pub mod bursts;
 pub mod calibration;
+mod ceilings;
 mod duet;
 mod progress;
 pub mod remedies;
@@ -36,8 +37,11 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
     let servers: Vec<Server> =
         campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
-    let workloads: Vec<Workload> =
-        campaign.workloads.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    let mut names = campaign.workloads.clone();
+    let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
+    // What is asked beside the measured requests has a truth as well, and is not measured itself.
+    names.extend(background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)));
+    let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     let most = most_connections();
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
@@ -47,8 +51,23 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
          for more; see `just doctor`"
     );
     let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    if let Some(open) = &campaign.open {
+        ensure!(
+            u64::from(open.connections) <= most,
+            "campaign {name}: field open.connections: this machine holds at most {most}; see `just doctor`"
+        );
+    }
     let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
-    let plan = Plan { campaign, workloads, servers, threads, left_out_connections: left_out, trials };
+    let plan = Plan {
+        campaign,
+        workloads,
+        servers,
+        threads,
+        left_out_connections: left_out,
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
+        trials,
+    };
     Ok((plan, text))
 }
 
@@ -58,10 +77,26 @@ fn most_connections() -> u64 {
     host::open_files().saturating_sub(SPARE_FILES).min(ports)
 }
 
-/// Starts a new run: its folder, its plan, and what it is measured on.
-pub fn begin(results: &Path, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<RunFolder> {
+/// Starts a new run: its folder, its plan, and what it is measured on. In an open loop the plan's rates are found first: those
+/// that a load tool can send here.
+pub fn begin(
+    results: &Path,
+    plan: &Plan,
+    text: &str,
+    tools: &mut Tools,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<RunFolder> {
     let folder = RunFolder::create(results, &plan.campaign.name)?;
-    begin_folder(&folder, plan, text, tool, command)?;
+    let Some(open) = &plan.campaign.open else {
+        begin_folder(&folder, plan, text, tools, command)?;
+        return Ok(folder);
+    };
+    let rates = ceilings::levels(&folder, plan, open, tools, command, interrupt)?;
+    let is_left = |rate: &u32| rates.iter().any(|level| level.rate == Some(*rate));
+    let left_out_rates: Vec<u32> = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
+    let trials = plan::trials_at(&plan.campaign, &rates);
+    begin_folder(&folder, &Plan { rates, left_out_rates, trials, ..plan.clone() }, text, tools, command)?;
     Ok(folder)
 }
 
@@ -146,9 +181,9 @@ fn sweep(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) ->
 /// The trials up to the next planned look that have no observation and whose question is open.
 pub fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> Vec<&'a Trial> {
     let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
-    let connections = plan.connections();
+    let levels = plan.levels();
     let observed = Observed::new(observations);
-    Standing::new(&plan.campaign, &connections, &observed).needed(&plan.trials, &done)
+    Standing::new(&plan.campaign, &levels, &observed).needed(&plan.trials, &done)
 }
 
 /// The true answer of each workload.

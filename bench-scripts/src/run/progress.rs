@@ -91,14 +91,15 @@ impl Progress {
     fn head(&self, trial: &Trial) -> String {
         let width = self.total.to_string().len();
         format!(
-            "[{:>width$}/{}] block {}/{}  {:<17} {:<10} {:>5} connections",
+            "[{:>width$}/{}] block {}/{}  {:<17} {:<10} {:>5} {}",
             trial.number,
             self.total,
             trial.block,
             self.blocks,
             trial.server,
             trial.workload,
-            trial.connections
+            trial.level().amount(),
+            if trial.rate.is_some() { "requests/s" } else { "connections" },
         )
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{Bench, begin_folder, truths};
-use crate::analysis::causes::{Cause, Remedied, Remedy, remedied};
+use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
 use crate::config::{Campaign, Server};
 use crate::interrupt::{Interrupt, Interrupted};
@@ -54,21 +54,40 @@ impl Inquiry<'_> {
             for cause in &cell.diagnosis.causes {
                 let Some(remedy) = cause.remedy else { continue };
                 if asked.insert((&cell.server, &cell.workload, cell.client, remedy)) {
-                    self.try_remedy(cell, cause, trials, &conditions.servers)?;
+                    self.try_until_one_helps(cell, cause, trials, &conditions.servers)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn try_remedy(
+    /// The cause's remedy, and more of the same where that did not take the symptom away.
+    fn try_until_one_helps(
         &self,
         cell: &Diagnosed,
         cause: &Cause,
         trials: u32,
         ready: &BTreeMap<String, Value>,
     ) -> Result<()> {
-        let Some(remedy) = cause.remedy else { return Ok(()) };
+        let mut remedy = cause.remedy;
+        while let Some(asked) = remedy {
+            let cause = Cause { remedy, ..cause.clone() };
+            let tried = self.try_remedy(cell, &cause, asked, trials, ready)?.tried_remedy()?;
+            let helped = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
+            remedy = if helped || tried.plan.refused.is_some() { None } else { asked.next() };
+        }
+        Ok(())
+    }
+
+    /// Tries a remedy in a folder of its own, and gives that.
+    fn try_remedy(
+        &self,
+        cell: &Diagnosed,
+        cause: &Cause,
+        remedy: Remedy,
+        trials: u32,
+        ready: &BTreeMap<String, Value>,
+    ) -> Result<RunFolder> {
         let Diagnosed { server, workload, connections, client, .. } = cell;
         let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
@@ -108,7 +127,9 @@ impl Inquiry<'_> {
             };
             inner.write_new(REMEDY, &pretty(&remedy)?)?;
         }
-        self.run_trials(&RunFolder(self.outer.0.join(&name)))
+        let inner = RunFolder(self.outer.0.join(&name));
+        self.run_trials(&inner)?;
+        Ok(inner)
     }
 
     /// The server with the remedy, or why that can't be tried; a server that refuses its new setting says so itself.
@@ -166,7 +187,7 @@ impl Inquiry<'_> {
             trial.client = if is_other { cell.client.other() } else { cell.client };
         }
         let servers = vec![server.clone(), with];
-        Plan { campaign, servers, left_out_connections: Vec::new(), trials, ..self.plan.clone() }
+        Plan { campaign, servers, left_out_connections: Vec::new(), left_out_rates: Vec::new(), rates: Vec::new(), trials, ..self.plan.clone() }
     }
 
     fn run_trials(&self, inner: &RunFolder) -> Result<()> {

@@ -113,6 +113,8 @@ pub fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)>
         servers,
         threads: plan.threads,
         left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
         trials: Vec::new(),
     };
     let seed = campaign.seed;
@@ -191,8 +193,8 @@ fn trial(searched: &Searched, asked: Asked) -> Trial {
         server: searched.server.clone(),
         workload: searched.workload.clone(),
         connections: asked.connections,
-        beside: None,
         client: searched.client,
+        ..Trial::default()
     }
 }
 
@@ -259,7 +261,7 @@ impl Progress<'_> {
 }
 
 fn head(trial: &Trial) -> String {
-    let Trial { number, block, server, workload, connections, client, beside: _ } = trial;
+    let Trial { number, block, server, workload, connections, client, .. } = trial;
     let client = client.name();
     format!(
         "[{number:>4}] round {block:<3} {server:<17} {workload:<10} {client:<8} {connections:>5} connections"

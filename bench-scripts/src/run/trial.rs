@@ -1,5 +1,6 @@
 //! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
 
+mod disturb;
 mod half;
 mod means;
 pub(super) mod tool;
@@ -16,13 +17,14 @@ use crate::config::{Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tool;
-use crate::load::{Load, LoadSample};
+use crate::load::bodies::Bodies;
+use crate::load::{Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::listen::Listening;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::{cpu_time, peak_memory_bytes};
+use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
 use crate::results::{Plan, RunFolder};
@@ -101,32 +103,22 @@ impl Bench<'_> {
         subject: &mut Subject,
         beside: Option<Side<'_>>,
     ) -> Ended<Sample> {
-        let campaign = &self.plan.campaign;
-        let load = |duration_ms| Load {
-            connections: trial.connections,
-            duration_ms,
-            timeout_ms: campaign.timeout_ms,
-            client: trial.client,
-        };
-        let mut warmup = load(campaign.warmup_ms);
-        warmup.connections = campaign.warmup_connections.unwrap_or(u32::MAX).min(trial.connections);
+        let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         or_failed!(self.verify(workload, subject, "before the window"));
         let means = means::find(subject, &workload.body, at_rest);
         or_failed!(meet(beside.as_ref()));
-        let warmup = or_failed!(self.warm_up(trial, &warmup, workload, subject, at_rest)?);
+        let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
-        let window = load(campaign.window_ms);
         let counts = or_failed!(counts(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = threads::read(pid);
         let server = or_failed!(cpu_time(pid).map_err(died));
-        let watch = Watch::begin(subject, at_rest, counts, server.total_s(), campaign.window_ms);
+        let watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
         let began = Instant::now();
-        let (load_sample, client_cpu) =
-            or_failed!(self.bombard(trial, "bombardier", &window, workload, &subject.addr)?);
+        let loaded = or_failed!(self.load_window(trial, workload, subject, window_ms)?);
         let window_s = began.elapsed().as_secs_f64();
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
@@ -135,18 +127,18 @@ impl Bench<'_> {
         or_failed!(meet(beside.as_ref()));
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts_since(subject, counts) {
-            Err(_) if load_sample.failures() > 0 => None,
+            Err(_) if loaded.sample.failures() > 0 => None,
             counted => or_failed!(counted),
         };
         let server_peak_memory_bytes = peak_memory_bytes(pid);
 
         let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
         let sample = Sample {
-            load: load_sample,
+            load: loaded.sample,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
             server_peak_memory_bytes,
-            client_cpu,
+            client_cpu: loaded.client_cpu,
             window_s,
             network,
             host,
@@ -160,6 +152,8 @@ impl Bench<'_> {
             warmup: Some(warmup),
             means,
             threads,
+            background: loaded.background.map(Box::new),
+            stalls: loaded.stalls,
         };
         if sample.load.succeeded == 0 {
             return Ok(Err(Outcome::NoSuccess(Box::new(sample))));
@@ -168,7 +162,8 @@ impl Bench<'_> {
             return Ok(Err(Outcome::Silent(Box::new(sample))));
         }
         or_failed!(self.verify(workload, subject, "after the window"));
-        or_failed!(check_counts(counted, &sample.load, trial.connections));
+        let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
+        or_failed!(check_counts(counted, &loads, trial.connections));
         Ok(Ok(sample))
     }
 
@@ -176,15 +171,16 @@ impl Bench<'_> {
     fn warm_up(
         &self,
         trial: &Trial,
-        load: &Load,
         workload: &Workload,
         subject: &Subject,
         at_rest: AtRest,
     ) -> Ended<Warmup> {
+        let campaign = &self.plan.campaign;
         let network = NetworkCounters::read();
-        let duration = Duration::from_millis(load.duration_ms);
+        let duration = Duration::from_millis(campaign.warmup_ms);
         let sampler = Sampler::start(subject.process.pid(), at_rest, duration, None);
-        let ended = self.bombard(trial, "warmup", load, workload, &subject.addr)?;
+        let most = campaign.warmup_connections;
+        let ended = self.ask(trial, "warmup", campaign.warmup_ms, most, workload, &subject.addr)?;
         let established = sampler.stop().most_open_files();
         let (sample, _) = or_failed!(ended);
         Ok(Ok(Warmup {
@@ -194,6 +190,30 @@ impl Bench<'_> {
             established,
             network: NetworkCounters::read().since(network),
         }))
+    }
+
+    /// Puts the trial's load on for so long, with at most so many connections: a closed loop or, at a rate, an open one.
+    fn ask(
+        &self,
+        trial: &Trial,
+        what: &str,
+        duration_ms: u64,
+        most_connections: Option<u32>,
+        workload: &Workload,
+        addr: &str,
+    ) -> Ended<(LoadSample, CpuTime)> {
+        let timeout_ms = self.plan.campaign.timeout_ms;
+        let connections = most_connections.unwrap_or(u32::MAX).min(trial.connections);
+        match trial.rate {
+            None => {
+                let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
+                self.bombard(trial, what, &load, workload, addr)
+            }
+            Some(rate) => {
+                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
+                self.ask_at_rate(trial, what, &load, trial.tool, Bodies::One(&workload.body), addr)
+            }
+        }
     }
 
     fn verify(&self, workload: &Workload, subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
@@ -271,7 +291,7 @@ fn counts_since(
 /// server's count shows it.
 fn check_counts(
     counted: Option<ServerCounts>,
-    load: &LoadSample,
+    loads: &[&LoadSample],
     connections: u32,
 ) -> std::result::Result<(), Outcome> {
     let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
@@ -281,9 +301,11 @@ fn check_counts(
     }
     // Requests that were under way when the warm-up or the window closed are the server's alone, at most one a connection
     // each; requests that failed may have been answered too late.
-    let most = load.succeeded + load.failures() + 2 * u64::from(connections);
-    if requests < load.succeeded || requests > most {
-        let reason = format!("the server counted {requests} calls, the load tool {} answers", load.succeeded);
+    let succeeded: u64 = loads.iter().map(|load| load.succeeded).sum();
+    let failed: u64 = loads.iter().map(|load| load.failures()).sum();
+    let most = succeeded + failed + 2 * u64::from(connections) * loads.len() as u64;
+    if requests < succeeded || requests > most {
+        let reason = format!("the server counted {requests} calls, the load tool {succeeded} answers");
         return Err(Outcome::Invalid { reason });
     }
     Ok(())
@@ -303,18 +325,20 @@ mod tests {
             bytes_read: 1,
             latency_us,
             quantiles: Vec::new(),
+            open: None,
+            series: Vec::new(),
         }
     }
 
     fn check(requests: u64, errors: u64) -> Option<Outcome> {
-        check_counts(Some(ServerCounts { requests, errors }), &load(1_000), 10).err()
+        check_counts(Some(ServerCounts { requests, errors }), &[&load(1_000)], 10).err()
     }
 
     #[test]
     fn counts_that_fit_pass() {
         assert_eq!(check(1_000, 0), None);
         assert_eq!(check(1_020, 0), None);
-        assert_eq!(check_counts(None, &load(1_000), 10), Ok(()));
+        assert_eq!(check_counts(None, &[&load(1_000)], 10), Ok(()));
     }
 
     #[test]

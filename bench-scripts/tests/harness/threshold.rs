@@ -124,6 +124,33 @@ fn reads_well(bench: &Bench, search: &Value) {
 }
 
 #[test]
+fn a_remedy_that_helps_is_searched_with_again() {
+    let Some(bench) = Bench::new(1) else { return };
+    let campaign = CAMPAIGN.replace("seed = 1\n", "seed = 1\nremedy_trials = 4\n").replace("from = 8", "from = 32");
+    bench.write("campaigns/search.toml", &campaign);
+    bench.replace("servers.toml", "name = \"actix\"", &format!("name = \"actix\"\nopen_files = {FILES}"));
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let threshold = &summary["threshold"];
+    assert_eq!(threshold["remedies"][0]["confirmation"]["standing"], "confirmed", "{threshold}");
+    let again = &threshold["remedied"]["searches"][0];
+    assert_eq!(again["server"], "actix-files-240", "{threshold}");
+    assert_eq!(again["found"]["first_failing"], Value::Null, "{again}");
+    let report = bench.report();
+    for needed in [
+        "**confirmed**: the server may open 60 files",
+        "With 240 open files, 0 of 4 trials had bad requests; without it 4 of 4",
+        "searched again with 240 open files: **actix** not up to 64 (0/5 bad)",
+    ] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+}
+
+#[test]
 fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let Some(bench) = Bench::new(1) else { return };
     let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 500\n\

@@ -18,6 +18,8 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         bytes_read: 1,
         latency_us,
         quantiles: Vec::new(),
+        open: None,
+        series: Vec::new(),
     };
     let used = rate * cpu_us / 1e6;
     Sample {
@@ -39,5 +41,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         warmup: None,
         means: Means::default(),
         threads: Vec::new(),
+        background: None,
+        stalls: None,
     }
 }

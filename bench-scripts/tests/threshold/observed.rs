@@ -65,8 +65,8 @@ fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Obser
             server: searched.server.clone(),
             workload: searched.workload.clone(),
             connections: asked.connections,
-            beside: None,
             client: searched.client,
+            ..Trial::default()
         };
         let observation = observation(trial, gives(&searched.server, asked.connections));
         schedule.tell(shown(&observation, plan.timeout_ms));
@@ -83,8 +83,7 @@ fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_noth
         server: "actix".into(),
         workload: "getBalance".into(),
         connections: 100,
-        beside: None,
-        client: Client::Fasthttp,
+        ..Trial::default()
     };
     let judged = |outcome| shown(&observation(trial.clone(), outcome), TIMEOUT_MS);
     let reason = || "x".to_owned();

@@ -11,6 +11,8 @@ use crate::config::Server;
 pub enum Remedy {
     /// Four times the listen queue.
     Backlog,
+    /// Thirty-two times the listen queue, where four times did not do.
+    LongBacklog,
     /// Twice the threads.
     Threads,
     /// Four times the open files.
@@ -33,9 +35,18 @@ impl Remedy {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Backlog => "a listen queue four times as long",
+            Self::LongBacklog => "a listen queue thirty-two times as long",
             Self::Threads => "twice the threads",
             Self::OpenFiles => "four times the open files",
             Self::OtherClient => "the load tool's other client",
+        }
+    }
+
+    /// What is tried next where this did not take the symptom away: more of the same.
+    pub const fn next(self) -> Option<Self> {
+        match self {
+            Self::Backlog => Some(Self::LongBacklog),
+            Self::LongBacklog | Self::Threads | Self::OpenFiles | Self::OtherClient => None,
         }
     }
 }
@@ -64,10 +75,11 @@ pub fn remedied(
         value.ok_or_else(|| format!("the ready line of {} has no {name}", server.name))
     };
     match remedy {
-        Remedy::Backlog => {
+        Remedy::Backlog | Remedy::LongBacklog => {
             let now = has("backlog")?;
             let most = most_backlog.unwrap_or(u64::MAX);
-            let new = (now * 4).min(most);
+            let factor = if remedy == Remedy::Backlog { 4 } else { 32 };
+            let new = (now * factor).min(most);
             let capped = format!("the system allows no listen queue longer than {most} (net.core.somaxconn)");
             if new > now {
                 Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
@@ -141,6 +153,8 @@ mod tests {
             (found.server.name.as_str(), found.change.as_str()),
             ("actix-backlog-512", "a listen queue of 512")
         );
+        let found = try_it(&server(&[]), Remedy::LongBacklog);
+        assert_eq!(found.change, "a listen queue of 4096");
         let found = try_it(&server(&["--threads", "{threads}", "--x"]), Remedy::Threads);
         assert_eq!(found.server.args, ["--threads", "4", "--x"]);
         let found = try_it(&server(&[]), Remedy::OpenFiles);

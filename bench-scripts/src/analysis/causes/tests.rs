@@ -36,6 +36,8 @@ fn healthy() -> Sample {
         bytes_read: 1,
         latency_us,
         quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
+        open: None,
+        series: Vec::new(),
     };
     let zero = Some(0);
     let network = NetworkCounters {
@@ -74,6 +76,8 @@ fn healthy() -> Sample {
             alone_cpu_us: Some(30.0),
         },
         threads: vec![thread("worker"), thread("worker")],
+        background: None,
+        stalls: None,
     }
 }
 
@@ -98,8 +102,7 @@ fn observation(outcome: Outcome) -> Observation {
         server: "a".into(),
         workload: "w".into(),
         connections: CONNECTIONS,
-        beside: None,
-        client: Client::default(),
+        ..Trial::default()
     };
     Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
 }

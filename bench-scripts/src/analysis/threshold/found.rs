@@ -58,6 +58,15 @@ impl Found {
     pub fn fails_at(&self) -> Option<Counted> {
         self.first_failing.or_else(|| self.between.iter().copied().find(|counted| counted.bad > 0))
     }
+
+    /// The count at which it fails most surely, to find out why: the failing one, or else that with the largest share of bad
+    /// trials, which one bad trial of one is not yet; the lowest of several.
+    pub fn fails_most(&self) -> Option<Counted> {
+        let share = |counted: &Counted| f64::from(counted.bad) / f64::from(counted.trials + 1);
+        let at_times = self.between.iter().copied().filter(|counted| counted.bad > 0);
+        let more = |most: Counted, next: Counted| if share(&next) > share(&most) { next } else { most };
+        self.first_failing.or_else(|| at_times.reduce(more))
+    }
 }
 
 impl std::fmt::Display for Counted {

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::{Counted, Found};
 use super::judge::{complaint, shown};
 use super::schedule::{Asked, Schedule};
 use super::search::Shown;
@@ -96,13 +96,14 @@ impl Searched {
     }
 }
 
-/// The bad trials of a search at the lowest connection count that is known to fail.
-pub fn bad_trials<'a>(
+/// The bad trials of a search at a connection count.
+fn bad_trials<'a>(
     plan: &SearchPlan,
     search: &SearchSummary,
+    at: Option<Counted>,
     observations: &'a [Observation],
 ) -> Vec<&'a Observation> {
-    let Some(at) = search.found.fails_at() else { return Vec::new() };
+    let Some(at) = at else { return Vec::new() };
     let is_bad = |observation: &&Observation| {
         search.searched.is_of(observation)
             && observation.trial.connections == at.connections
@@ -133,7 +134,7 @@ pub fn summarize(plan: &SearchPlan, observations: &[Observation]) -> Result<Thre
     })
 }
 
-/// Why the servers fail where they start to. `ready` are their ready lines, `cores` the machine's.
+/// Why the servers fail where they fail most surely. `ready` are their ready lines, `cores` the machine's.
 pub fn causes(
     plan: &SearchPlan,
     found: &ThresholdSummary,
@@ -144,7 +145,9 @@ pub fn causes(
 ) -> Vec<Diagnosed> {
     let searches = found.searches.iter();
     let bad: Vec<Observation> =
-        searches.flat_map(|search| bad_trials(plan, search, observations)).cloned().collect();
+        searches
+            .flat_map(|search| bad_trials(plan, search, search.found.fails_most(), observations))
+            .cloned().collect();
     diagnosed(campaign, ready, cores, &bad)
 }
 
@@ -169,7 +172,7 @@ fn search_summary(
         slowest_ms: None,
         died,
     };
-    let mut wrong = bad_trials(plan, &summary, observations);
+    let mut wrong = bad_trials(plan, &summary, summary.found.fails_at(), observations);
     if wrong.is_empty() {
         wrong = own().filter(|observation| shown(observation, plan.timeout_ms) == Shown::Nothing).collect();
     }

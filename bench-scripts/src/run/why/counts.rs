@@ -157,8 +157,7 @@ impl Counting<'_> {
             server: server.name.clone(),
             workload: self.workload.name.clone(),
             connections: self.connections,
-            beside: None,
-            client: Client::default(),
+            ..Trial::default()
         };
         match self.bench.bombard(&trial, what, &load, self.workload, &subject.addr)? {
             Ok(_) => Ok(()),

@@ -1,0 +1,113 @@
+//! What each load tool can send: judged by what it sent to a server that answers at once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{LoadSample, LoadTool};
+use crate::observation::Observation;
+
+/// The least part of the requests that were due that a tool must send, and see answered.
+const LEAST_SENT: f64 = 0.99;
+
+/// How late one request in a hundred may be sent, in microseconds.
+const MOST_LAG_US: f64 = 10_000.0;
+
+/// What a tool can send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// The tool.
+    pub tool: LoadTool,
+    /// The highest rate that it held below the first that it did not, in requests a second.
+    pub held: Option<u32>,
+    /// The lowest rate that it did not hold.
+    pub not_held: Option<u32>,
+}
+
+/// Whether a tool held its rate: it sent nearly all requests, nearly all of them in time.
+pub fn holds(sample: &LoadSample) -> bool {
+    let Some(open) = &sample.open else { return false };
+    let answered = sample.succeeded as f64 / open.intended.max(1) as f64;
+    let in_time = open.send_lag_us.is_some_and(|lag| lag.p99 <= MOST_LAG_US);
+    in_time && answered >= LEAST_SENT && open.achieved_rate >= LEAST_SENT * open.requested_rate
+}
+
+/// Each tool's ceiling, from what it sent to the server that answers at once; in the order of their first trials.
+pub fn ceilings(observations: &[Observation]) -> Vec<Ceiling> {
+    let mut found: Vec<Ceiling> = Vec::new();
+    let mut tried: Vec<(LoadTool, u32, bool)> = observations
+        .iter()
+        .filter_map(|observation| {
+            let held = observation.outcome.sample().is_some_and(|sample| holds(&sample.load));
+            Some((observation.trial.tool, observation.trial.rate?, held))
+        })
+        .collect();
+    tried.sort_by_key(|(_, rate, _)| *rate);
+    for observation in observations {
+        let tool = observation.trial.tool;
+        if found.iter().any(|ceiling| ceiling.tool == tool) {
+            continue;
+        }
+        let mut ceiling = Ceiling { tool, held: None, not_held: None };
+        for (_, rate, held) in tried.iter().filter(|(of, ..)| *of == tool) {
+            if !held {
+                ceiling.not_held = Some(*rate);
+                break;
+            }
+            ceiling.held = Some(*rate);
+        }
+        found.push(ceiling);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::load::{Latency, OpenWindow};
+    use crate::observation::Outcome;
+    use crate::plan::Trial;
+
+    fn sample(achieved: f64, lag_us: f64, failed: u64) -> LoadSample {
+        let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
+        LoadSample {
+            succeeded: 1_000 - failed,
+            failed: BTreeMap::from([("timeout".to_owned(), failed)]),
+            time_taken_s: 1.0,
+            bytes_read: 1,
+            latency_us: all(100.0),
+            quantiles: Vec::new(),
+            open: Some(OpenWindow {
+                requested_rate: 1_000.0,
+                achieved_rate: achieved,
+                intended: 1_000,
+                sent: 1_000,
+                send_lag_us: Some(all(lag_us)),
+                from_send_us: all(100.0),
+            }),
+            series: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_rate_is_held_where_nearly_all_was_sent_in_time_and_answered() {
+        assert!(holds(&sample(1_000.0, 50.0, 0)));
+        assert!(!holds(&sample(980.0, 50.0, 0)), "too few");
+        assert!(!holds(&sample(1_000.0, 20_000.0, 0)), "too late");
+        assert!(!holds(&sample(1_000.0, 50.0, 20)), "not answered");
+        assert!(!holds(&LoadSample { open: None, ..sample(1_000.0, 50.0, 0) }), "a closed loop holds no rate");
+    }
+
+    #[test]
+    fn the_ceiling_lies_below_the_first_rate_that_was_not_held() {
+        let observation = |number: u32, tool, rate: u32| Observation {
+            trial: Trial { number, tool, rate: Some(rate), ..Trial::default() },
+            started_at: String::new(),
+            took_s: 1.0,
+            outcome: Outcome::ToolFailed { reason: format!("{rate}") },
+        };
+        let found = ceilings(&[observation(1, LoadTool::Vegeta, 100), observation(2, LoadTool::Oha, 50)]);
+        let none = |tool, rate| Ceiling { tool, held: None, not_held: Some(rate) };
+        assert_eq!(found, [none(LoadTool::Vegeta, 100), none(LoadTool::Oha, 50)]);
+    }
+}

@@ -1,0 +1,271 @@
+//! What only an open loop can show: what another load does to a server's latency, how long it needs after an overload, and
+//! whether the load tools agree.
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::ratio;
+use super::figure::Figure;
+use super::observed::{Observed, valid};
+use super::stats::{Estimate, median};
+use crate::config::{Background, Campaign};
+use crate::load::{Bin, Level, LoadTool};
+use crate::observation::Sample;
+
+/// So long p99 must stay at its old level to count as recovered, in milliseconds.
+const STAYS_MS: u32 = 1_000;
+
+/// The most that the tools' medians may differ by and still agree.
+pub const AGREEMENT: f64 = 0.1;
+
+/// What another load does to a server's latency.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// The load without the other.
+    #[serde(flatten)]
+    pub level: Level,
+    /// Ratio of medians, with the other load over without, paired by block.
+    pub p50_ratio: Option<Estimate>,
+    /// Ratio of 99th percentiles.
+    pub p99_ratio: Option<Estimate>,
+}
+
+/// How a server comes back from an overload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
+    /// 99th percentile before the overload, in microseconds: the median over trials of each one's median part of the window.
+    pub before_us: Option<Estimate>,
+    /// The highest 99th percentile of any part of the window during the overload, in microseconds, median over trials.
+    pub peak_us: Option<Estimate>,
+    /// How long after the overload's end p99 was at its old level, in milliseconds, by trial; none where it was not to the end.
+    pub after_ms: Vec<Option<f64>>,
+    /// The 99th percentile through the window, in milliseconds of it and microseconds, medians over trials.
+    pub series: Vec<(f64, f64)>,
+}
+
+/// What one tool shows beside another of the same server at the same rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// The load, and its tool.
+    #[serde(flatten)]
+    pub level: Level,
+    /// The tool that it is held against.
+    pub against: LoadTool,
+    /// Median latency from the send, in microseconds.
+    pub p50_us: Option<Estimate>,
+    /// Ratio of these medians, paired by block.
+    pub ratio: Option<Estimate>,
+    /// Ratio of the rates at which requests were sent, paired by block.
+    pub rate_ratio: Option<Estimate>,
+}
+
+impl Agreement {
+    /// Whether the medians differ by no more than [`AGREEMENT`].
+    pub fn holds(&self) -> bool {
+        self.ratio.is_some_and(|ratio| ratio.value.ln().abs() <= (1.0 + AGREEMENT).ln())
+    }
+}
+
+/// The servers and workloads of a campaign's cells at a level.
+fn places<'a>(campaign: &'a Campaign) -> impl Iterator<Item = (&'a String, &'a String)> {
+    campaign.workloads.iter().flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
+}
+
+/// The ratios with the other load over without it, where both were measured.
+pub fn isolation(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Isolation> {
+    let mut found = Vec::new();
+    for &level in levels.iter().filter(|level| !level.disturbed) {
+        let with = Level { disturbed: true, ..level };
+        if !levels.contains(&with) {
+            continue;
+        }
+        for (server, workload) in places(campaign) {
+            let alone = valid(&observed.samples(server, workload, level));
+            let beside = valid(&observed.samples(server, workload, with));
+            found.push(Isolation {
+                server: server.clone(),
+                workload: workload.clone(),
+                level,
+                p50_ratio: ratio(Figure::P50Us, &beside, &alone),
+                p99_ratio: ratio(Figure::P99Us, &beside, &alone),
+            });
+        }
+    }
+    found
+}
+
+/// How servers come back, where the other load ends within the window.
+pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Recovery> {
+    let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
+    let Some((background, for_ms)) = background.and_then(|other| Some((other, other.for_ms?))) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for &level in levels.iter().filter(|level| level.disturbed) {
+        for (server, workload) in places(campaign) {
+            let samples: Vec<&Sample> = observed.samples(server, workload, level).into_values().collect();
+            let told: Vec<Told> =
+                samples.iter().filter_map(|sample| Told::of(&sample.load.series, background, for_ms)).collect();
+            let over = |value: fn(&Told) -> f64| median(&told.iter().map(value).collect::<Vec<_>>());
+            found.push(Recovery {
+                server: server.clone(),
+                workload: workload.clone(),
+                level,
+                before_us: over(|told| told.before_us),
+                peak_us: over(|told| told.peak_us),
+                after_ms: told.iter().map(|told| told.after_ms).collect(),
+                series: median_series(&samples),
+            });
+        }
+    }
+    found
+}
+
+/// What one trial tells of its server's recovery.
+struct Told {
+    before_us: f64,
+    peak_us: f64,
+    after_ms: Option<f64>,
+}
+
+impl Told {
+    /// `None` where the window has no part before the overload or none in it.
+    fn of(series: &[Bin], background: &Background, for_ms: u64) -> Option<Self> {
+        let width_ms = f64::from(series.get(1)?.from_ms - series[0].from_ms);
+        let (began, ended) = (background.from_ms as f64, (background.from_ms + for_ms) as f64);
+        let from = |bin: &Bin| f64::from(bin.from_ms);
+        // The first part has the making of connections.
+        let before: Vec<f64> = series
+            .iter()
+            .skip(1)
+            .filter(|bin| from(bin) + width_ms <= began)
+            .map(|bin| bin.p99_us)
+            .collect();
+        let during = series.iter().filter(|bin| from(bin) >= began && from(bin) < ended);
+        let peak_us = during.map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
+        let old_level = before.iter().copied().max_by(f64::total_cmp)?;
+        let after: Vec<&Bin> = series.iter().filter(|bin| from(bin) >= ended).collect();
+        let stays = (f64::from(STAYS_MS) / width_ms).ceil() as usize;
+        let back = after.windows(stays.max(1)).find(|bins| bins.iter().all(|bin| bin.p99_us <= old_level));
+        Some(Self {
+            before_us: median(&before)?.value,
+            peak_us,
+            after_ms: back.map(|bins| from(bins[0]) - ended),
+        })
+    }
+}
+
+/// The p99 of each part of the window, medians over trials, at the part's middle.
+fn median_series(samples: &[&Sample]) -> Vec<(f64, f64)> {
+    let Some(longest) = samples.iter().map(|sample| &sample.load.series).max_by_key(|series| series.len()) else {
+        return Vec::new();
+    };
+    let width_ms = longest.get(1).map_or(0.0, |second| f64::from(second.from_ms - longest[0].from_ms));
+    let at = |(index, bin): (usize, &Bin)| {
+        let values: Vec<f64> =
+            samples.iter().filter_map(|sample| Some(sample.load.series.get(index)?.p99_us)).collect();
+        Some((f64::from(bin.from_ms) + width_ms / 2.0, median(&values)?.value))
+    };
+    longest.iter().enumerate().filter_map(at).collect()
+}
+
+/// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them.
+pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Agreement> {
+    let tools = campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
+    let [first, _, ..] = tools else { return Vec::new() };
+    let against = if tools.contains(&LoadTool::Vegeta) { LoadTool::Vegeta } else { *first };
+    let mut found = Vec::new();
+    for &level in levels {
+        for (server, workload) in places(campaign) {
+            let own = valid(&observed.samples(server, workload, level));
+            let other = valid(&observed.samples(server, workload, Level { tool: against, ..level }));
+            let p50s: Vec<f64> = own.values().filter_map(|sample| Figure::P50FromSendUs.of(sample)).collect();
+            found.push(Agreement {
+                server: server.clone(),
+                workload: workload.clone(),
+                level,
+                against,
+                p50_us: median(&p50s),
+                ratio: ratio(Figure::P50FromSendUs, &own, &other),
+                rate_ratio: ratio(Figure::AchievedRate, &own, &other),
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH_MS: u32 = 250;
+
+    fn background() -> Background {
+        Background {
+            workload: "w".into(),
+            rate: None,
+            connections: 1,
+            tool: LoadTool::Vegeta,
+            from_ms: 2_000,
+            for_ms: Some(3_000),
+            always: true,
+        }
+    }
+
+    /// A window of 10 s in which p99 is `us` of each moment.
+    fn series(us: impl Fn(u32) -> f64) -> Vec<Bin> {
+        let bin = |from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: us(from_ms), max_us: us(from_ms) };
+        (0..40).map(|index| bin(index * WIDTH_MS)).collect()
+    }
+
+    fn told(us: impl Fn(u32) -> f64) -> Told {
+        Told::of(&series(us), &background(), 3_000).unwrap()
+    }
+
+    #[test]
+    fn recovery_is_from_the_overloads_end_to_where_p99_stays_at_its_old_level() {
+        let found = told(|ms| if (2_000..6_500).contains(&ms) { 50_000.0 } else { 400.0 });
+        assert_eq!((found.before_us, found.peak_us, found.after_ms), (400.0, 50_000.0, Some(1_500.0)));
+        let at_once = told(|ms| if (2_000..5_000).contains(&ms) { 50_000.0 } else { 400.0 });
+        assert_eq!(at_once.after_ms, Some(0.0));
+    }
+
+    #[test]
+    fn a_moment_at_the_old_level_is_no_recovery_and_one_that_never_comes_is_none() {
+        let dips = told(|ms| if (2_000..8_000).contains(&ms) && ms != 6_000 { 50_000.0 } else { 400.0 });
+        assert_eq!(dips.after_ms, Some(3_000.0));
+        assert_eq!(told(|ms| if ms >= 2_000 { 50_000.0 } else { 400.0 }).after_ms, None);
+    }
+
+    #[test]
+    fn the_old_level_is_the_highest_that_was_seen_before_and_not_the_first_moment() {
+        let noisy = |ms: u32| match ms {
+            0 => 9_000.0,
+            1_000 => 700.0,
+            2_000..5_000 => 50_000.0,
+            5_000..6_000 => 800.0,
+            _ => 600.0,
+        };
+        assert_eq!(told(noisy).after_ms, Some(1_000.0));
+    }
+
+    #[test]
+    fn a_window_that_is_overloaded_from_its_start_tells_nothing() {
+        let from_start = Background { from_ms: 0, ..background() };
+        assert!(Told::of(&series(|_| 1.0), &from_start, 3_000).is_none());
+    }
+}

@@ -1,0 +1,171 @@
+//! Open-loop load: requests are sent at their times, whether or not earlier ones were answered.
+//!
+//! Says which rates and what disturbs them; not which tool can send so many, which is measured where the run begins.
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::campaign::{Campaign, Placement, distinct, within};
+use crate::load::{Level, LoadTool};
+
+/// The most that any rate may be, in requests a second.
+const MOST_RATE: u64 = 1_000_000;
+
+/// The `[open]` table of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Requests a second.
+    pub rates: Vec<u32>,
+    /// Connections that the load tool may hold at most.
+    pub connections: u32,
+    /// The load tools, each for trials of its own at every rate. Left out, each rate gets the first one that can send it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<LoadTool>,
+    /// Another load that runs beside this one; every rate is measured without and with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+    /// The server is stopped now and then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
+}
+
+/// Another load on the same server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Background {
+    /// What it asks.
+    pub workload: String,
+    /// Requests a second. Left out, each connection asks again once it is answered: as much as the server gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+    /// Connections; with a rate, those that it may hold at most.
+    pub connections: u32,
+    /// What sends it at its rate.
+    #[serde(default = "vegeta")]
+    pub tool: LoadTool,
+    /// When it begins, in milliseconds of the window.
+    #[serde(default)]
+    pub from_ms: u64,
+    /// How long it runs, in milliseconds; to the window's end where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    /// Whether trials without it are left out: where what follows it is the question, and not what it does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+}
+
+const fn vegeta() -> LoadTool {
+    LoadTool::Vegeta
+}
+
+/// How a server is stopped: the kernel lets it wait (SIGSTOP) and go on (SIGCONT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// From the window's start, and from one stop to the next, in milliseconds.
+    pub every_ms: u64,
+    /// How long it waits each time, in milliseconds.
+    pub for_ms: u64,
+}
+
+impl Open {
+    /// The loads of a campaign, by rate, tool and disturbance. `tool` says which tool can send a rate, where the campaign names
+    /// none; rates for which it knows none are left out.
+    pub fn levels(&self, tool: impl Fn(u32) -> Option<LoadTool>) -> Vec<Level> {
+        let disturbed: &[bool] = match &self.background {
+            None => &[false],
+            Some(background) if background.always => &[true],
+            Some(_) => &[false, true],
+        };
+        let mut levels = Vec::new();
+        for &rate in &self.rates {
+            let tools = if self.tools.is_empty() { tool(rate).into_iter().collect() } else { self.tools.clone() };
+            for tool in tools {
+                levels.extend(disturbed.iter().map(|disturbed| Level {
+                    connections: self.connections,
+                    rate: Some(rate),
+                    tool,
+                    disturbed: *disturbed,
+                }));
+            }
+        }
+        levels
+    }
+
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
+        let closed = !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+        ensure!(
+            !closed,
+            "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures don't \
+             compare, so give them a campaign of their own and write connections = []"
+        );
+        ensure!(
+            campaign.environment.placement == Placement::Free,
+            "field environment.placement: an open loop needs its tool to send in time, so it runs on all cores; write free"
+        );
+        distinct("open.rates", &self.rates)?;
+        self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
+        within("open.connections", self.connections.into(), 1, 60_000)?;
+        if !self.tools.is_empty() {
+            distinct("open.tools", &self.tools)?;
+        }
+        if let Some(background) = &self.background {
+            within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
+            within("open.background.connections", background.connections.into(), 1, 60_000)?;
+            within("open.background.from_ms", background.from_ms, 0, campaign.window_ms.saturating_sub(1))?;
+            let left_ms = campaign.window_ms - background.from_ms;
+            within("open.background.for_ms", background.for_ms.unwrap_or(left_ms), 1, left_ms)?;
+        }
+        if let Some(stall) = self.stall {
+            within("open.stall.every_ms", stall.every_ms, 2, campaign.window_ms)?;
+            within("open.stall.for_ms", stall.for_ms, 1, stall.every_ms - 1)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> Open {
+        Open { rates: vec![100, 200], connections: 8, tools: Vec::new(), background: None, stall: None }
+    }
+
+    fn background(always: bool) -> Background {
+        let workload = "getBlocks".to_owned();
+        let tool = LoadTool::Vegeta;
+        Background { workload, rate: Some(5), connections: 1, tool, from_ms: 0, for_ms: None, always }
+    }
+
+    #[test]
+    fn each_rate_has_the_tool_that_can_send_it_and_one_for_which_there_is_none_is_left_out() {
+        let levels = open().levels(|rate| (rate < 150).then_some(LoadTool::Vegeta));
+        assert_eq!(levels.len(), 1);
+        assert_eq!((levels[0].rate, levels[0].tool, levels[0].disturbed), (Some(100), LoadTool::Vegeta, false));
+    }
+
+    #[test]
+    fn named_tools_send_every_rate() {
+        let open = Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open() };
+        let levels = open.levels(|_| None);
+        let tools: Vec<_> = levels.iter().map(|level| (level.rate.unwrap(), level.tool.name())).collect();
+        assert_eq!(tools, [(100, "vegeta"), (100, "oha"), (200, "vegeta"), (200, "oha")]);
+    }
+
+    #[test]
+    fn a_rate_is_measured_without_and_with_the_other_load_or_with_it_alone() {
+        let disturbed = |always| {
+            let open = Open { background: Some(background(always)), ..open() };
+            let levels = open.levels(|_| Some(LoadTool::Oha));
+            levels.iter().map(|level| level.disturbed).collect::<Vec<_>>()
+        };
+        assert_eq!(disturbed(false), [false, true, false, true]);
+        assert_eq!(disturbed(true), [true, true]);
+    }
+}

@@ -1,0 +1,156 @@
+//! What only an open loop shows beside its tables: isolation from another load, recovery from an overload, and whether the load
+//! tools agree.
+
+use std::fmt::Write;
+
+use super::super::Run;
+use super::super::format::{Table, at, ratio, thousands, time_us};
+use crate::analysis::open::{AGREEMENT, Agreement, Recovery};
+use crate::analysis::stats::{Estimate, median};
+use crate::config::Background;
+
+/// All of them that the campaign asks for.
+pub(in crate::report) fn sections(run: &Run) -> String {
+    let parts = [isolation(run), recovery(run), agreement(run)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn background(run: &Run) -> Option<&Background> {
+    super::of(run)?.background.as_ref()
+}
+
+/// The other load, in words.
+fn other_load(background: &Background) -> String {
+    let connections = thousands(f64::from(background.connections));
+    match background.rate {
+        Some(rate) => {
+            format!("{} at {} requests/s by {}", background.workload, thousands(f64::from(rate)), background.tool.name())
+        }
+        None => {
+            format!("{} by {connections} connections that ask again once they are answered (bombardier)", background.workload)
+        }
+    }
+}
+
+fn isolation(run: &Run) -> String {
+    let (found, Some(other)) = (&run.summary.isolation, background(run)) else { return String::new() };
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["request", "server", "median, times", "p99, times"], 2);
+    let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
+    for found in found {
+        table.row(vec![
+            at(&found.workload, found.level),
+            found.server.clone(),
+            shown(found.p50_ratio),
+            shown(found.p99_ratio),
+        ]);
+    }
+    format!(
+        "## Isolation\n\nHow many times as long a request takes while the same server also answers {}. Latency counts from the \
+         moment at which a request was to be sent; paired by block, each interval is right by itself with 95 %.\n\n{}",
+        other_load(other),
+        table.markdown()
+    )
+}
+
+fn recovery(run: &Run) -> String {
+    let (found, Some(other)) = (&run.summary.recovery, background(run)) else { return String::new() };
+    if found.is_empty() {
+        return String::new();
+    }
+    let headers =
+        ["request", "server", "p99 before", "highest p99 in the overload", "back at its old level after", "trials"];
+    let mut table = Table::new(&headers, 2);
+    for recovery in found {
+        let time = |estimate: Option<Estimate>| {
+            estimate.map_or_else(|| "-".to_owned(), |estimate| time_us(estimate.value))
+        };
+        table.row(vec![
+            at(&recovery.workload, recovery.level),
+            recovery.server.clone(),
+            time(recovery.before_us),
+            time(recovery.peak_us),
+            after(recovery),
+            recovery.after_ms.len().to_string(),
+        ]);
+    }
+    let ended_ms = other.from_ms + other.for_ms.unwrap_or_default();
+    format!(
+        "## Recovery\n\nFrom {} to {} of the window the same server also answers {}. A server is back where p99 is no higher \
+         than it was at any time before, and stays so for a second.\n\n{}\n![p99 through the window](recovery.svg)\n\n\
+         99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
+        time_us(other.from_ms as f64 * 1e3),
+        time_us(ended_ms as f64 * 1e3),
+        other_load(other),
+        table.markdown()
+    )
+}
+
+/// How long after the overload: the median of the trials, and their ends.
+fn after(recovery: &Recovery) -> String {
+    let known: Vec<f64> = recovery.after_ms.iter().copied().flatten().collect();
+    let never = recovery.after_ms.len() - known.len();
+    let mut text = match median(&known) {
+        None => "not in the window".to_owned(),
+        Some(middle) => {
+            let ends = |low: f64, high: f64| format!("{} ({} to {})", ms(middle.value), ms(low), ms(high));
+            let low = known.iter().copied().fold(f64::INFINITY, f64::min);
+            ends(low, known.iter().copied().fold(0.0, f64::max))
+        }
+    };
+    if never > 0 && !known.is_empty() {
+        let _ = write!(text, "; not in the window in {never} of {}", recovery.after_ms.len());
+    }
+    text
+}
+
+fn ms(value: f64) -> String {
+    time_us(value * 1e3)
+}
+
+fn agreement(run: &Run) -> String {
+    let found = &run.summary.agreement;
+    if found.is_empty() {
+        return String::new();
+    }
+    let headers =
+        ["request", "server", "tool", "median from the send", "ratio of medians", "ratio of rates sent", "agree"];
+    let mut table = Table::new(&headers, 3);
+    for agreement in found {
+        let Agreement { server, workload, level, against, p50_us, .. } = agreement;
+        let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
+        table.row(vec![
+            at(workload, *level),
+            server.clone(),
+            level.tool.name().to_owned(),
+            p50_us.map_or_else(|| "-".to_owned(), |p50| time_us(p50.value)),
+            shown(agreement.ratio),
+            shown(agreement.rate_ratio),
+            if level.tool == *against {
+                "reference"
+            } else if agreement.holds() {
+                "yes"
+            } else {
+                "**no**"
+            }
+            .to_owned(),
+        ]);
+    }
+    let mut out = format!(
+        "## Do the load tools agree?\n\nThe same server at the same rate, asked by each tool in turn. The median from the send is what \
+         all of them know; tools agree where it differs by no more than {:.0} %. bombardier held to a rate stays a closed loop: it \
+         does not tell when a request was to be sent.\n\n{}",
+        AGREEMENT * 100.0,
+        table.markdown()
+    );
+    if found.iter().any(|agreement| agreement.level.tool != agreement.against && !agreement.holds()) {
+        out.push_str(
+            "\nWhere they don't agree, the server is the same, so the difference is the tool's: its client's own work stands between \
+             the send and the answer's time stamp, and on cores that it shares with the server it also slows the server. Of two \
+             tools the one with the lower median disturbs less.\n",
+        );
+    }
+    out
+}

@@ -1,0 +1,260 @@
+//! The report of an open loop: latency from the moment at which a request was to be sent, at rates that are the same for all.
+//!
+//! No figure of a closed loop stands here, and none of these stands among those: the two answer different questions.
+
+mod beside;
+mod recovery_chart;
+
+use std::fmt::Write;
+
+use super::Run;
+use super::format::{Table, at, bytes, estimate, load, ratio, significant, thousands, time_us};
+use super::headline::{used_marks, warnings, with_marks};
+use super::tables::resolution;
+use super::{quantile_chart, resource_chart};
+use crate::analysis::ceilings::Ceiling;
+use crate::analysis::{Cell, Comparison, Figure};
+use crate::config::{Open, Workload};
+use crate::load::Level;
+
+pub(super) use beside::sections as beside;
+pub(super) use recovery_chart::svg as recovery_chart;
+
+/// The campaign's open loop, where it is one.
+pub(super) fn of(run: &Run) -> Option<&Open> {
+    run.plan.campaign.open.as_ref()
+}
+
+/// The headline: at each rate that all share, who needs less CPU for a request, and what latency each shows.
+pub(super) fn headline(run: &Run) -> String {
+    let mut out = warnings(run);
+    for workload in &run.plan.campaign.workloads {
+        let level = run.plan.headline_level(workload);
+        for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == *workload && pair.level == level) {
+            let _ = writeln!(out, "- {}", sentence(run, pair));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&latencies(run, headline_cells(run)).markdown());
+    let marks = used_marks(headline_cells(run));
+    if !marks.is_empty() {
+        out.push('\n');
+        for mark in marks {
+            let _ = writeln!(out, "- **{}**: {}", mark.letter(), mark.meaning());
+        }
+    }
+    out
+}
+
+fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
+    let is_shown = |cell: &&Cell| {
+        cell.level.amount() == run.plan.headline_level(&cell.workload).amount()
+            && run.plan.campaign.ceiling.as_ref() != Some(&cell.server)
+    };
+    run.summary.cells.iter().filter(is_shown)
+}
+
+fn sentence(run: &Run, pair: &Comparison) -> String {
+    let Comparison { server, over, workload, level, cpu, .. } = pair;
+    let p99 = |name: &str| {
+        let cell = run.summary.cell(name, workload, *level);
+        cell.and_then(|cell| cell.figure(Figure::P99Us)).map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
+    };
+    format!(
+        "**{workload}** at {}: {server} needs **{} times the CPU** of {over} for a request ({}); p99 from the intended send is {} \
+         and {}.",
+        load(*level),
+        ratio(cpu.ratio),
+        cpu.words(),
+        p99(server),
+        p99(over)
+    )
+}
+
+/// The tables of a workload.
+pub(super) fn tables(run: &Run, workload: &Workload) -> String {
+    let name = &workload.name;
+    let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
+    let mut out = format!("## {name}\n\n{}\n\n### Latency at a rate\n\n", workload.why.trim());
+    out.push_str(&latencies(run, cells()).markdown());
+    out.push_str(
+        "\nLatency counts from the moment at which a request was to be sent, so what it waited for its turn is in it; \"from the \
+         send\" leaves that out. The p99 of the send lag is how late the load tool itself was.\n\n### What the server used\n\n",
+    );
+    out.push_str(&resources(cells()).markdown());
+    if run.summary.comparisons.iter().any(|pair| &pair.workload == name) {
+        out.push_str("\n### Comparisons\n\n");
+        out.push_str(&comparisons(run, name));
+    }
+    out
+}
+
+fn requested(level: Level) -> String {
+    let beside = if level.disturbed { ", disturbed" } else { "" };
+    format!("{}{beside}", thousands(f64::from(level.amount())))
+}
+
+fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
+    let headers = [
+        "request",
+        "requested/s",
+        "server",
+        "sent by",
+        "achieved/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "slowest",
+        "p99 from the send",
+        "p99 of the send lag",
+        "failed requests",
+        "trials",
+    ];
+    let mut table = Table::new(&headers, 4);
+    for cell in cells {
+        let bare = |figure: Figure, format: fn(f64) -> String| {
+            cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
+        };
+        let p99 = cell.figure(Figure::P99Us);
+        table.row(vec![
+            cell.workload.clone(),
+            requested(cell.level),
+            cell.server.clone(),
+            cell.level.tool.name().to_owned(),
+            with_marks(bare(Figure::AchievedRate, thousands), &cell.marks),
+            bare(Figure::P50Us, time_us),
+            p99.map_or_else(|| "-".to_owned(), |value| estimate(value, time_us)),
+            bare(Figure::P999Us, time_us),
+            bare(Figure::MaxUs, time_us),
+            bare(Figure::P99FromSendUs, time_us),
+            bare(Figure::SendLagP99Us, time_us),
+            thousands(cell.failed_requests.values().sum::<u64>() as f64),
+            cell.completed.to_string(),
+        ]);
+    }
+    debug_assert!(of(run).is_some(), "a closed loop's cells have tables of their own");
+    table
+}
+
+fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
+    let headers = [
+        "requested/s",
+        "server",
+        "CPU us/request",
+        "of it in the kernel",
+        "server cores",
+        "load tool's cores",
+        "peak memory",
+        "connections held",
+    ];
+    let mut table = Table::new(&headers, 2);
+    for cell in cells {
+        let bare = |figure: Figure, format: fn(f64) -> String| {
+            cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
+        };
+        let cpu = cell.figure(Figure::CpuUsPerRequest).filter(|_| !cell.level.disturbed);
+        table.row(vec![
+            requested(cell.level),
+            cell.server.clone(),
+            cpu.map_or_else(|| "-".to_owned(), |value| estimate(value, significant)),
+            bare(Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
+            bare(Figure::ServerCores, |cores| format!("{cores:.2}")),
+            bare(Figure::ClientCores, |cores| format!("{cores:.2}")),
+            bare(Figure::PeakMemoryBytes, bytes),
+            bare(Figure::EstablishedConnections, thousands),
+        ]);
+    }
+    table
+}
+
+fn comparisons(run: &Run, workload: &str) -> String {
+    let headers =
+        ["requested/s", "servers", "ratio of CPU per request", "by CPU per request", "ratio of p99", "blocks", "resolves"];
+    let mut table = Table::new(&headers, 2);
+    for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == workload) {
+        table.row(vec![
+            requested(pair.level),
+            format!("{} / {}", pair.server, pair.over),
+            ratio(pair.cpu.ratio),
+            pair.cpu.words(),
+            pair.p99_ratio.map_or_else(|| "-".to_owned(), ratio),
+            pair.cpu.blocks.to_string(),
+            resolution(&pair.cpu),
+        ]);
+    }
+    let looks: Vec<String> = run.summary.looks.iter().map(ToString::to_string).collect();
+    format!(
+        "{}\nAt a rate that all servers hold none is saturated, so CPU time for a request is the fairest comparison. It is judged \
+         after {} blocks, with a margin of {}; all {} comparisons of the run and all looks share an error of 5 %. The ratio of p99s \
+         is not judged; its interval is right by itself with 95 %.\n",
+        table.markdown(),
+        looks.join(", "),
+        run.plan.campaign.margin,
+        run.summary.comparisons.len(),
+    )
+}
+
+/// What the charts show and how they are read.
+pub(super) fn charts(run: &Run) -> String {
+    let mut out = "## Charts\n\n\
+        ![99th percentile of latency against the rate](p99.svg)\n\n\
+        ![Server CPU against the rate](cpu.svg)\n\n\
+        ![Server memory against the rate](memory.svg)\n\n\
+        Points are medians over blocks, bars their 95 % intervals; servers stand side by side at each rate. Axes are \
+        logarithmic.\n"
+        .to_owned();
+    if quantile_chart::is_drawn(run) {
+        out.push_str(
+            "\n![Latency by percentile](quantiles.svg)\n\n\
+             Read it upwards: at 99, one request in a hundred took longer than the line's height, counted from the moment at which \
+             it was to be sent; from 90 on each step to the right leaves a tenth of the requests. Medians over blocks, at the \
+             headline's rate.\n",
+        );
+    }
+    if resource_chart::is_drawn(run) {
+        out.push_str(
+            "\n![Each server's resources through the window](resources.svg)\n\n\
+             What a server used and held at one moment of the window, medians over blocks, at the headline's rate.\n",
+        );
+    }
+    out
+}
+
+/// What a reader of an open loop must know before he believes it.
+pub(super) fn distrust(run: &Run) -> String {
+    let cores = run.conditions.host.cores;
+    let mut out = format!(
+        "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n"
+    );
+    for Ceiling { tool, held, not_held } in &run.ceilings {
+        let rate = |rate: &Option<u32>| rate.map_or_else(|| "none".to_owned(), |rate| thousands(f64::from(rate)));
+        let _ = writeln!(
+            out,
+            "- {} sent {} requests/s here in time, to the server that answers at once{}. No server is measured at a rate that its \
+             tool can't send.",
+            tool.name(),
+            rate(held),
+            not_held.map_or_else(String::new, |_| format!(", and not {}", rate(not_held)))
+        );
+    }
+    if !run.plan.left_out_rates.is_empty() {
+        let rates: Vec<String> =
+            run.plan.left_out_rates.iter().map(|rate| thousands(f64::from(*rate))).collect();
+        let _ = writeln!(out, "- Left out, since no load tool could send so much here: {} requests/s.", rates.join(", "));
+    }
+    for mark in crate::analysis::Mark::ALL {
+        let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
+        let cells: Vec<String> =
+            marked.map(|cell| format!("{} {}", cell.server, at(&cell.workload, cell.level))).collect();
+        if !cells.is_empty() {
+            let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
+        }
+    }
+    out.push_str(
+        "- The rate is held whatever the server does, so latency has the waiting that users see. It does not compare with a \
+         closed loop's.\n",
+    );
+    out
+}

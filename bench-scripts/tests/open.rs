@@ -1,0 +1,245 @@
+//! Open loops on synthetic samples: what is compared, what is marked, and that their figures never stand among those of closed
+//! loops.
+
+#[path = "samples/mod.rs"]
+mod samples;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rpc_bench::analysis::{Mark, Summary, summarize};
+use rpc_bench::config::{Background, Campaign, ConfigDir, Open};
+use rpc_bench::load::{Bin, Latency, Level, LoadTool, OpenWindow};
+use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::{self, Trial};
+use rpc_bench::report;
+use rpc_bench::results::{Plan, RunFolder, pretty};
+use serde_json::json;
+
+use crate::samples::sample;
+
+fn config() -> ConfigDir {
+    ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+}
+
+fn plan(open: Open) -> Plan {
+    let (rates, _) = config().campaign("rates").unwrap();
+    let campaign = Campaign {
+        servers: ["legacy", "actix"].map(String::from).to_vec(),
+        ceiling: None,
+        workloads: vec!["getBalance".into()],
+        headline: BTreeMap::new(),
+        max_blocks: 6,
+        window_ms: 10_000,
+        open: Some(open.clone()),
+        ..rates
+    };
+    let rates = open.levels(|_| Some(LoadTool::Vegeta));
+    Plan {
+        workloads: vec![config().workload("getBalance").unwrap()],
+        servers: ["legacy", "actix"].map(|name| config().server(name).unwrap()).to_vec(),
+        threads: 2,
+        left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        trials: plan::trials_at(&campaign, &rates),
+        rates,
+        campaign,
+    }
+}
+
+fn open(rates: &[u32]) -> Open {
+    Open { rates: rates.to_vec(), connections: 64, tools: Vec::new(), background: None, stall: None }
+}
+
+/// A window at a rate in which requests took so long from the send, and were sent so late.
+fn at_rate(trial: &Trial, cpu_us: f64, from_send_us: f64, lag_us: f64) -> Sample {
+    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
+    let rate = f64::from(trial.rate.unwrap());
+    let mut sample = sample(rate, cpu_us);
+    sample.load.latency_us = all(from_send_us + lag_us);
+    sample.load.open = Some(OpenWindow {
+        requested_rate: rate,
+        achieved_rate: rate,
+        intended: rate as u64,
+        sent: rate as u64,
+        send_lag_us: Some(all(lag_us)),
+        from_send_us: all(from_send_us),
+    });
+    sample
+}
+
+fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
+    let observation = |trial: &Trial| Observation {
+        trial: trial.clone(),
+        started_at: String::new(),
+        took_s: 1.0,
+        outcome: Outcome::Completed(Box::new(gave(trial))),
+    };
+    plan.trials.iter().map(observation).collect()
+}
+
+fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
+    summarize(&plan.campaign, &plan.levels(), &plan.trials, &observe(plan, gave))
+}
+
+/// Some noise that differs from block to block.
+fn wobble(trial: &Trial) -> f64 {
+    1.0 + 0.002 * f64::from(trial.block % 3)
+}
+
+#[test]
+fn servers_are_compared_at_each_rate_by_what_a_request_costs() {
+    let plan = plan(open(&[1_000, 4_000]));
+    let summary = summary(&plan, |trial| {
+        let cpu_us = if trial.server == "actix" { 10.0 } else { 20.0 };
+        at_rate(trial, cpu_us * wobble(trial), 200.0, 1.0)
+    });
+    assert_eq!((summary.cells.len(), summary.comparisons.len()), (4, 2));
+    for pair in &summary.comparisons {
+        assert!((pair.cpu.ratio.value - 0.5).abs() < 0.01, "{pair:?}");
+    }
+    assert!(summary.cells.iter().all(|cell| cell.marks.is_empty()), "{:?}", summary.cells[0].marks);
+    assert!(summary.isolation.is_empty() && summary.recovery.is_empty() && summary.agreement.is_empty());
+}
+
+#[test]
+fn a_rate_that_was_not_reached_and_a_tool_that_was_late_are_marked() {
+    let plan = plan(open(&[1_000]));
+    let marks = |change: fn(&mut Sample)| {
+        let summary = summary(&plan, |trial| {
+            let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+            change(&mut sample);
+            sample
+        });
+        summary.cells[0].marks.clone()
+    };
+    assert_eq!(marks(|sample| sample.load.open.as_mut().unwrap().achieved_rate = 900.0), [Mark::RateNotReached]);
+    let late = |sample: &mut Sample| {
+        sample.load.latency_us.p99 = 1_000.0;
+        sample.load.open.as_mut().unwrap().send_lag_us.as_mut().unwrap().p99 = 300.0;
+    };
+    assert_eq!(marks(late), [Mark::SentLate]);
+}
+
+#[test]
+fn another_load_shows_as_a_ratio_of_the_same_server_with_and_without_it() {
+    let background = Background {
+        workload: "getBalance".into(),
+        rate: Some(5),
+        connections: 1,
+        tool: LoadTool::Vegeta,
+        from_ms: 0,
+        for_ms: None,
+        always: false,
+    };
+    let plan = plan(Open { background: Some(background), ..open(&[1_000]) });
+    let summary = summary(&plan, |trial| {
+        let slower = if trial.disturbed { 3.0 } else { 1.0 };
+        at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
+    });
+    assert_eq!(summary.isolation.len(), 2);
+    for found in &summary.isolation {
+        assert!((found.p99_ratio.unwrap().value - 3.0).abs() < 0.05, "{found:?}");
+    }
+}
+
+#[test]
+fn tools_that_disagree_are_told() {
+    let plan = plan(Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open(&[1_000]) });
+    let summary = summary(&plan, |trial| {
+        let slower = if trial.tool == LoadTool::Oha { 1.3 } else { 1.0 };
+        at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
+    });
+    let told: Vec<(LoadTool, bool)> =
+        summary.agreement.iter().map(|found| (found.level.tool, found.holds())).collect();
+    let (vegeta, oha) = ((LoadTool::Vegeta, true), (LoadTool::Oha, false));
+    assert_eq!(told, [vegeta, vegeta, oha, oha]);
+}
+
+/// A results folder of these samples, and its report.
+fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
+    let folder = RunFolder::create(results, "open").unwrap();
+    let environment = json!({
+        "started_at": "2026-01-01T00:00:00Z",
+        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
+            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
+        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
+        "servers": {},
+        "command": "just bench-all rates",
+    });
+    folder.write_new("environment.json", &pretty(&environment).unwrap()).unwrap();
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    for observation in observe(plan, gave) {
+        folder.append(&observation).unwrap();
+    }
+    report::write(&folder).unwrap();
+    let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
+    (folder, report)
+}
+
+/// The header lines of a report's tables.
+fn headers(report: &str) -> Vec<&str> {
+    let lines: Vec<&str> = report.lines().collect();
+    lines.windows(2).filter(|two| two[1].starts_with("| --")).map(|two| two[0]).collect()
+}
+
+#[test]
+fn no_table_of_a_report_mixes_the_two_models() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(open(&[1_000, 4_000]));
+    let (_, report) = reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let headers = headers(&report);
+    assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
+    for header in headers {
+        assert!(!header.contains("successful requests/s") && !header.contains("| connections"), "{header}");
+    }
+    assert!(!report.contains("closed loop: a connection asks again"), "{report}");
+}
+
+#[test]
+fn every_campaign_is_of_one_model() {
+    for entry in fs::read_dir(config().0.join("campaigns")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let (campaign, _) = config().campaign(&name).unwrap();
+        let closed = !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+        assert!(!(closed && campaign.open.is_some()), "{name}");
+    }
+    let (quick, text) = config().campaign("quick").unwrap();
+    assert!(quick.open.is_none());
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("campaigns")).unwrap();
+    let mixed = format!("{text}\n[open]\nrates = [100]\nconnections = 8\n");
+    fs::write(dir.path().join("campaigns/mixed.toml"), mixed).unwrap();
+    let refused = ConfigDir(dir.path().to_owned()).campaign("mixed").unwrap_err();
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("table [open]") && refused.contains("closed loops"), "{refused}");
+}
+
+#[test]
+fn a_recovery_has_its_table_and_its_chart() {
+    let background = Background {
+        workload: "getBalance".into(),
+        rate: None,
+        connections: 100,
+        tool: LoadTool::Vegeta,
+        from_ms: 2_000,
+        for_ms: Some(3_000),
+        always: true,
+    };
+    let plan = plan(Open { background: Some(background), ..open(&[1_000]) });
+    assert!(plan.rates.iter().all(|level: &Level| level.disturbed));
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, report) = reported(&plan, dir.path(), |trial| {
+        let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+        let p99_us = |from_ms: u32| if (2_000..6_000).contains(&from_ms) { 90_000.0 } else { 400.0 };
+        sample.load.series = (0..40)
+            .map(|index| index * 250)
+            .map(|from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: p99_us(from_ms), max_us: 1e5 })
+            .collect();
+        sample
+    });
+    assert!(report.contains("## Recovery") && report.contains("1.00 s (1.00 s to 1.00 s)"), "{report}");
+    assert!(folder.0.join("recovery.svg").is_file());
+}
