@@ -76,6 +76,9 @@ pub struct Conditions {
     pub host: Host,
     /// The load tool.
     pub tool: Tool,
+    /// The tools of the open loop, where the run needs any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop_tools: Vec<Tool>,
     /// What each server said when it was ready: every effective setting.
     pub servers: std::collections::BTreeMap<String, Value>,
     /// How the harness was called.

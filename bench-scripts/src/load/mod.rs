@@ -1,14 +1,48 @@
 //! Load tools: one module a tool turns a load into an argument vector, and the tool's own output into a typed sample.
 //!
-//! Units are converted here, once. Nothing downstream reads a tool's text.
+//! A load is closed-loop ([`Load`]: a connection asks again once it has its answer) or open-loop ([`OpenLoad`]: requests are
+//! due at a rate, answered or not). Units are converted here, once. Nothing downstream reads a tool's text.
 
+pub mod bodies;
 pub mod bombardier;
 pub mod burst;
+pub mod oha;
+pub mod records;
 pub mod toolchain;
+pub mod vegeta;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+/// A load tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadTool {
+    /// Closed loop; with a limit on its rate, for comparison, still closed.
+    #[default]
+    Bombardier,
+    /// Open loop, one body a request in the order given.
+    Vegeta,
+    /// Open loop at higher rates; draws its bodies at random from those given.
+    Oha,
+}
+
+impl LoadTool {
+    /// As campaigns and its authors call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bombardier => "bombardier",
+            Self::Vegeta => "vegeta",
+            Self::Oha => "oha",
+        }
+    }
+
+    /// Whether it is the default.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// The load tool's own HTTP client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,6 +91,27 @@ pub struct Load {
     pub client: Client,
 }
 
+/// An open-loop load: requests are due at a constant rate, whatever became of those before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenLoad {
+    /// Requests a second.
+    pub rate: u32,
+    /// Connections that the tool may hold at most. Each carries one request at a time, so a request that is due while all of
+    /// them wait for an answer is sent late.
+    pub connections: u32,
+    /// How long, in milliseconds.
+    pub duration_ms: u64,
+    /// When a request is given up, in milliseconds from when it was sent.
+    pub timeout_ms: u64,
+}
+
+impl OpenLoad {
+    /// Requests that are due in the window.
+    pub fn intended(&self) -> u64 {
+        u64::from(self.rate) * self.duration_ms / 1_000
+    }
+}
+
 /// What a load tool saw of one window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
@@ -66,14 +121,37 @@ pub struct LoadSample {
     pub failed: BTreeMap<String, u64>,
     /// How long the tool took, in seconds: the window and the answers it still waited for.
     pub time_taken_s: f64,
-    /// Bytes that the tool read, heads included.
+    /// Bytes that the tool read, heads included; in an open-loop sample those of bodies alone.
     pub bytes_read: u64,
-    /// Latency, in microseconds. Failed requests are in it too.
+    /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request was due,
+    /// and those that never ended, or of which the tool keeps no time, are not in it.
     pub latency_us: Latency,
     /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail. Empty in runs of
     /// before it was recorded.
     #[serde(default)]
     pub quantiles: Vec<(f64, f64)>,
+    /// Where requests were due at a rate: how well the tool kept to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenWindow>,
+}
+
+/// How a tool kept to the rate it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OpenWindow {
+    /// Requests a second that were asked for.
+    pub requested_rate: f64,
+    /// Requests a second that were sent, from when the first was due to when the last was sent.
+    pub achieved_rate: f64,
+    /// Requests that were due.
+    pub intended: u64,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// By how much a request was sent late, in microseconds: the tool was slow, or all of its connections waited for answers.
+    /// `None` where the tool does not tell when a request was due; `latency_us` then counts from when it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lag_us: Option<Latency>,
+    /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
+    pub from_send_us: Latency,
 }
 
 /// A latency distribution, in microseconds.

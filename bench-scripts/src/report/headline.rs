@@ -6,6 +6,7 @@ use super::format::{Table, estimate, ratio, significant, thousands, time_us};
 use super::{Run, duets, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
+use crate::load::toolchain::Tool;
 
 /// The headline's table and sentences, in Markdown.
 pub fn headline(run: &Run) -> String {
@@ -88,7 +89,8 @@ fn warnings(run: &Run) -> String {
             run.name
         );
     }
-    if let Some(caveat) = run.conditions.tool.caveat() {
+    let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
+    for caveat in tools.filter_map(Tool::caveat) {
         let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
     }
     out

@@ -2,6 +2,7 @@
 
 mod half;
 mod means;
+pub(super) mod open;
 pub(super) mod tool;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use super::duet::{OtherLeft, Side};
 use crate::config::{Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
@@ -34,8 +35,8 @@ pub struct Bench<'a> {
     pub folder: &'a RunFolder,
     /// The plan.
     pub plan: &'a Plan,
-    /// The load tool.
-    pub tool: &'a Tool,
+    /// The load tools.
+    pub tools: &'a Tools,
     /// The true answers, by workload.
     pub truths: &'a BTreeMap<String, Value>,
     /// Ends every wait.
@@ -303,6 +304,7 @@ mod tests {
             bytes_read: 1,
             latency_us,
             quantiles: Vec::new(),
+            open: None,
         }
     }
 

@@ -18,6 +18,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         bytes_read: 1,
         latency_us,
         quantiles: Vec::new(),
+        open: None,
     };
     let used = rate * cpu_us / 1e6;
     Sample {

@@ -36,6 +36,7 @@ fn healthy() -> Sample {
         bytes_read: 1,
         latency_us,
         quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
+        open: None,
     };
     let zero = Some(0);
     let network = NetworkCounters {

@@ -1,0 +1,256 @@
+//! oha 1.16.0, an open-loop load generator for rates that vegeta can't hold.
+//!
+//! What to know of it: a clock of its own, to the millisecond, puts one ticket a request into a queue, and connections take
+//! them from there, so that a request is due `i / rate` after the start and never waits for an answer before it counts.
+//! Tickets that are still queued when the duration is over are dropped without a word. Its CSV holds only requests that were
+//! answered, so its database is read: when they were sent, when they ended, and when their tickets came; failures are counted
+//! by kind in its JSON, without their times. Of several bodies it draws one at random for each request. Writing the database
+//! takes CPU time after the window.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use rusqlite::{Connection, OpenFlags};
+use serde::Deserialize;
+
+use super::OpenLoad;
+use super::bodies::Bodies;
+use super::records::kept::shared;
+use super::records::{EXHAUSTED, NOT_SENT, Record};
+
+/// The tool ends its tickets so long after the last request was due, in milliseconds, or it would drop those of its last
+/// tick. What it sends in that time is recorded as all the rest.
+const OVERTIME_MS: u64 = 20;
+
+/// Where the requests' bodies come from.
+pub enum Source<'a> {
+    /// The same body for all.
+    Body(&'a str),
+    /// A file with a body a line, of which each request draws one.
+    Lines(&'a Path),
+}
+
+/// The tool's arguments for a load that has bodies for so many requests. It prints its JSON and writes a database.
+pub fn arguments(
+    load: &OpenLoad,
+    bodies: u64,
+    source: &Source<'_>,
+    url: &str,
+    database: &Path,
+) -> Vec<String> {
+    let due = bodies.min(load.intended());
+    let duration_us = due * 1_000_000 / u64::from(load.rate) + OVERTIME_MS * 1_000;
+    let mut args: Vec<String> = [
+        ("-z", format!("{duration_us}us")),
+        ("-q", load.rate.to_string()),
+        ("-c", load.connections.to_string()),
+        ("-t", format!("{}ms", load.timeout_ms)),
+        ("--connect-timeout", format!("{}ms", load.timeout_ms)),
+        ("-m", "POST".to_owned()),
+        ("-H", "Content-Type: application/json".to_owned()),
+        ("-r", "0".to_owned()),
+        ("--output-format", "json".to_owned()),
+        ("--db-url", database.display().to_string()),
+    ]
+    .into_iter()
+    .flat_map(|(option, value)| [option.to_owned(), value])
+    .collect();
+    let flags = ["--latency-correction", "-w", "--no-tui", "--disable-compression"];
+    args.extend(flags.map(str::to_owned));
+    match source {
+        Source::Body(body) => args.extend(["-d".to_owned(), (*body).to_owned()]),
+        Source::Lines(path) => args.extend(["-Z".to_owned(), path.display().to_string()]),
+    }
+    args.push(url.to_owned());
+    args
+}
+
+/// Writes a body for each request that is due, as long as there are any, and gives their number.
+///
+/// # Errors
+/// They can't be written, or a body has more than one line.
+pub fn write_bodies(out: &mut impl Write, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
+    for written in 0..load.intended() {
+        let Some(body) = bodies.take()? else { return Ok(written) };
+        writeln!(out, "{body}").context("can't write the bodies")?;
+    }
+    Ok(load.intended())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Printed {
+    error_distribution: BTreeMap<String, u64>,
+}
+
+/// A request that was answered. Times are in seconds since the tool's start.
+#[derive(Debug, Clone)]
+struct Answer {
+    /// When its ticket came.
+    ticket_s: f64,
+    sent_s: f64,
+    ended_s: f64,
+    status: u16,
+    bytes: u64,
+}
+
+/// Reads what the tool printed and its database, of a load that had bodies for so many requests.
+///
+/// # Errors
+/// Either is not what the tool writes: what is missing.
+pub fn records(json: &str, database: &Path, load: &OpenLoad, bodies: u64) -> Result<Vec<Record>> {
+    let printed: Printed = serde_json::from_str(json).context("oha's output is not its JSON")?;
+    let answers = answers(database).with_context(|| format!("oha's database {}", database.display()))?;
+    place(&answers, &printed.error_distribution, load, bodies)
+}
+
+fn answers(database: &Path) -> Result<Vec<Answer>> {
+    let database = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut query = database.prepare(
+        "SELECT start_latency_correction, start, end, status, len_bytes FROM oha ORDER BY start_latency_correction, start",
+    )?;
+    let rows = query.query_map([], |row| {
+        Ok(Answer {
+            ticket_s: row.get(0)?,
+            sent_s: row.get(1)?,
+            ended_s: row.get(2)?,
+            status: row.get(3)?,
+            bytes: row.get::<_, i64>(4)?.unsigned_abs(),
+        })
+    })?;
+    Ok(rows.collect::<std::result::Result<_, _>>()?)
+}
+
+/// Gives each answer, in the order of their tickets, the moment at which it was due, and the moments left over to the failures.
+///
+/// Tickets come in order and never early, so without failures the `i`-th answer is the `i`-th that was due. With failures it
+/// may be a later one, at most by their number, and at most the last that was due when its ticket came. The failures' kinds are
+/// dealt to the moments left over in the order of their names, since the tool does not tell which was when.
+fn place(
+    answers: &[Answer],
+    errors: &BTreeMap<String, u64>,
+    load: &OpenLoad,
+    bodies: u64,
+) -> Result<Vec<Record>> {
+    let rate = f64::from(load.rate);
+    let failures: u64 = errors.values().sum();
+    let ticketed = answers.len() as u64 + failures;
+    let mut places: Vec<u64> = Vec::with_capacity(answers.len());
+    let mut next = ticketed;
+    for (rank, answer) in answers.iter().enumerate().rev() {
+        ensure!(answer.ticket_s >= 0.0 && answer.ended_s >= answer.sent_s, "times out of order: {answer:?}");
+        let rank = rank as u64;
+        // A ticket that came a hair's breadth before it was due came then.
+        let latest = (answer.ticket_s * rate + 0.001).floor() as u64;
+        next = latest.min(rank + failures).min(next.saturating_sub(1)).max(rank);
+        places.push(next);
+    }
+    places.reverse();
+
+    let due_us = |place: u64| (place as f64 / rate * 1e6).round() as u64;
+    let in_us = |time_s: f64| (time_s * 1e6).round() as u64;
+    let mut kinds = Vec::new();
+    let mut records: Vec<Record> = Vec::with_capacity(load.intended().max(ticketed) as usize);
+    for (answer, place) in answers.iter().zip(&places) {
+        let intended_us = due_us(*place);
+        let sent_us = in_us(answer.sent_s).max(intended_us);
+        let class = answer.status / 100;
+        records.push(Record {
+            intended_us,
+            sent_us: Some(sent_us),
+            ended_us: Some(in_us(answer.ended_s).max(sent_us)),
+            bytes_in: answer.bytes,
+            failure: (class != 2).then(|| shared(&mut kinds, &format!("HTTP {class}xx"))),
+        });
+    }
+    let taken: BTreeSet<u64> = if failures > 0 { places.into_iter().collect() } else { BTreeSet::new() };
+    let left = (0..ticketed).filter(|place| !taken.contains(place));
+    let failed = errors.iter().flat_map(|(kind, count)| {
+        let kind: Arc<str> = kind.as_str().into();
+        (0..*count).map(move |_| kind.clone())
+    });
+    records.extend(failed.zip(left).map(|(kind, place)| Record::failed(due_us(place), &kind)));
+    let (not_sent, exhausted): (Arc<str>, Arc<str>) = (NOT_SENT.into(), EXHAUSTED.into());
+    for place in ticketed..load.intended() {
+        let kind = if place < bodies { &not_sent } else { &exhausted };
+        records.push(Record::failed(due_us(place), kind));
+    }
+    records.sort_by_key(|record| record.intended_us);
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::sample;
+    use super::super::records::tests::load;
+    use super::*;
+
+    fn answer(ticket_ms: f64, sent_ms: f64, ended_ms: f64) -> Answer {
+        let [ticket_s, sent_s, ended_s] = [ticket_ms, sent_ms, ended_ms].map(|ms| ms / 1e3);
+        Answer { ticket_s, sent_s, ended_s, status: 200, bytes: 40 }
+    }
+
+    fn errors(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        of.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect()
+    }
+
+    fn due_ms(records: &[Record]) -> Vec<u64> {
+        records.iter().filter(|record| record.sent_us.is_some()).map(|r| r.intended_us / 1_000).collect()
+    }
+
+    #[test]
+    fn without_failures_each_request_has_its_own_moment() {
+        // A hundred a second; the clock was held up for 25 ms, so that three tickets came at once.
+        let answers =
+            [answer(0.5, 0.6, 1.0), answer(35.0, 35.1, 36.0), answer(35.0, 35.2, 36.0), answer(35.0, 35.3, 36.0)];
+        let records = place(&answers, &errors(&[]), &load(100, 40), 4).unwrap();
+        assert_eq!(due_ms(&records), [0, 10, 20, 30]);
+        let sample = sample(&records, &load(100, 40)).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.latency_us.max), (4, 0, 26_000.0));
+        assert_eq!(sample.open.unwrap().send_lag_us.unwrap().max, 25_100.0);
+    }
+
+    #[test]
+    fn failures_take_the_moments_left_over() {
+        // The second and the fourth were given up.
+        let answers = [answer(0.5, 0.6, 1.0), answer(20.4, 20.5, 21.0), answer(40.2, 40.3, 41.0)];
+        let records = place(&answers, &errors(&[("timeout", 1), ("refused", 1)]), &load(100, 60), 6).unwrap();
+        assert_eq!(due_ms(&records), [0, 20, 40]);
+        let kinds: Vec<_> = records.iter().map(|record| record.failure.as_deref()).collect();
+        assert_eq!(kinds, [None, Some("refused"), None, Some("timeout"), None, Some(NOT_SENT)]);
+        let sample = sample(&records, &load(100, 60)).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.open.unwrap().sent), (3, 3, 5));
+    }
+
+    #[test]
+    fn what_was_sent_in_overtime_is_recorded_and_what_had_no_body_is_said() {
+        let answers = [answer(0.5, 0.6, 1.0), answer(10.4, 10.5, 21.0), answer(20.2, 20.3, 21.0)];
+        let records = place(&answers, &errors(&[]), &load(100, 20), 2).unwrap();
+        assert_eq!(sample(&records, &load(100, 20)).unwrap().open.unwrap().intended, 3);
+        let records = place(&answers[..2], &errors(&[]), &load(100, 50), 2).unwrap();
+        let exhausted = records.iter().filter(|record| record.failure.as_deref() == Some(EXHAUSTED));
+        assert_eq!((records.len(), exhausted.count()), (5, 3));
+    }
+
+    #[test]
+    fn the_tool_runs_as_long_as_there_are_bodies_and_a_little_longer() {
+        let args = |bodies| arguments(&load(100, 2_000), bodies, &Source::Body("{}"), "u", Path::new("d"));
+        assert_eq!(args(1_000)[1], "2020000us");
+        assert_eq!(args(50)[1], "520000us");
+    }
+
+    #[test]
+    fn other_text_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("oha.db");
+        let good = r#"{"errorDistribution":{}}"#;
+        let none = records(good, &database, &load(1, 1_000), 1).unwrap_err();
+        assert!(format!("{none:#}").contains("oha.db"), "{none:#}");
+        assert!(records("{}", &database, &load(1, 1_000), 1).is_err());
+        std::fs::write(&database, "no database").unwrap();
+        assert!(records(good, &database, &load(1, 1_000), 1).is_err());
+    }
+}

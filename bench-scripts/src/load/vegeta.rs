@@ -1,0 +1,241 @@
+//! vegeta 12.13.0, the open-loop load generator of an earlier test of validators' RPC.
+//!
+//! What to know of it: one pacer gives each request to a worker, and a request that waits for its answer holds its worker, so
+//! workers are as many as connections, and the pacer waits where all are taken. A result's time is when its worker took it, not
+//! when it was due; request `i` is due `i` whole intervals of nanoseconds after the first (lib/pacer.go). The pacer gives up
+//! what is not sent when the duration is over, also what is late by a single interval, so it is given some time more, and
+//! exactly the targets that are due. It keeps answers' bodies unless told not to; their length is read from their heads.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::OpenLoad;
+use super::bodies::Bodies;
+use super::bombardier::without_ports;
+use super::records::kept::shared;
+use super::records::{EXHAUSTED, NOT_SENT, Record};
+
+/// What is late by more than this when the window is over is not sent, in milliseconds.
+pub const OVERTIME_MS: u64 = 100;
+
+/// What the tool says of a request for which there was no target.
+const NO_TARGETS: &str = "no targets to attack";
+
+/// The tool's arguments for a load. Targets are read from one file and results written to another.
+pub fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
+    let OpenLoad { rate, connections, duration_ms, timeout_ms } = load;
+    let mut args = vec!["attack".to_owned()];
+    for (option, value) in [
+        ("rate", format!("{rate}/1s")),
+        ("duration", format!("{}ms", duration_ms + OVERTIME_MS)),
+        ("timeout", format!("{timeout_ms}ms")),
+        ("connections", connections.to_string()),
+        ("max-connections", connections.to_string()),
+        ("workers", connections.to_string()),
+        ("max-workers", connections.to_string()),
+        ("max-body", "0".to_owned()),
+        ("redirects", "-1".to_owned()),
+        ("header", "Content-Type: application/json".to_owned()),
+        ("format", "json".to_owned()),
+        ("targets", targets.display().to_string()),
+        ("output", results.display().to_string()),
+    ] {
+        args.push(format!("-{option}={value}"));
+    }
+    args.push("-lazy".to_owned());
+    args
+}
+
+/// The arguments that make the tool print its results, kept in a file, as [`records`] reads them.
+pub fn encode(results: &Path) -> Vec<String> {
+    vec!["encode".to_owned(), "-to=csv".to_owned(), results.display().to_string()]
+}
+
+/// Writes a target for each request that is due, as long as there are bodies, and gives their number.
+///
+/// # Errors
+/// They can't be written, or a body has more than one line.
+pub fn write_targets(
+    out: &mut impl Write,
+    url: &str,
+    bodies: &mut Bodies<'_>,
+    load: &OpenLoad,
+) -> Result<u64> {
+    let mut line = String::new();
+    for written in 0..load.intended() {
+        let Some(body) = bodies.take()? else { return Ok(written) };
+        line.clear();
+        line.push_str(r#"{"method":"POST","url":""#);
+        line.push_str(url);
+        line.push_str(r#"","body":""#);
+        STANDARD.encode_string(body.as_bytes(), &mut line);
+        line.push_str("\"}\n");
+        out.write_all(line.as_bytes()).context("can't write the targets")?;
+    }
+    Ok(load.intended())
+}
+
+/// A result of a request that had a target.
+struct Answer {
+    sequence: u64,
+    at_ns: u64,
+    took_ns: u64,
+    bytes: u64,
+    failure: Option<Arc<str>>,
+}
+
+/// Reads what [`encode`] prints, of an attack that was given so many targets.
+///
+/// # Errors
+/// It is not that: where, and what is missing.
+pub fn records(csv: impl Read, load: &OpenLoad, targets: u64) -> Result<Vec<Record>> {
+    let mut answers = answers(csv)?;
+    ensure!(answers.len() as u64 <= targets, "vegeta gave {} results for {targets} targets", answers.len());
+    answers.sort_unstable_by_key(|answer| answer.sequence);
+    let interval_ns = 1_000_000_000 / u64::from(load.rate);
+    let due_ns = |i: usize| i as u64 * interval_ns;
+    // No request is sent before it is due, so the least late one tells when the first was due.
+    let began_ns = answers.iter().enumerate().map(|(i, answer)| answer.at_ns.saturating_sub(due_ns(i))).min();
+    let began_ns = began_ns.unwrap_or(0);
+    let mut records: Vec<Record> = Vec::with_capacity(load.intended() as usize);
+    for (i, answer) in answers.into_iter().enumerate() {
+        let sent_ns = answer.at_ns - began_ns;
+        records.push(Record {
+            intended_us: due_ns(i) / 1_000,
+            sent_us: Some(sent_ns / 1_000),
+            ended_us: Some((sent_ns + answer.took_ns) / 1_000),
+            bytes_in: answer.bytes,
+            failure: answer.failure,
+        });
+    }
+    let (not_sent, exhausted): (Arc<str>, Arc<str>) = (NOT_SENT.into(), EXHAUSTED.into());
+    for i in records.len()..load.intended() as usize {
+        let kind = if (i as u64) < targets { &not_sent } else { &exhausted };
+        records.push(Record::failed(due_ns(i) / 1_000, kind));
+    }
+    Ok(records)
+}
+
+fn answers(csv: impl Read) -> Result<Vec<Answer>> {
+    let mut lines = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
+    let mut answers = Vec::new();
+    let mut kinds = Vec::new();
+    let mut line = csv::StringRecord::new();
+    while lines.read_record(&mut line).context("vegeta's results are no CSV")? {
+        let place = || format!("vegeta's results, line {}", answers.len() + 1);
+        let field = |i: usize| line.get(i).with_context(|| format!("{}: no field {i}", place()));
+        let number = |i: usize| -> Result<u64> {
+            let text = field(i)?;
+            text.parse().with_context(|| format!("{}: field {i} is {text:?}, no number", place()))
+        };
+        let error = field(5)?;
+        if error == NO_TARGETS {
+            continue;
+        }
+        let status = number(1)?;
+        let failure = failure(status, error).map(|kind| shared(&mut kinds, &kind));
+        let bytes = content_length(field(11)?).with_context(place)?;
+        let (at_ns, took_ns, sequence) = (number(0)?, number(2)?, number(8)?);
+        answers.push(Answer { sequence, at_ns, took_ns, bytes, failure });
+    }
+    Ok(answers)
+}
+
+/// Why a request failed, if it did. A status of 0 means that there was no answer.
+fn failure(status: u64, error: &str) -> Option<String> {
+    match status {
+        200..=299 if error.is_empty() => None,
+        0 | 200..=299 => Some(without_ports(error)),
+        _ => Some(format!("HTTP {}xx", status / 100)),
+    }
+}
+
+/// The length of a body as its head states it, from base64; 0 where it doesn't.
+fn content_length(head: &str) -> Result<u64> {
+    let head = STANDARD.decode(head).context("the head is no base64")?;
+    let text = String::from_utf8_lossy(&head);
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then_some(value)
+    });
+    Ok(value.and_then(|value| value.trim().parse().ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::sample;
+    use super::super::records::tests::load;
+    use super::*;
+
+    /// A line as vegeta prints it.
+    fn line(sequence: u64, at_us: u64, status: u64, took_us: u64, error: &str) -> String {
+        let at_ns = 1_700_000_000_000_000_000 + at_us * 1_000;
+        let head = STANDARD.encode("Content-Length: 40\r\nContent-Type: application/json\r\n");
+        format!(
+            "{at_ns},{status},{},70,0,\"{}\",,,{sequence},POST,http://127.0.0.1:1/,{head}\n",
+            took_us * 1_000,
+            error.replace('"', "\"\"")
+        )
+    }
+
+    #[test]
+    fn when_a_request_was_due_follows_from_the_least_late() {
+        // Ten a second. The first is 3 ms late, the third 250 ms, and the order in the file is that of the answers.
+        let text =
+            [line(0, 3_000, 200, 900, ""), line(1, 100_000, 200, 900, ""), line(2, 450_000, 200, 900, "")]
+                .into_iter()
+                .rev()
+                .collect::<String>();
+        let records = records(text.as_bytes(), &load(10, 300), 3).unwrap();
+        let times: Vec<_> = records.iter().map(|record| (record.intended_us, record.sent_us)).collect();
+        assert_eq!(times, [(0, Some(3_000)), (100_000, Some(100_000)), (200_000, Some(450_000))]);
+        assert_eq!(records[2].ended_us, Some(450_900));
+        assert_eq!(sample(&records, &load(10, 300)).unwrap().bytes_read, 120);
+    }
+
+    #[test]
+    fn what_was_due_and_has_no_result_was_not_sent_or_had_no_target() {
+        let text = line(0, 0, 200, 900, "") + &line(1, 100_000, 0, 1, NO_TARGETS);
+        let kinds = |targets| {
+            let records = records(text.as_bytes(), &load(10, 400), targets).unwrap();
+            records.iter().map(|record| record.failure.as_deref().unwrap_or("").to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(4), ["", NOT_SENT, NOT_SENT, NOT_SENT]);
+        assert_eq!(kinds(1), ["", EXHAUSTED, EXHAUSTED, EXHAUSTED]);
+        assert!(records(text.as_bytes(), &load(10, 400), 0).is_err());
+    }
+
+    #[test]
+    fn failures_have_a_kind_without_ports() {
+        let refused = r#"Post "http://127.0.0.1:39001/": dial tcp 0.0.0.0:0->127.0.0.1:39001: connect: connection refused"#;
+        assert_eq!(failure(0, refused).unwrap(), "Post: dial tcp: connect: connection refused");
+        assert_eq!(failure(503, "503 Service Unavailable").unwrap(), "HTTP 5xx");
+        assert_eq!(failure(200, "unexpected EOF").unwrap(), "unexpected EOF");
+        assert_eq!(failure(204, ""), None);
+    }
+
+    #[test]
+    fn other_text_is_an_error() {
+        let good = line(0, 0, 200, 900, "");
+        for text in ["a,b\n".to_owned(), good.replace(",POST,", ","), good.replace(",200,", ",ok,")] {
+            assert!(records(text.as_bytes(), &load(1, 1_000), 1).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn targets_are_as_many_as_are_due() {
+        let load = load(100, 50);
+        let mut text = Vec::new();
+        assert_eq!(write_targets(&mut text, "http://a:1/", &mut Bodies::One("{}"), &load).unwrap(), 5);
+        let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;
+        assert_eq!(String::from_utf8(text).unwrap(), format!("{line}\n").repeat(5));
+        let mut three = ["1", "2", "3"].map(str::to_owned).into_iter();
+        let mut text = Vec::new();
+        assert_eq!(write_targets(&mut text, "http://a/", &mut Bodies::Stream(&mut three), &load).unwrap(), 3);
+    }
+}
