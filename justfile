@@ -78,11 +78,11 @@ serve name *options:
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
-# Find or build the pinned bombardier and say where it is
+# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where asked for (about 5 minutes)
 [group('by hand')]
 [no-exit-message]
-tools:
-    @{{bench}} tools
+tools *names:
+    @{{bench}} tools {{names}}
 
 # Run every test
 [group('develop')]

@@ -56,8 +56,8 @@ enum Verb {
     Bombard(commands::bombard::Args),
     /// Say what of this machine would spoil a measurement, and what to do.
     Doctor,
-    /// Find or build the load tool.
-    Tools,
+    /// Find or build the load tools.
+    Tools(commands::tools::Args),
     /// Put a run's headline into the README.
     Splice(commands::splice::Args),
 }
@@ -98,7 +98,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
-        Verb::Tools => commands::tools::tools(&config)?.into(),
+        Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
     })
 }

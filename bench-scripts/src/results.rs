@@ -17,6 +17,7 @@ use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
 use crate::analysis::threshold::{self, SearchPlan, ThresholdSummary};
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Why, Workload};
+use crate::load::Level;
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::Trial;
@@ -82,6 +83,9 @@ pub struct Conditions {
     pub host: Host,
     /// The load tool.
     pub tool: Tool,
+    /// The tools of the open loop, where the run needs any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_loop_tools: Vec<Tool>,
     /// What each server said when it was ready: every effective setting.
     pub servers: std::collections::BTreeMap<String, Value>,
     /// How the harness was called.

@@ -74,6 +74,7 @@ fn conditions() -> Conditions {
             source: Source::Pinned,
             sha256: "00".into(),
         },
+        open_loop_tools: Vec::new(),
         servers: BTreeMap::new(),
         command: "a test".into(),
         resumed: Vec::new(),

@@ -1,7 +1,8 @@
 //! Open loops on synthetic samples: what is compared, what is marked, and that their figures never stand among those of closed
 //! loops.
 
-#[path = "samples/mod.rs"]
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod samples;
 
 use std::collections::BTreeMap;
@@ -114,7 +115,10 @@ fn a_rate_that_was_not_reached_and_a_tool_that_was_late_are_marked() {
         });
         summary.cells[0].marks.clone()
     };
-    assert_eq!(marks(|sample| sample.load.open.as_mut().unwrap().achieved_rate = 900.0), [Mark::RateNotReached]);
+    assert_eq!(
+        marks(|sample| sample.load.open.as_mut().unwrap().achieved_rate = 900.0),
+        [Mark::RateNotReached]
+    );
     let late = |sample: &mut Sample| {
         sample.load.latency_us.p99 = 1_000.0;
         sample.load.open.as_mut().unwrap().send_lag_us.as_mut().unwrap().p99 = 300.0;
@@ -203,7 +207,8 @@ fn every_campaign_is_of_one_model() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let (campaign, _) = config().campaign(&name).unwrap();
-        let closed = !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+        let closed =
+            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         assert!(!(closed && campaign.open.is_some()), "{name}");
     }
     let (quick, text) = config().campaign("quick").unwrap();
@@ -236,7 +241,13 @@ fn a_recovery_has_its_table_and_its_chart() {
         let p99_us = |from_ms: u32| if (2_000..6_000).contains(&from_ms) { 90_000.0 } else { 400.0 };
         sample.load.series = (0..40)
             .map(|index| index * 250)
-            .map(|from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: p99_us(from_ms), max_us: 1e5 })
+            .map(|from_ms| Bin {
+                from_ms,
+                requests: 250,
+                p50_us: 100.0,
+                p99_us: p99_us(from_ms),
+                max_us: 1e5,
+            })
             .collect();
         sample
     });

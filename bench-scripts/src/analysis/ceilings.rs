@@ -95,7 +95,10 @@ mod tests {
         assert!(!holds(&sample(980.0, 50.0, 0)), "too few");
         assert!(!holds(&sample(1_000.0, 20_000.0, 0)), "too late");
         assert!(!holds(&sample(1_000.0, 50.0, 20)), "not answered");
-        assert!(!holds(&LoadSample { open: None, ..sample(1_000.0, 50.0, 0) }), "a closed loop holds no rate");
+        assert!(
+            !holds(&LoadSample { open: None, ..sample(1_000.0, 50.0, 0) }),
+            "a closed loop holds no rate"
+        );
     }
 
     #[test]

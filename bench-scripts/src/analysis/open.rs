@@ -1,6 +1,8 @@
 //! What only an open loop can show: what another load does to a server's latency, how long it needs after an overload, and
 //! whether the load tools agree.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
@@ -81,8 +83,11 @@ impl Agreement {
 }
 
 /// The servers and workloads of a campaign's cells at a level.
-fn places<'a>(campaign: &'a Campaign) -> impl Iterator<Item = (&'a String, &'a String)> {
-    campaign.workloads.iter().flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
+fn places(campaign: &Campaign) -> impl Iterator<Item = (&String, &String)> {
+    campaign
+        .workloads
+        .iter()
+        .flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
 }
 
 /// The ratios with the other load over without it, where both were measured.
@@ -118,8 +123,10 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
     for &level in levels.iter().filter(|level| level.disturbed) {
         for (server, workload) in places(campaign) {
             let samples: Vec<&Sample> = observed.samples(server, workload, level).into_values().collect();
-            let told: Vec<Told> =
-                samples.iter().filter_map(|sample| Told::of(&sample.load.series, background, for_ms)).collect();
+            let told: Vec<Told> = samples
+                .iter()
+                .filter_map(|sample| Told::of(&sample.load.series, background, for_ms))
+                .collect();
             let over = |value: fn(&Told) -> f64| median(&told.iter().map(value).collect::<Vec<_>>());
             found.push(Recovery {
                 server: server.clone(),
@@ -145,42 +152,47 @@ struct Told {
 impl Told {
     /// `None` where the window has no part before the overload or none in it.
     fn of(series: &[Bin], background: &Background, for_ms: u64) -> Option<Self> {
-        let width_ms = f64::from(series.get(1)?.from_ms - series[0].from_ms);
+        let width_ms = width_ms(series)?;
         let (began, ended) = (background.from_ms as f64, (background.from_ms + for_ms) as f64);
         let from = |bin: &Bin| f64::from(bin.from_ms);
         // The first part has the making of connections.
-        let before: Vec<f64> = series
-            .iter()
-            .skip(1)
-            .filter(|bin| from(bin) + width_ms <= began)
-            .map(|bin| bin.p99_us)
-            .collect();
+        let before: Vec<f64> =
+            series.iter().skip(1).filter(|bin| from(bin) + width_ms <= began).map(|bin| bin.p99_us).collect();
         let during = series.iter().filter(|bin| from(bin) >= began && from(bin) < ended);
         let peak_us = during.map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
         let old_level = before.iter().copied().max_by(f64::total_cmp)?;
-        let after: Vec<&Bin> = series.iter().filter(|bin| from(bin) >= ended).collect();
+        let after: Vec<Bin> = series.iter().copied().filter(|bin| from(bin) >= ended).collect();
         let stays = (f64::from(STAYS_MS) / width_ms).ceil() as usize;
-        let back = after.windows(stays.max(1)).find(|bins| bins.iter().all(|bin| bin.p99_us <= old_level));
+        let whole = |bins: &&[Bin]| {
+            let lasts_ms = f64::from(bins[bins.len() - 1].from_ms - bins[0].from_ms) + width_ms;
+            // Parts without an answer are missing, and such a time is none at the old level.
+            lasts_ms < f64::from(STAYS_MS) + 2.0 * width_ms && bins.iter().all(|bin| bin.p99_us <= old_level)
+        };
+        let back = after.windows(stays.max(1)).find(whole);
         Some(Self {
             before_us: median(&before)?.value,
             peak_us,
-            after_ms: back.map(|bins| from(bins[0]) - ended),
+            after_ms: back.map(|bins| from(&bins[0]) - ended),
         })
     }
 }
 
+/// How long a part of the window is, in milliseconds; `None` where there are not two. Parts without an answer are missing.
+fn width_ms(series: &[Bin]) -> Option<f64> {
+    series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
+}
+
 /// The p99 of each part of the window, medians over trials, at the part's middle.
 fn median_series(samples: &[&Sample]) -> Vec<(f64, f64)> {
-    let Some(longest) = samples.iter().map(|sample| &sample.load.series).max_by_key(|series| series.len()) else {
-        return Vec::new();
-    };
-    let width_ms = longest.get(1).map_or(0.0, |second| f64::from(second.from_ms - longest[0].from_ms));
-    let at = |(index, bin): (usize, &Bin)| {
-        let values: Vec<f64> =
-            samples.iter().filter_map(|sample| Some(sample.load.series.get(index)?.p99_us)).collect();
-        Some((f64::from(bin.from_ms) + width_ms / 2.0, median(&values)?.value))
-    };
-    longest.iter().enumerate().filter_map(at).collect()
+    let mut parts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for bin in samples.iter().flat_map(|sample| &sample.load.series) {
+        parts.entry(bin.from_ms).or_default().push(bin.p99_us);
+    }
+    let half_ms = samples.iter().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0) / 2.0;
+    parts
+        .iter()
+        .filter_map(|(from, values)| Some((f64::from(*from) + half_ms, median(values)?.value)))
+        .collect()
 }
 
 /// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them.
@@ -228,7 +240,8 @@ mod tests {
 
     /// A window of 10 s in which p99 is `us` of each moment.
     fn series(us: impl Fn(u32) -> f64) -> Vec<Bin> {
-        let bin = |from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: us(from_ms), max_us: us(from_ms) };
+        let bin =
+            |from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: us(from_ms), max_us: us(from_ms) };
         (0..40).map(|index| bin(index * WIDTH_MS)).collect()
     }
 

@@ -8,8 +8,8 @@ use super::comparison::{Comparison, Standing, ratio};
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::marks::{Evidence, Mark};
-use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::observed::{Observed, Place, Samples, invalid};
+use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::quantiles::quantiles;
 use super::stats::{Estimate, median};
 use super::threshold::ThresholdSummary;
@@ -315,11 +315,11 @@ fn cell(
         estimate.map(|estimate| estimate.value / f64::from(level.connections))
     };
     let known = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
-    let achieved_share = known(Figure::AchievedRate).zip(level.rate).map(|(sent, rate)| sent / f64::from(rate));
+    let achieved_share =
+        known(Figure::AchievedRate).zip(level.rate).map(|(sent, rate)| sent / f64::from(rate));
     let send_lag_share = known(Figure::SendLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
-    let of_cell = |t: &&FailedTrial| {
-        (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place
-    };
+    let of_cell =
+        |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let marks = Mark::of(Evidence {
         server_cores: figure(Figure::ServerCores),
         client_cores: if is_open { 0.0 } else { figure(Figure::ClientCores) },

@@ -7,7 +7,7 @@ use rpc_bench::config::{ConfigDir, Tuning};
 use rpc_bench::http;
 use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::toolchain::Tool;
-use rpc_bench::load::{Client, Load, bombardier};
+use rpc_bench::load::{Client, Load, LoadTool, bombardier};
 use rpc_bench::probe::host;
 use rpc_bench::probe::process::cpu_time;
 use rpc_bench::subject::{self, Subject};
@@ -45,7 +45,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
-    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    let tool = Tool::find(LoadTool::Bombardier, &config.0.join("tools"))?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     let environment = serve::environment(args.tuning);

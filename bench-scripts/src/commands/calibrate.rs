@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::{Interrupt, Interrupted};
-use rpc_bench::load::toolchain::Tool;
+use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
@@ -41,10 +41,10 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         None if args.full => Until::Comparisons(calibration.full_comparisons),
         None => Until::Time(Duration::from_secs(calibration.short_minutes * 60)),
     };
-    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    let tools = Tools::find(&[], &config.0.join("tools"))?;
     let folder = match opened {
         Some(folder) => {
-            super::run::same_tool(&folder, &tool)?;
+            super::run::same_tools(&folder, &tools)?;
             build(&folder.plan()?)?;
             resume(&folder)?;
             folder
@@ -52,10 +52,10 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         None => {
             let minutes = args.minutes.map_or_else(String::new, |minutes| format!(" --minutes {minutes}"));
             let full = if args.full { " --full" } else { "" };
-            begin(config, results, &tool, &format!("just calibrate{full}{minutes}"), &interrupt)?
+            begin(config, results, &tools, &format!("just calibrate{full}{minutes}"), &interrupt)?
         }
     };
-    if let Err(error) = carry_out(&folder, &tool, until, &interrupt) {
+    if let Err(error) = carry_out(&folder, &tools, until, &interrupt) {
         let kept = folder.observations().map_or(0, |observations| observations.len());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
         eprintln!("\n{kept} trials are kept; go on with: {again}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rpc_bench::config::ConfigDir;
+use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::probe::host::{self, Host, HostActivity};
 use rpc_bench::report;
@@ -166,7 +167,7 @@ fn others() -> Vec<Finding> {
 }
 
 fn tool(config: &ConfigDir) -> Finding {
-    match Tool::bombardier(&config.0.join("tools")) {
+    match Tool::find(LoadTool::Bombardier, &config.0.join("tools")) {
         Ok(tool) => {
             let caveat = tool.caveat();
             let found = format!("{} {}", tool.name, tool.version);

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::{Interrupt, Interrupted};
-use rpc_bench::load::toolchain::Tool;
+use rpc_bench::load::LoadTool;
+use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::{DUETS, RunFolder, THRESHOLD};
+use rpc_bench::results::{DUETS, Plan, RunFolder, THRESHOLD};
 use rpc_bench::run;
 
 /// What to run.
@@ -40,18 +41,22 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Some(folder) => (folder.plan()?, String::new()),
         None => run::resolve(config, &args.campaign)?,
     };
-    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    let mut tools = Tools::find(&needed(&plan), &config.0.join("tools"))?;
     run::build(&plan)?;
     let folder = match opened {
         Some(folder) => {
-            same_tool(&folder, &tool)?;
+            same_tools(&folder, &tools)?;
             run::resume(&folder)?;
             folder
         }
-        None => run::begin(results, &plan, &text, &tool, &format!("just bench-all {}", args.campaign))?,
+        None => {
+            let command = format!("just bench-all {}", args.campaign);
+            run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?
+        }
     };
+    let plan = folder.plan()?;
     eprintln!("results go to {}", folder.0.display());
-    match run::carry_out(&folder, &plan, &tool, &interrupt) {
+    match run::carry_out(&folder, &plan, &tools, &interrupt) {
         Ok(()) => {}
         Err(error) => {
             let folders = std::iter::once(folder.clone())
@@ -71,18 +76,31 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     Ok(measured && run.summary.bounds.iter().all(|bound| bound.holds))
 }
 
-/// A run is measured with one load tool, or its halves don't compare.
-pub(super) fn same_tool(folder: &RunFolder, tool: &Tool) -> Result<()> {
-    let before = folder.conditions()?.tool;
-    ensure!(
-        before.sha256 == tool.sha256,
-        "{} was begun with {} {} (SHA-256 {}); here is {} ({}): set BOMBARDIER to the same program",
-        folder.0.display(),
-        before.name,
-        before.version,
-        before.sha256,
-        tool.version,
-        tool.sha256
-    );
+/// The load tools that a plan names. Those that an open loop chooses by itself are found when it does.
+fn needed(plan: &Plan) -> Vec<LoadTool> {
+    let open = plan.campaign.open.as_ref();
+    let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
+    let named = open.iter().flat_map(|open| open.tools.iter().copied());
+    let chosen = plan.rates.iter().map(|level| level.tool);
+    named.chain(chosen).chain(background.map(|other| other.tool)).collect()
+}
+
+/// A run is measured with the same load tools throughout, or its parts don't compare.
+pub(super) fn same_tools(folder: &RunFolder, tools: &Tools) -> Result<()> {
+    let conditions = folder.conditions()?;
+    for before in std::iter::once(&conditions.tool).chain(&conditions.open_loop_tools) {
+        let now = tools.named(&before.name)?;
+        ensure!(
+            before.sha256 == now.sha256,
+            "{} was begun with {} {} (SHA-256 {}); here is {} ({}): set {} to the same program",
+            folder.0.display(),
+            before.name,
+            before.version,
+            before.sha256,
+            now.version,
+            now.sha256,
+            before.name.to_uppercase()
+        );
+    }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::{Interrupt, Interrupted};
-use rpc_bench::load::toolchain::Tool;
+use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
@@ -40,10 +40,10 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         None => start(config, results, args)?,
     };
     eprintln!("results go to {}", folder.0.display());
-    let tool = Tool::bombardier(&config.0.join("tools"))?;
-    super::run::same_tool(&folder, &tool)?;
+    let tools = Tools::find(&[], &config.0.join("tools"))?;
+    super::run::same_tools(&folder, &tools)?;
     let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
-    if let Err(error) = carry_out(&folder, &tool, &interrupt) {
+    if let Err(error) = carry_out(&folder, &tools, &interrupt) {
         eprintln!("\nwhat was observed is kept; go on with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
         return Err(error);
@@ -65,10 +65,10 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     // What is asked wrongly is told before anything is built.
     let question = Question { server, over, workload, connections: args.connections };
     let resolved = resolve(config, &question)?;
-    let tool = Tool::bombardier(&config.0.join("tools"))?;
+    let tools = Tools::find(&[], &config.0.join("tools"))?;
     build(&resolved.main.servers)?;
     let connections = args.connections.map_or_else(String::new, |count| format!(" --connections {count}"));
-    begin(results, &resolved, &tool, &format!("just why {server} {over} {workload}{connections}"))
+    begin(results, &resolved, &tools, &format!("just why {server} {over} {workload}{connections}"))
 }
 
 /// Opens a run to go on with it.

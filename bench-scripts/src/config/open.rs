@@ -80,7 +80,8 @@ impl Open {
         };
         let mut levels = Vec::new();
         for &rate in &self.rates {
-            let tools = if self.tools.is_empty() { tool(rate).into_iter().collect() } else { self.tools.clone() };
+            let tools =
+                if self.tools.is_empty() { tool(rate).into_iter().collect() } else { self.tools.clone() };
             for tool in tools {
                 levels.extend(disturbed.iter().map(|disturbed| Level {
                     connections: self.connections,
@@ -98,7 +99,8 @@ impl Open {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let closed = !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+        let closed =
+            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         ensure!(
             !closed,
             "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures don't \
@@ -147,7 +149,10 @@ mod tests {
     fn each_rate_has_the_tool_that_can_send_it_and_one_for_which_there_is_none_is_left_out() {
         let levels = open().levels(|rate| (rate < 150).then_some(LoadTool::Vegeta));
         assert_eq!(levels.len(), 1);
-        assert_eq!((levels[0].rate, levels[0].tool, levels[0].disturbed), (Some(100), LoadTool::Vegeta, false));
+        assert_eq!(
+            (levels[0].rate, levels[0].tool, levels[0].disturbed),
+            (Some(100), LoadTool::Vegeta, false)
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::{Client, Latency, Load, LoadSample};
+use super::{Client, Latency, Load, LoadSample, OpenLoad, OpenWindow};
 
 /// What the tool prints its result by: counts and the quantile function of latency.
 pub const TEMPLATE: &str = include_str!("bombardier.template");
@@ -55,6 +55,35 @@ pub fn measured(load: &Load, body: &str, url: &str, template: &Path) -> (Vec<Str
     let asked = Load { duration_ms: if short { INTERRUPTED_MS } else { load.duration_ms }, ..load.clone() };
     let format = ["-o", &format!("path:{}", template.display()), "-p", "r"];
     (arguments(&asked, body, url, &format), short.then(|| Duration::from_millis(load.duration_ms)))
+}
+
+/// The same for a load at a rate, for comparison with the tools of the open loop: the tool holds back what would exceed the
+/// rate, but each of its connections still waits for an answer before it asks again, so that it is a closed loop in truth.
+pub fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<String>, Option<Duration>) {
+    let OpenLoad { rate, connections, duration_ms, timeout_ms } = *load;
+    let closed = Load { connections, duration_ms, timeout_ms, client: Client::default() };
+    let (mut args, interrupt) = measured(&closed, body, url, template);
+    args.splice(0..0, ["-r".to_owned(), rate.to_string()]);
+    (args, interrupt)
+}
+
+/// Reads what the tool printed of [`at_rate`]. When a request was due is not known: the latency counts from when it was sent,
+/// and requests that a late answer kept from being sent are only missed in `sent`.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_at_rate(text: &str, load: &OpenLoad) -> Result<LoadSample> {
+    let mut sample = parse(text)?;
+    let sent = sample.succeeded + sample.failures();
+    sample.open = Some(OpenWindow {
+        requested_rate: f64::from(load.rate),
+        achieved_rate: sent as f64 / sample.time_taken_s,
+        intended: load.intended(),
+        sent,
+        send_lag_us: None,
+        from_send_us: sample.latency_us,
+    });
+    Ok(sample)
 }
 
 #[derive(Deserialize)]
@@ -154,7 +183,7 @@ fn plain(html: &str) -> String {
 
 /// The description without addresses, since each connection has a port of its own: `read tcp a:1->b:2: i/o timeout`
 /// becomes `read tcp: i/o timeout`.
-fn without_ports(description: &str) -> String {
+pub(super) fn without_ports(description: &str) -> String {
     let words = description.split(' ').filter_map(|word| {
         // Go's client names the URL: Post "http://a:1/": context deadline exceeded
         if word.starts_with("\"http://") {
@@ -264,6 +293,18 @@ mod tests {
         let (args, interrupt) = measured(&load(1_000), "{}", "http://a/", Path::new("t"));
         assert_eq!((&args[3], interrupt), (&"1000ms".to_owned(), None));
         assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
+    }
+
+    #[test]
+    fn a_rate_is_asked_for_and_its_latency_counts_from_the_send() {
+        let load = OpenLoad { rate: 4_000, connections: 3, duration_ms: 1_000, timeout_ms: 700 };
+        let (args, _) = at_rate(&load, "{}", "http://a/", Path::new("t"));
+        assert_eq!(args[..4], ["-r", "4000", "-c", "3"]);
+        let sample = parse_at_rate(CLEAN, &load).unwrap();
+        let open = sample.open.unwrap();
+        assert_eq!((open.intended, open.sent, open.send_lag_us), (4_000, 3_527, None));
+        assert_eq!(open.from_send_us, sample.latency_us);
+        assert!((open.achieved_rate - 3_527.0 / 1.001_498_243).abs() < 1e-9);
     }
 
     #[test]

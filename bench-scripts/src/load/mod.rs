@@ -1,10 +1,15 @@
 //! Load tools: one module a tool turns a load into an argument vector, and the tool's own output into a typed sample.
 //!
-//! Units are converted here, once. Nothing downstream reads a tool's text.
+//! A load is closed-loop ([`Load`]: a connection asks again once it has its answer) or open-loop ([`OpenLoad`]: requests are
+//! due at a rate, answered or not). Units are converted here, once. Nothing downstream reads a tool's text.
 
+pub mod bodies;
 pub mod bombardier;
 pub mod burst;
+pub mod oha;
+pub mod records;
 pub mod toolchain;
+pub mod vegeta;
 
 use std::collections::BTreeMap;
 

@@ -204,8 +204,12 @@ mod tests {
     #[test]
     fn without_failures_each_request_has_its_own_moment() {
         // A hundred a second; the clock was held up for 25 ms, so that three tickets came at once.
-        let answers =
-            [answer(0.5, 0.6, 1.0), answer(35.0, 35.1, 36.0), answer(35.0, 35.2, 36.0), answer(35.0, 35.3, 36.0)];
+        let answers = [
+            answer(0.5, 0.6, 1.0),
+            answer(35.0, 35.1, 36.0),
+            answer(35.0, 35.2, 36.0),
+            answer(35.0, 35.3, 36.0),
+        ];
         let records = place(&answers, &errors(&[]), &load(100, 40), 4).unwrap();
         assert_eq!(due_ms(&records), [0, 10, 20, 30]);
         let sample = sample(&records, &load(100, 40)).unwrap();

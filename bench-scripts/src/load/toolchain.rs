@@ -1,4 +1,4 @@
-//! Where the load tool comes from: `BOMBARDIER`, the `PATH`, or the pinned version, built from its sums.
+//! Where the load tools come from: an environment variable, the `PATH`, or the pinned version, built from its sums.
 
 use std::env;
 use std::fs;
@@ -8,6 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use super::LoadTool;
 
 /// A load tool that was found, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,52 +31,205 @@ pub struct Tool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Built from bench-scripts/tools/go.mod, its sums checked.
+    /// Built at the pinned version, its sums checked.
     Pinned,
-    /// Named by the environment variable `BOMBARDIER`.
+    /// Named by the tool's environment variable, such as `BOMBARDIER`.
     Environment,
     /// Found on the `PATH`.
     Path,
 }
 
-const PACKAGE: &str = "github.com/codesenberg/bombardier";
+/// Every load tool.
+const ALL: [LoadTool; 3] = [LoadTool::Bombardier, LoadTool::Vegeta, LoadTool::Oha];
 
-impl Tool {
-    /// Finds bombardier, or builds it. `tools` is the folder with its `go.mod`.
+/// The load tools that a run may use. Those of the open loop are there where the run needs them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tools {
+    /// Of the closed loop.
+    pub bombardier: Tool,
+    /// Of the open loop.
+    pub vegeta: Option<Tool>,
+    /// Of the open loop.
+    pub oha: Option<Tool>,
+    /// The folder with their pins.
+    pub pins: PathBuf,
+}
+
+impl Tools {
+    /// Finds bombardier and the other tools that are needed, or builds them. `tools` is the folder with their pins.
     ///
     /// # Errors
     /// One line: what is missing and what to install.
-    pub fn bombardier(tools: &Path) -> Result<Self> {
-        let (path, source) = if let Some(path) = env::var_os("BOMBARDIER").filter(|path| !path.is_empty()) {
+    pub fn find(needed: &[LoadTool], tools: &Path) -> Result<Self> {
+        let find = |tool| needed.contains(&tool).then(|| Tool::find(tool, tools)).transpose();
+        let bombardier = Tool::find(LoadTool::Bombardier, tools)?;
+        let pins = tools.to_owned();
+        Ok(Self { bombardier, vegeta: find(LoadTool::Vegeta)?, oha: find(LoadTool::Oha)?, pins })
+    }
+
+    /// Finds one more of them, or builds it, where that was not done yet.
+    ///
+    /// # Errors
+    /// One line: what is missing and what to install.
+    pub fn need(&mut self, tool: LoadTool) -> Result<()> {
+        let place = match tool {
+            LoadTool::Bombardier => return Ok(()),
+            LoadTool::Vegeta => &mut self.vegeta,
+            LoadTool::Oha => &mut self.oha,
+        };
+        if place.is_none() {
+            *place = Some(Tool::find(tool, &self.pins)?);
+        }
+        Ok(())
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// It was not asked for when the tools were looked for.
+    pub fn get(&self, tool: LoadTool) -> Result<&Tool> {
+        let found = match tool {
+            LoadTool::Bombardier => Some(&self.bombardier),
+            LoadTool::Vegeta => self.vegeta.as_ref(),
+            LoadTool::Oha => self.oha.as_ref(),
+        };
+        found.with_context(|| format!("this run was begun without {}", tool.name()))
+    }
+
+    /// One of them, by the name that results know it by.
+    ///
+    /// # Errors
+    /// It was not asked for when the tools were looked for, or there is no such tool.
+    pub fn named(&self, name: &str) -> Result<&Tool> {
+        let tool = ALL.into_iter().find(|tool| tool.name() == name);
+        self.get(tool.with_context(|| format!("there is no load tool {name:?}"))?)
+    }
+
+    /// Those of the open loop that are there.
+    pub fn open_loop(&self) -> Vec<Tool> {
+        [&self.vegeta, &self.oha].into_iter().flatten().cloned().collect()
+    }
+}
+
+/// How a tool is built, and where its version is pinned.
+struct Pin {
+    /// The environment variable that names another program.
+    variable: &'static str,
+    /// The pinned version, for a person.
+    version: &'static str,
+    build: Build,
+}
+
+enum Build {
+    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
+    Go { package: &'static str, folder: &'static str },
+    /// A crate.
+    Cargo,
+}
+
+const fn pin(tool: LoadTool) -> Pin {
+    match tool {
+        LoadTool::Bombardier => Pin {
+            variable: "BOMBARDIER",
+            version: "1.2.6",
+            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "" },
+        },
+        LoadTool::Vegeta => Pin {
+            variable: "VEGETA",
+            version: "12.13.0",
+            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta" },
+        },
+        LoadTool::Oha => Pin { variable: "OHA", version: "1.16.0", build: Build::Cargo },
+    }
+}
+
+impl Tool {
+    /// Finds a tool, or builds it. `tools` is the folder with the tools' pins.
+    ///
+    /// # Errors
+    /// One line: what is missing and what to install.
+    pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
+        if let Some(found) = Self::foreign(tool)? {
+            return Ok(found);
+        }
+        let Pin { version, build, .. } = pin(tool);
+        let (path, version) = match build {
+            Build::Go { package, folder } => {
+                let folder = tools.join(folder);
+                let path = build_go(tool, package, &folder, &tools.join("bin"))?;
+                (path, pinned_version(package, &folder)?)
+            }
+            Build::Cargo => (build_cargo(tool, version, tools)?, format!("v{version}")),
+        };
+        Self::at(path, tool, version, Source::Pinned)
+    }
+
+    /// Finds a tool that need not be built now.
+    ///
+    /// # Errors
+    /// What its environment variable names is not there.
+    pub fn find_built(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
+        if let Some(found) = Self::foreign(tool)? {
+            return Ok(Some(found));
+        }
+        let Pin { version, build, .. } = pin(tool);
+        let (path, version) = match build {
+            Build::Go { package, folder } => {
+                let folder = tools.join(folder);
+                let path = tools.join("bin").join(tool.name());
+                if !is_built(&path, &folder) {
+                    return Ok(None);
+                }
+                (path, pinned_version(package, &folder)?)
+            }
+            Build::Cargo => {
+                (cargo_root(tool, version, tools).join("bin").join(tool.name()), format!("v{version}"))
+            }
+        };
+        path.is_file().then(|| Self::at(path, tool, version, Source::Pinned)).transpose()
+    }
+
+    /// Finds a tool that is not ours: its environment variable's, or the `PATH`'s.
+    fn foreign(tool: LoadTool) -> Result<Option<Self>> {
+        let variable = pin(tool).variable;
+        let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
             let path = PathBuf::from(path);
-            ensure!(path.is_file(), "BOMBARDIER={}: there is no such file", path.display());
+            ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
             (path, Source::Environment)
-        } else if let Some(path) = on_path("bombardier") {
+        } else if let Some(path) = on_path(tool.name()) {
             (path, Source::Path)
         } else {
-            (build(tools)?, Source::Pinned)
+            return Ok(None);
         };
-        let version = match source {
-            Source::Pinned => pinned_version(tools)?,
-            Source::Environment | Source::Path => own_version(&path)?,
-        };
+        let version = own_version(tool, &path)?;
+        Self::at(path, tool, version, source).map(Some)
+    }
+
+    fn at(path: PathBuf, tool: LoadTool, version: String, source: Source) -> Result<Self> {
         let bytes = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
         let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { path, name: "bombardier".to_owned(), version, source, sha256 })
+        Ok(Self { path, name: tool.name().to_owned(), version, source, sha256 })
     }
 
     /// What to know of a version that is not the pinned one.
     pub fn caveat(&self) -> Option<String> {
-        let digits = self.version.trim_start_matches('v');
-        match digits.split('.').next() {
-            Some("1") => None,
-            Some("2") => Some(format!(
-                "bombardier {} was used, not 1.2.6: version 2 differs in its clients and timeouts, so its figures do not \
-                 compare with those of 1.2.6",
-                self.version
-            )),
-            _ => Some(format!("the version of bombardier is unknown (it says {:?})", self.version)),
+        let Self { name, version, .. } = self;
+        let digits = version.trim_start_matches('v');
+        let pinned = ALL.into_iter().find(|tool| tool.name() == name).map(|tool| pin(tool).version)?;
+        let major = |version: &str| version.split('.').next().map(str::to_owned);
+        if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+            return Some(format!("the version of {name} is unknown (it says {version:?})"));
         }
+        // Bombardier's two versions differ in their clients and timeouts; the other tools are read by what they print, which
+        // they may change at any time.
+        let same = if name == "bombardier" { major(digits) == major(pinned) } else { digits == pinned };
+        (!same).then(|| match name.as_str() {
+            "bombardier" => format!(
+                "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its figures do \
+                 not compare with those of {pinned}"
+            ),
+            _ => format!("{name} {version} was used, not {pinned}, with which the harness was tested"),
+        })
     }
 }
 
@@ -82,25 +237,31 @@ fn on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
-/// Builds the pinned tool, or finds it built.
-fn build(tools: &Path) -> Result<PathBuf> {
-    let bin = tools.join("bin");
-    let path = bin.join("bombardier");
-    let built_after = |source: &str| Some(modified(&path)? >= modified(&tools.join(source))?);
-    if built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true) {
+/// Whether a tool was built after its pins were last changed.
+fn is_built(path: &Path, pins: &Path) -> bool {
+    let built_after = |source: &str| Some(modified(path)? >= modified(&pins.join(source))?);
+    built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true)
+}
+
+/// Builds a pinned tool from the `go.mod` of a folder, or finds it built.
+fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<PathBuf> {
+    let name = tool.name();
+    let path = bin.join(name);
+    if is_built(&path, pins) {
         return Ok(path);
     }
     if on_path("go").is_none() {
+        let Pin { variable, version, .. } = pin(tool);
         bail!(
-            "no bombardier and no Go to build it: install Go 1.24 or newer, or set BOMBARDIER=path to bombardier 1.2.6"
+            "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
         );
     }
-    let bin = std::path::absolute(&bin).context("can't tell where the tools are")?;
-    eprintln!("building bombardier from {}", tools.join("go.mod").display());
+    let bin = std::path::absolute(bin).context("can't tell where the tools are")?;
+    eprintln!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
     let output = Command::new("go")
-        .args(["install", "-trimpath", PACKAGE])
-        .current_dir(tools)
+        .args(["install", "-trimpath", package])
+        .current_dir(pins)
         .env("GOBIN", &bin)
         .env_remove("GONOSUMDB")
         .env_remove("GONOSUMCHECK")
@@ -108,39 +269,81 @@ fn build(tools: &Path) -> Result<PathBuf> {
         .env_remove("GOSUMDB")
         .output()
         .context("can't start go")?;
-    let last = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("it said nothing").to_owned();
-    ensure!(output.status.success(), "go could not build bombardier in {}: {last}", tools.display());
+    ensure!(
+        output.status.success(),
+        "go could not build {name} in {}: {}",
+        pins.display(),
+        last_line(&output.stderr)
+    );
     Ok(path)
+}
+
+/// Where a crate's programs are installed: a folder a version, so that none is taken for another.
+fn cargo_root(tool: LoadTool, version: &str, tools: &Path) -> PathBuf {
+    tools.join("bin").join(format!("{}-{version}", tool.name()))
+}
+
+/// Builds a pinned tool from its crate, with the versions of its lock file, or finds it built.
+fn build_cargo(tool: LoadTool, version: &str, tools: &Path) -> Result<PathBuf> {
+    let (name, root) = (tool.name(), cargo_root(tool, version, tools));
+    let path = root.join("bin").join(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let variable = pin(tool).variable;
+    let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
+    let Some(cargo) = cargo else {
+        bail!("no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}");
+    };
+    eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
+    let output = Command::new(cargo)
+        .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
+        .arg(&root)
+        .output()
+        .context("can't start cargo")?;
+    ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
+    Ok(path)
+}
+
+fn last_line(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing").to_owned()
 }
 
 fn modified(path: &Path) -> Option<std::time::SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }
 
-fn pinned_version(tools: &Path) -> Result<String> {
-    let path = tools.join("go.mod");
+fn pinned_version(package: &str, pins: &Path) -> Result<String> {
+    let path = pins.join("go.mod");
     let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    let version = text.lines().find_map(|line| line.trim().strip_prefix(PACKAGE)?.split_whitespace().next());
-    version.map(str::to_owned).with_context(|| format!("{} does not pin {PACKAGE}", path.display()))
+    let version = text.lines().find_map(|line| line.trim().strip_prefix(package)?.split_whitespace().next());
+    version.map(str::to_owned).with_context(|| format!("{} does not pin {package}", path.display()))
 }
 
-/// The version that a foreign bombardier gives: in its own words, or in Go's record of how it was built.
-fn own_version(path: &Path) -> Result<String> {
+/// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
+fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
+    // bombardier version v1.2.6 linux/amd64; Version: 12.13.0; oha 1.16.0
+    let (option, word) = match tool {
+        LoadTool::Bombardier => ("--version", 2),
+        LoadTool::Vegeta => ("-version", 1),
+        LoadTool::Oha => ("--version", 1),
+    };
     let output = Command::new(path)
-        .arg("--version")
+        .arg(option)
         .output()
         .with_context(|| format!("can't start {}; is it a program?", path.display()))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    let word = said.split_whitespace().nth(2).unwrap_or("unknown");
+    let word = said.split_whitespace().nth(word).unwrap_or("unknown");
     if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(word.to_owned());
     }
+    let Build::Go { package, .. } = pin(tool).build else { return Ok(word.to_owned()) };
     let record = Command::new("go").args(["version", "-m"]).arg(path).output();
     let recorded = record.ok().and_then(|output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line =
-            text.lines().find(|line| line.contains(PACKAGE) && line.trim_start().starts_with("mod"))?;
+            text.lines().find(|line| line.contains(package) && line.trim_start().starts_with("mod"))?;
         line.split_whitespace().nth(2).map(str::to_owned)
     });
     Ok(recorded.unwrap_or_else(|| word.to_owned()))
@@ -150,27 +353,43 @@ fn own_version(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn version(version: &str) -> Tool {
-        let name = "bombardier".to_owned();
-        Tool {
-            path: PathBuf::new(),
-            name,
-            version: version.to_owned(),
-            source: Source::Path,
-            sha256: String::new(),
-        }
+    fn caveat(name: &str, version: &str) -> Option<String> {
+        let (name, version) = (name.to_owned(), version.to_owned());
+        Tool { path: PathBuf::new(), name, version, source: Source::Path, sha256: String::new() }.caveat()
     }
 
     #[test]
     fn another_version_is_pointed_out() {
-        assert_eq!(version("v1.2.6").caveat(), None);
-        assert!(version("v2.0.0").caveat().unwrap().contains("not 1.2.6"));
-        assert!(version("unspecified").caveat().unwrap().contains("unknown"));
+        assert_eq!(caveat("bombardier", "v1.2.6"), None);
+        assert!(caveat("bombardier", "v2.0.0").unwrap().contains("not 1.2.6"));
+        assert!(caveat("bombardier", "unspecified").unwrap().contains("unknown"));
+        assert_eq!((caveat("vegeta", "v12.13.0"), caveat("oha", "1.16.0")), (None, None));
+        assert!(caveat("vegeta", "12.12.0").unwrap().contains("not 12.13.0"));
+        assert!(caveat("oha", "1.15.0").unwrap().contains("not 1.16.0"));
     }
 
     #[test]
-    fn the_pin_is_read_from_go_mod() {
+    fn the_pins_are_read_from_go_mod() {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        assert_eq!(pinned_version(&tools).unwrap(), "v1.2.6");
+        for tool in [LoadTool::Bombardier, LoadTool::Vegeta] {
+            let Pin { version, build: Build::Go { package, folder }, .. } = pin(tool) else {
+                panic!("{tool:?}")
+            };
+            assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
+        }
+    }
+
+    #[test]
+    fn a_tool_that_a_run_did_not_ask_for_is_an_error() {
+        let bombardier = Tool {
+            path: PathBuf::new(),
+            name: "bombardier".to_owned(),
+            version: "v1.2.6".to_owned(),
+            source: Source::Path,
+            sha256: String::new(),
+        };
+        let tools = Tools { bombardier, vegeta: None, oha: None, pins: PathBuf::new() };
+        assert!(tools.get(LoadTool::Bombardier).is_ok() && tools.open_loop().is_empty());
+        assert!(tools.get(LoadTool::Oha).unwrap_err().to_string().contains("without oha"));
     }
 }

@@ -203,7 +203,10 @@ mod tests {
         let text = line(0, 0, 200, 900, "") + &line(1, 100_000, 0, 1, NO_TARGETS);
         let kinds = |targets| {
             let records = records(text.as_bytes(), &load(10, 400), targets).unwrap();
-            records.iter().map(|record| record.failure.as_deref().unwrap_or("").to_owned()).collect::<Vec<_>>()
+            records
+                .iter()
+                .map(|record| record.failure.as_deref().unwrap_or("").to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(kinds(4), ["", NOT_SENT, NOT_SENT, NOT_SENT]);
         assert_eq!(kinds(1), ["", EXHAUSTED, EXHAUSTED, EXHAUSTED]);

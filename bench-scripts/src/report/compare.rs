@@ -6,7 +6,7 @@ use std::fmt::Write;
 use anyhow::{Result, ensure};
 
 use super::differences::{self, warnings};
-use super::format::{Table, ratio, thousands};
+use super::format::{Table, at, ratio, thousands};
 use super::headline::with_marks;
 use crate::analysis::between::{Between, Both, Change, Gate, Measured};
 use crate::analysis::{Finding, Mark, Summary, Verdict};

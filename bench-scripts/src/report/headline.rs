@@ -7,6 +7,7 @@ use super::{Run, duets, open, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
 use crate::load::Level;
+use crate::load::toolchain::Tool;
 
 /// The headline's table and sentences, in Markdown.
 pub fn headline(run: &Run) -> String {
@@ -92,7 +93,8 @@ pub(super) fn warnings(run: &Run) -> String {
             run.name
         );
     }
-    if let Some(caveat) = run.conditions.tool.caveat() {
+    let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
+    for caveat in tools.filter_map(Tool::caveat) {
         let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
     }
     out
@@ -179,9 +181,7 @@ fn table(run: &Run) -> Table {
     let mut table = Table::new(&headers, 2);
     for cell in cells(run) {
         let compared = |pair: &&Comparison| {
-            pair.server == cell.server
-                && pair.workload == cell.workload
-                && pair.level == cell.level
+            pair.server == cell.server && pair.workload == cell.workload && pair.level == cell.level
         };
         let comparison = run.summary.comparisons.iter().find(compared);
         let figure = |figure: Figure, format: fn(f64) -> String| {

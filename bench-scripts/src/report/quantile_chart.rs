@@ -64,10 +64,7 @@ fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
     let (low, high) = (low / 1.3, high * 1.3);
     let named: Vec<f64> = NAMED.into_iter().map(place).collect();
     let mut chart = ChartBuilder::on(area)
-        .caption(
-            format!("{workload} at {}: latency", load(*level)),
-            (FONT, 17).into_font().color(&INK),
-        )
+        .caption(format!("{workload} at {}: latency", load(*level)), (FONT, 17).into_font().color(&INK))
         .margin(14)
         .margin_right(28)
         .x_label_area_size(48)

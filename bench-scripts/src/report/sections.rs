@@ -7,6 +7,7 @@ use super::tables::{comparisons, rates, resources};
 use super::{Run, causes, commands, duets, headline, open, quantile_chart, resource_chart, terms, threshold};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
+use crate::load::toolchain::Tool;
 
 /// The original test, as far as its figures are known.
 struct Original {
@@ -241,11 +242,15 @@ fn failed(run: &Run) -> String {
     out
 }
 
+/// What a load tool is known by.
+fn identity(tool: &Tool) -> String {
+    format!("{} {} ({:?}), SHA-256 {}", tool.name, tool.version, tool.source, tool.sha256)
+}
+
 pub(super) fn environment(run: &Run) -> String {
     let conditions = &run.conditions;
     let host = &conditions.host;
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
-    let tool = &conditions.tool;
     let ports = host
         .client_ports
         .map_or_else(|| "unavailable".to_owned(), |(first, last)| format!("{first} to {last}"));
@@ -259,13 +264,14 @@ pub(super) fn environment(run: &Run) -> String {
         ("governor", known(&host.governor)),
         ("compiler", known(&host.rustc)),
         ("open files, client ports", format!("{}, {ports}", host.open_files)),
-        ("load tool", format!("{} {} ({:?}), SHA-256 {}", tool.name, tool.version, tool.source, tool.sha256)),
+        ("load tool", identity(&conditions.tool)),
         ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
     ];
     let sampling =
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
+    let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
     let mut table = Table::new(&["what", "value"], 2);
-    for (what, value) in rows.into_iter().chain(sampling) {
+    for (what, value) in rows.into_iter().chain(open_loop).chain(sampling) {
         table.row(vec![what.to_owned(), value]);
     }
     let mut out = format!("## Environment\n\n{}", table.markdown());

@@ -133,7 +133,10 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
             out,
             "\n{} / {} at {}: {} blocks were left out, since the hypervisor or the control group held a trial back; with \
              them the ratios would be {rate:.3} (rate) and {cpu:.3} (CPU per request).",
-            pair.server, pair.over, load(pair.level), pair.invalid_blocks
+            pair.server,
+            pair.over,
+            load(pair.level),
+            pair.invalid_blocks
         );
     }
     out

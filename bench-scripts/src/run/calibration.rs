@@ -15,8 +15,7 @@ use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
 use crate::config::{Arm, Calibration, ConfigDir, Placement, Server, Sizing};
 use crate::interrupt::Interrupt;
-use crate::load::Client;
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::{self, Trial};
 use crate::probe::host;
@@ -48,7 +47,7 @@ pub enum Until {
 pub fn begin(
     config: &ConfigDir,
     results: &Path,
-    tool: &Tool,
+    tools: &Tools,
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
@@ -71,10 +70,10 @@ pub fn begin(
         trials: Vec::new(),
     };
     let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
-    let sizing = size(&folder, &sizing_plan, tool, command, interrupt)?;
+    let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;
     let arms = arms(&calibration, &sizing);
     let others: Vec<(&str, u64)> = arms.iter().map(|arm| (arm.name.as_str(), arm.rounds)).collect();
-    begin_folder(&folder, &plan(&others, calibration.max_blocks), &text, tool, command)?;
+    begin_folder(&folder, &plan(&others, calibration.max_blocks), &text, tools, command)?;
     folder.write_new(CALIBRATION, &pretty(&CalibrationPlan { calibration, sizing, arms })?)?;
     Ok(folder)
 }
@@ -91,16 +90,16 @@ fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
 fn size(
     folder: &RunFolder,
     plan: &Plan,
-    tool: &Tool,
+    tools: &Tools,
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<Sizing> {
     eprintln!("sizing the handicaps: {} trials", plan.campaign.max_blocks * 2);
     let inner = RunFolder::create_inside(folder, "sizing")?;
     let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
-    begin_folder(&inner, &plan, "", tool, command)?;
+    begin_folder(&inner, &plan, "", tools, command)?;
     let truths = truths(&plan)?;
-    let bench = Bench { folder: &inner, plan: &plan, tool, truths: &truths, interrupt };
+    let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
     let mut observations = Vec::new();
     run(&bench, &plan.trials.iter().collect::<Vec<_>>(), &mut observations)?;
     let observed = Observed::new(&observations);
@@ -166,12 +165,12 @@ fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 
 }
 
 /// Runs blocks until there is enough.
-pub fn carry_out(folder: &RunFolder, tool: &Tool, until: Until, interrupt: &Interrupt) -> Result<()> {
+pub fn carry_out(folder: &RunFolder, tools: &Tools, until: Until, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
     let CalibrationPlan { calibration, arms, .. } = folder.calibration()?;
     let truths = truths(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
-    let bench = Bench { folder, plan: &plan, tool, truths: &truths, interrupt };
+    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let mut observations = folder.observations()?;
     let done = done(&calibration, &arms, &observations)?;
     let twin = arms.first().context("calibration.json names no servers to compare")?;

@@ -20,7 +20,7 @@ use validator_state::SeededSpec;
 use crate::analysis::{Observed, Standing};
 use crate::config::{Campaign, ConfigDir, Server, Workload};
 use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::{self, Trial};
 use crate::probe::host::{self, Host};
@@ -40,7 +40,9 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let mut names = campaign.workloads.clone();
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
     // What is asked beside the measured requests has a truth as well, and is not measured itself.
-    names.extend(background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)));
+    names.extend(
+        background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
+    );
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     let most = most_connections();
     let (held, left_out): (Vec<u32>, Vec<u32>) =
@@ -100,12 +102,13 @@ pub fn begin(
     Ok(folder)
 }
 
-fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tool: &Tool, command: &str) -> Result<()> {
+fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, command: &str) -> Result<()> {
     folder.write_new("campaign.toml", text)?;
     let conditions = Conditions {
         started_at: now(),
         host: Host::look(),
-        tool: tool.clone(),
+        tool: tools.bombardier.clone(),
+        open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
         command: command.to_owned(),
         resumed: Vec::new(),
@@ -127,15 +130,15 @@ fn now() -> String {
 
 /// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, and its searches for thresholds, in folders
 /// inside.
-pub fn carry_out(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
-    sweep(folder, plan, tool, interrupt)?;
-    remedies::Inquiry { outer: folder, folder, plan, tool, interrupt }
+pub fn carry_out(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    sweep(folder, plan, tools, interrupt)?;
+    remedies::Inquiry { outer: folder, folder, plan, tools, interrupt }
         .try_remedies(plan.campaign.remedy_trials)?;
-    duets(folder, plan, tool, interrupt)?;
-    threshold::carry_out(folder, plan, tool, interrupt)
+    duets(folder, plan, tools, interrupt)?;
+    threshold::carry_out(folder, plan, tools, interrupt)
 }
 
-fn duets(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let Some(duets) = plan.duets() else { return Ok(()) };
     let inner = match RunFolder::open_inside(folder, DUETS)? {
         Some(inner) => {
@@ -144,21 +147,21 @@ fn duets(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) ->
         }
         None => {
             let inner = RunFolder::create_inside(folder, DUETS)?;
-            begin_folder(&inner, &duets, "", tool, &folder.conditions()?.command)?;
+            begin_folder(&inner, &duets, "", tools, &folder.conditions()?.command)?;
             inner
         }
     };
-    sweep(&inner, &inner.plan()?, tool, interrupt)
+    sweep(&inner, &inner.plan()?, tools, interrupt)
 }
 
 /// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
-fn sweep(folder: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     if plan.trials.is_empty() {
         return Ok(());
     }
     let truths = truths(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
-    let bench = Bench { folder, plan, tool, truths: &truths, interrupt };
+    let bench = Bench { folder, plan, tools, truths: &truths, interrupt };
     let mut observations = folder.observations()?;
     let mut progress = progress::Progress::new(plan);
     loop {

@@ -11,7 +11,7 @@ use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
 use crate::config::{Campaign, Server};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::plan;
 use crate::probe::host;
 use crate::results::{Plan, REMEDIES, REMEDY, RunFolder, pretty};
@@ -25,8 +25,8 @@ pub struct Inquiry<'a> {
     pub folder: &'a RunFolder,
     /// Its plan.
     pub plan: &'a Plan,
-    /// The load tool.
-    pub tool: &'a Tool,
+    /// The load tools.
+    pub tools: &'a Tools,
     /// Ends every wait.
     pub interrupt: &'a Interrupt,
 }
@@ -115,7 +115,7 @@ impl Inquiry<'_> {
                 }
                 Err(reason) => (self.inner_plan(cell, known, known.clone(), 0, remedy), None, Some(reason)),
             };
-            begin_folder(&inner, &plan, "", self.tool, &self.outer.conditions()?.command)?;
+            begin_folder(&inner, &plan, "", self.tools, &self.outer.conditions()?.command)?;
             let remedy = RemedyPlan {
                 server: server.clone(),
                 workload: workload.clone(),
@@ -187,15 +187,28 @@ impl Inquiry<'_> {
             trial.client = if is_other { cell.client.other() } else { cell.client };
         }
         let servers = vec![server.clone(), with];
-        Plan { campaign, servers, left_out_connections: Vec::new(), left_out_rates: Vec::new(), rates: Vec::new(), trials, ..self.plan.clone() }
+        Plan {
+            campaign,
+            servers,
+            left_out_connections: Vec::new(),
+            left_out_rates: Vec::new(),
+            rates: Vec::new(),
+            trials,
+            ..self.plan.clone()
+        }
     }
 
     fn run_trials(&self, inner: &RunFolder) -> Result<()> {
         inner.mend()?;
         let plan = inner.plan()?;
         let truths = truths(&plan)?;
-        let bench =
-            Bench { folder: inner, plan: &plan, tool: self.tool, truths: &truths, interrupt: self.interrupt };
+        let bench = Bench {
+            folder: inner,
+            plan: &plan,
+            tools: self.tools,
+            truths: &truths,
+            interrupt: self.interrupt,
+        };
         let observations = inner.observations()?;
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
         for trial in plan.trials.iter().filter(|trial| !done.contains(&trial.number)) {

@@ -14,7 +14,7 @@ use crate::analysis::threshold::{
 use crate::config::{Campaign, Placement, Server, Threshold, Tuning};
 use crate::interrupt::Interrupt;
 use crate::load::Client;
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Trial;
 use crate::probe::host;
@@ -28,7 +28,7 @@ const WARMUP_CONNECTIONS: u32 = 50;
 const SPARE_PORTS: u64 = 200;
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run.
-pub fn carry_out(outer: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let Some(threshold) = &plan.campaign.threshold else { return Ok(()) };
     let folder = match RunFolder::open_inside(outer, THRESHOLD)? {
         Some(folder) => {
@@ -37,11 +37,11 @@ pub fn carry_out(outer: &RunFolder, plan: &Plan, tool: &Tool, interrupt: &Interr
         }
         None => {
             let (inner, searches) = resolve(plan, threshold)?;
-            begin(outer, THRESHOLD, &inner, &searches, tool)?
+            begin(outer, THRESHOLD, &inner, &searches, tools)?
         }
     };
-    search(&folder, tool, interrupt)?;
-    remedied::explain(&folder, tool, interrupt)
+    search(&folder, tools, interrupt)?;
+    remedied::explain(&folder, tools, interrupt)
 }
 
 /// Starts searches in a folder of that name inside a run's.
@@ -50,11 +50,11 @@ pub fn begin(
     name: &str,
     plan: &Plan,
     searches: &SearchPlan,
-    tool: &Tool,
+    tools: &Tools,
 ) -> Result<RunFolder> {
     let folder = RunFolder::create_inside(outer, name)?;
     folder.write_new(SEARCHES, &pretty(searches)?)?;
-    begin_folder(&folder, plan, "", tool, &outer.conditions()?.command)?;
+    begin_folder(&folder, plan, "", tools, &outer.conditions()?.command)?;
     Ok(folder)
 }
 
@@ -163,7 +163,7 @@ fn limit(most: u32, client: Client) -> Result<Limit> {
 }
 
 /// Runs searches from wherever they are to their end.
-pub fn search(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+pub fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
     let searches = folder.searches()?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
@@ -173,7 +173,7 @@ pub fn search(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) -> Result<
     }
     let truths = truths(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
-    let bench = Bench { folder, plan: &plan, tool, truths: &truths, interrupt };
+    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let progress = Progress { searches: &searches, terminal: stderr().is_terminal() };
     progress.stage(&schedule);
     while let Some(asked) = schedule.next() {

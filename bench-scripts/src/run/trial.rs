@@ -3,6 +3,7 @@
 mod disturb;
 mod half;
 mod means;
+pub(super) mod open;
 pub(super) mod tool;
 
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ use super::duet::{OtherLeft, Side};
 use crate::config::{Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::load::toolchain::Tool;
 use crate::load::bodies::Bodies;
+use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
@@ -36,8 +37,8 @@ pub struct Bench<'a> {
     pub folder: &'a RunFolder,
     /// The plan.
     pub plan: &'a Plan,
-    /// The load tool.
-    pub tool: &'a Tool,
+    /// The load tools.
+    pub tools: &'a Tools,
     /// The true answers, by workload.
     pub truths: &'a BTreeMap<String, Value>,
     /// Ends every wait.
@@ -112,18 +113,20 @@ impl Bench<'_> {
         let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
+        let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms)?);
         let counts = or_failed!(counts(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = threads::read(pid);
         let server = or_failed!(cpu_time(pid).map_err(died));
         let watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
         let began = Instant::now();
-        let loaded = or_failed!(self.load_window(trial, workload, subject, window_ms)?);
+        let put = or_failed!(self.put_on(trial, subject, &ready)?);
         let window_s = began.elapsed().as_secs_f64();
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = threads::since(threads::read(pid), &threads_before, window_s);
         let (sampled, asked) = watch.end();
+        let loaded = or_failed!(self.read_window(&ready, put)?);
         or_failed!(meet(beside.as_ref()));
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts_since(subject, counts) {
@@ -162,7 +165,8 @@ impl Bench<'_> {
             return Ok(Err(Outcome::Silent(Box::new(sample))));
         }
         or_failed!(self.verify(workload, subject, "after the window"));
-        let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
+        let loads: Vec<&LoadSample> =
+            std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
         or_failed!(check_counts(counted, &loads, trial.connections));
         Ok(Ok(sample))
     }

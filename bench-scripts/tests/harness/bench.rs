@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tool;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -39,7 +40,7 @@ fn load_tool() -> Option<&'static Path> {
     static TOOL: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = TOOL.get_or_init(|| {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        match Tool::bombardier(&tools) {
+        match Tool::find(LoadTool::Bombardier, &tools) {
             Ok(tool) => Some(tool.path),
             Err(error) if std::env::var_os("CI").is_none() => {
                 eprintln!("SKIPPED: {error:#}");

@@ -120,12 +120,15 @@ fn what_was_found_holds_counts_complaints_and_the_bad_trials() {
 
     assert_eq!(holds.found.ending, Ending::HoldsToHighest);
     assert_eq!(holds.found.last_clean.unwrap().connections, 1_600);
-    assert!(holds.complaints.is_empty() && bad_trials(&plan, holds, &observations).is_empty());
+    assert!(
+        holds.complaints.is_empty()
+            && bad_trials(&plan, holds, holds.found.fails_most(), &observations).is_empty()
+    );
 
     let high = fails.found.first_failing.unwrap();
     assert_eq!((high.connections, high.bad, high.trials), (400, 6, 6));
     assert_eq!(fails.found.last_clean.unwrap().connections, 283);
-    let bad = bad_trials(&plan, fails, &observations);
+    let bad = bad_trials(&plan, fails, Some(high), &observations);
     assert_eq!(bad.len(), 6);
     assert!(bad.iter().all(|o| o.trial.server == "actix-shipped" && o.trial.connections == 400));
     let complaints: Vec<(&str, u32)> =

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Placement;
-use crate::load::{Client, Latency, LoadSample};
+use crate::load::{Latency, LoadSample};
 use crate::observation::{Means, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;

@@ -97,7 +97,7 @@ impl Searched {
 }
 
 /// The bad trials of a search at a connection count.
-fn bad_trials<'a>(
+pub fn bad_trials<'a>(
     plan: &SearchPlan,
     search: &SearchSummary,
     at: Option<Counted>,
@@ -144,10 +144,10 @@ pub fn causes(
     observations: &[Observation],
 ) -> Vec<Diagnosed> {
     let searches = found.searches.iter();
-    let bad: Vec<Observation> =
-        searches
-            .flat_map(|search| bad_trials(plan, search, search.found.fails_most(), observations))
-            .cloned().collect();
+    let bad: Vec<Observation> = searches
+        .flat_map(|search| bad_trials(plan, search, search.found.fails_most(), observations))
+        .cloned()
+        .collect();
     diagnosed(campaign, ready, cores, &bad)
 }
 

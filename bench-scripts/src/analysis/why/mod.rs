@@ -144,7 +144,7 @@ fn samples<'a>(seen: &Seen<'a>, server: &str, workload: &str, asked: &WhyPlan) -
     let campaign = &seen.plan.campaign;
     let beside = (campaign.environment.placement == Placement::Duet).then_some(other.as_str());
     let connections = campaign.connections.first().copied().unwrap_or(asked.connections);
-    valid(&Observed::new(seen.observations).samples_of((server, beside, workload, connections)))
+    valid(&Observed::new(seen.observations).samples_of((server, beside, workload, connections.into())))
 }
 
 /// Observations of a stage in all: its trials, and, where these run at the same time, two rungs of each request and block of each server that runs in process.

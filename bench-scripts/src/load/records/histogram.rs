@@ -35,8 +35,8 @@ pub fn write(path: &Path, records: &[Record], began: SystemTime, window: Duratio
 }
 
 fn write_to(out: &mut impl Write, records: &[Record], began: SystemTime, window: Duration) -> Result<()> {
-    let from_intended = of(records.iter().filter_map(Record::from_intended_us))?;
-    let from_send = of(records.iter().filter_map(Record::from_send_us))?;
+    let from_intended = of(records.iter().filter_map(Record::since_due_us))?;
+    let from_send = of(records.iter().filter_map(Record::since_sent_us))?;
     let tag = Tag::new(FROM_SEND).context("a tag that can't be written")?;
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()

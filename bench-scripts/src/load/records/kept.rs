@@ -44,7 +44,7 @@ fn write_to(out: impl Write, records: &[Record]) -> Result<()> {
         lines.serialize(Line {
             due_us: due_us.context("the records are not in the order in which they were due")?,
             lag_us: record.lag_us(),
-            took_us: record.from_send_us(),
+            took_us: record.since_sent_us(),
             bytes: record.bytes_in,
             failure: record.failure.as_deref(),
         })?;

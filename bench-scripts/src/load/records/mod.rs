@@ -10,7 +10,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
-use super::{Latency, LoadSample, OpenLoad, OpenWindow};
+use super::{Bin, Latency, LoadSample, OpenLoad, OpenWindow};
+
+/// Parts that a window is divided into.
+const PARTS: u64 = 80;
+
+/// The shortest part, in milliseconds.
+const LEAST_PART_MS: u64 = 50;
 
 /// The kind of failure of a request that was due and never sent: the window was over before its turn came.
 pub const NOT_SENT: &str = "not sent";
@@ -48,11 +54,11 @@ impl Record {
         Some(self.sent_us?.saturating_sub(self.intended_us))
     }
 
-    fn from_send_us(&self) -> Option<u64> {
+    fn since_sent_us(&self) -> Option<u64> {
         Some(self.ended_us?.saturating_sub(self.sent_us?))
     }
 
-    fn from_intended_us(&self) -> Option<u64> {
+    fn since_due_us(&self) -> Option<u64> {
         Some(self.ended_us?.saturating_sub(self.intended_us))
     }
 }
@@ -86,8 +92,8 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
             }
         }
     }
-    let waited = Sorted::new(records.iter().filter_map(Record::from_intended_us));
-    let served = Sorted::new(records.iter().filter_map(Record::from_send_us));
+    let waited = Sorted::new(records.iter().filter_map(Record::since_due_us));
+    let served = Sorted::new(records.iter().filter_map(Record::since_sent_us));
     let lag = Sorted::new(records.iter().filter_map(Record::lag_us));
     let (Some(latency_us), Some(from_send_us), Some(send_lag_us)) =
         (waited.latency(), served.latency(), lag.latency())
@@ -112,7 +118,31 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
             send_lag_us: Some(send_lag_us),
             from_send_us,
         }),
+        series: series(records, load.duration_ms),
     })
+}
+
+/// The window in parts by when requests were due, so that a change within it is seen. A part without an answer is left out.
+fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
+    let width_ms = (duration_ms / PARTS).max(LEAST_PART_MS);
+    let mut parts: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for record in records {
+        if let Some(us) = record.since_due_us() {
+            parts.entry(record.intended_us / 1_000 / width_ms).or_default().push(us);
+        }
+    }
+    let bin = |(part, times): (u64, Vec<u64>)| {
+        let requests = times.len() as u32;
+        let sorted = Sorted::new(times.into_iter());
+        Some(Bin {
+            from_ms: (part * width_ms) as u32,
+            requests,
+            p50_us: sorted.quantile(0.5)?,
+            p99_us: sorted.quantile(0.99)?,
+            max_us: sorted.quantile(1.0)?,
+        })
+    };
+    parts.into_iter().filter_map(bin).collect()
 }
 
 /// From when the first request was due to when the last was sent, and the time that the last stands for, in seconds.

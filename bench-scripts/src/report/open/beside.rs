@@ -24,10 +24,18 @@ fn other_load(background: &Background) -> String {
     let connections = thousands(f64::from(background.connections));
     match background.rate {
         Some(rate) => {
-            format!("{} at {} requests/s by {}", background.workload, thousands(f64::from(rate)), background.tool.name())
+            format!(
+                "{} at {} requests/s by {}",
+                background.workload,
+                thousands(f64::from(rate)),
+                background.tool.name()
+            )
         }
         None => {
-            format!("{} by {connections} connections that ask again once they are answered (bombardier)", background.workload)
+            format!(
+                "{} by {connections} connections that ask again once they are answered (bombardier)",
+                background.workload
+            )
         }
     }
 }
@@ -60,8 +68,14 @@ fn recovery(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let headers =
-        ["request", "server", "p99 before", "highest p99 in the overload", "back at its old level after", "trials"];
+    let headers = [
+        "request",
+        "server",
+        "p99 before",
+        "highest p99 in the overload",
+        "back at its old level after",
+        "trials",
+    ];
     let mut table = Table::new(&headers, 2);
     for recovery in found {
         let time = |estimate: Option<Estimate>| {
@@ -115,8 +129,15 @@ fn agreement(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let headers =
-        ["request", "server", "tool", "median from the send", "ratio of medians", "ratio of rates sent", "agree"];
+    let headers = [
+        "request",
+        "server",
+        "tool",
+        "median from the send",
+        "ratio of medians",
+        "ratio of rates sent",
+        "agree",
+    ];
     let mut table = Table::new(&headers, 3);
     for agreement in found {
         let Agreement { server, workload, level, against, p50_us, .. } = agreement;

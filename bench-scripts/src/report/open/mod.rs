@@ -30,7 +30,9 @@ pub(super) fn headline(run: &Run) -> String {
     let mut out = warnings(run);
     for workload in &run.plan.campaign.workloads {
         let level = run.plan.headline_level(workload);
-        for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == *workload && pair.level == level) {
+        for pair in
+            run.summary.comparisons.iter().filter(|pair| pair.workload == *workload && pair.level == level)
+        {
             let _ = writeln!(out, "- {}", sentence(run, pair));
         }
     }
@@ -60,7 +62,8 @@ fn sentence(run: &Run, pair: &Comparison) -> String {
     let Comparison { server, over, workload, level, cpu, .. } = pair;
     let p99 = |name: &str| {
         let cell = run.summary.cell(name, workload, *level);
-        cell.and_then(|cell| cell.figure(Figure::P99Us)).map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
+        cell.and_then(|cell| cell.figure(Figure::P99Us))
+            .map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
     };
     format!(
         "**{workload}** at {}: {server} needs **{} times the CPU** of {over} for a request ({}); p99 from the intended send is {} \
@@ -170,8 +173,15 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
 }
 
 fn comparisons(run: &Run, workload: &str) -> String {
-    let headers =
-        ["requested/s", "servers", "ratio of CPU per request", "by CPU per request", "ratio of p99", "blocks", "resolves"];
+    let headers = [
+        "requested/s",
+        "servers",
+        "ratio of CPU per request",
+        "by CPU per request",
+        "ratio of p99",
+        "blocks",
+        "resolves",
+    ];
     let mut table = Table::new(&headers, 2);
     for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == workload) {
         table.row(vec![
@@ -229,7 +239,8 @@ pub(super) fn distrust(run: &Run) -> String {
         "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n"
     );
     for Ceiling { tool, held, not_held } in &run.ceilings {
-        let rate = |rate: &Option<u32>| rate.map_or_else(|| "none".to_owned(), |rate| thousands(f64::from(rate)));
+        let rate =
+            |rate: &Option<u32>| rate.map_or_else(|| "none".to_owned(), |rate| thousands(f64::from(rate)));
         let _ = writeln!(
             out,
             "- {} sent {} requests/s here in time, to the server that answers at once{}. No server is measured at a rate that its \
@@ -242,7 +253,11 @@ pub(super) fn distrust(run: &Run) -> String {
     if !run.plan.left_out_rates.is_empty() {
         let rates: Vec<String> =
             run.plan.left_out_rates.iter().map(|rate| thousands(f64::from(*rate))).collect();
-        let _ = writeln!(out, "- Left out, since no load tool could send so much here: {} requests/s.", rates.join(", "));
+        let _ = writeln!(
+            out,
+            "- Left out, since no load tool could send so much here: {} requests/s.",
+            rates.join(", ")
+        );
     }
     for mark in crate::analysis::Mark::ALL {
         let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));

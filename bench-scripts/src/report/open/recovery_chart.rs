@@ -4,7 +4,9 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::super::Run;
-use super::super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
+use super::super::chart::{
+    Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick,
+};
 use super::super::format::{at, thousands};
 use crate::analysis::open::Recovery;
 

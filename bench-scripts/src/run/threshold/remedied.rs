@@ -9,12 +9,12 @@ use crate::analysis::causes::{Remedy, Standing};
 use crate::analysis::threshold::{SearchPlan, Searched};
 use crate::config::{Campaign, Server};
 use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::results::{Plan, REMEDIED, RunFolder};
 use crate::run::remedies::Inquiry;
 
 /// Finds causes and tries remedies, as far as the campaign asks for that.
-pub(super) fn explain(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
     let trials = plan.campaign.remedy_trials;
     if trials == 0 {
@@ -26,7 +26,7 @@ pub(super) fn explain(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) ->
             again
         }
         None => {
-            let inquiry = Inquiry { outer: folder, folder, plan: &plan, tool, interrupt };
+            let inquiry = Inquiry { outer: folder, folder, plan: &plan, tools, interrupt };
             inquiry.try_remedies_of(&folder.threshold()?.causes, trials)?;
             let (servers, searches) = with_remedies(folder, &folder.searches()?)?;
             if searches.searches.is_empty() {
@@ -35,10 +35,10 @@ pub(super) fn explain(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) ->
             let names = servers.iter().map(|server| server.name.clone()).collect();
             let campaign = Campaign { servers: names, remedy_trials: 0, ..plan.campaign.clone() };
             let plan = Plan { campaign, servers, ..plan };
-            begin(folder, REMEDIED, &plan, &searches, tool)?
+            begin(folder, REMEDIED, &plan, &searches, tools)?
         }
     };
-    search(&again, tool, interrupt)
+    search(&again, tools, interrupt)
 }
 
 /// The servers whose remedy took the symptom away, and a search for each.

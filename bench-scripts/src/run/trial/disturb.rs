@@ -1,5 +1,8 @@
-//! The load of a window, and what disturbs the server meanwhile: another load, and being stopped now and then. Each from a
+//! The loads of a window, and what disturbs the server meanwhile: another load, and being stopped now and then. Each from a
 //! thread of its own, over with the window.
+//!
+//! In three steps, so that the window holds only the second: what the tools read is written, the loads are put on, what the
+//! tools wrote is read.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -8,14 +11,46 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::open::{Asked, Prepared};
 use super::{Bench, Ended, find};
-use crate::config::{Background, Open, Stall, Workload};
+use crate::config::{Background, Stall, Workload};
 use crate::load::bodies::Bodies;
 use crate::load::{Client, Load, LoadSample, OpenLoad};
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::process::Owned;
 use crate::subject::Subject;
+
+/// One load of a window, ready to be put on.
+enum Ready<'a> {
+    /// A closed loop needs nothing written beforehand.
+    Closed {
+        what: &'static str,
+        load: Load,
+        workload: &'a Workload,
+    },
+    Open(Prepared),
+}
+
+/// What became of a load: a closed loop's tool prints its sample, an open loop's wrote down its requests.
+enum Put {
+    Closed(Box<LoadSample>, CpuTime),
+    Open(Asked),
+}
+
+/// The loads of a window, ready to be put on.
+pub(super) struct ReadyWindow<'a> {
+    own: Ready<'a>,
+    background: Option<(Duration, Ready<'a>)>,
+    stall: Option<Stall>,
+}
+
+/// What became of them.
+pub(super) struct PutWindow {
+    own: Put,
+    background: Option<Put>,
+    stalls: Option<u32>,
+}
 
 /// What a window's loads saw.
 pub(super) struct Loaded {
@@ -30,62 +65,126 @@ pub(super) struct Loaded {
 }
 
 impl Bench<'_> {
-    /// Puts the trial's load on for the window, and what is to disturb it beside.
-    pub(super) fn load_window(
-        &self,
+    /// Writes down what the window's tools will read.
+    pub(super) fn prepare_window<'w>(
+        &'w self,
         trial: &Trial,
-        workload: &Workload,
-        subject: &mut Subject,
-        window_ms: u64,
-    ) -> Ended<Loaded> {
+        workload: &'w Workload,
+        addr: &str,
+        duration_ms: u64,
+    ) -> Ended<ReadyWindow<'w>> {
+        let timeout_ms = self.plan.campaign.timeout_ms;
+        let connections = trial.connections;
+        let own = match trial.rate {
+            None => {
+                let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
+                Ready::Closed { what: trial.tool.name(), load, workload }
+            }
+            Some(rate) => {
+                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
+                let mut bodies = Bodies::One(&workload.body);
+                match self.prepare_at_rate(trial, trial.tool.name(), &load, trial.tool, &mut bodies, addr)? {
+                    Ok(prepared) => Ready::Open(prepared),
+                    Err(outcome) => return Ok(Err(outcome)),
+                }
+            }
+        };
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
-        let stall = open.and_then(|open: &Open| open.stall);
-        let Subject { process, addr, .. } = subject;
-        let addr = addr.as_str();
-        let (asked, background, stalls) = thread::scope(|scope| {
-            let (over, until) = channel::<()>();
-            let background =
-                background.map(|other| scope.spawn(move || self.background(trial, other, window_ms, addr)));
-            let stalls = stall.map(|stall| scope.spawn(move || stall_at_times(process, stall, &until)));
-            let asked = self.ask(trial, trial.tool.name(), window_ms, None, workload, addr);
-            drop(over);
-            (asked, background.map(join), stalls.map(join))
-        });
-        let background = background.transpose()?.transpose();
-        let stalls = stalls.transpose()?;
-        Ok(match (asked?, background) {
-            (Err(outcome), _) | (_, Err(outcome)) => Err(outcome),
-            (Ok((sample, client_cpu)), Ok(background)) => {
-                Ok(Loaded { sample, client_cpu, background, stalls })
+        let background = match background {
+            None => None,
+            Some(other) => match self.prepare_background(trial, other, addr, duration_ms)? {
+                Ok(ready) => Some((Duration::from_millis(other.from_ms), ready)),
+                Err(outcome) => return Ok(Err(outcome)),
+            },
+        };
+        Ok(Ok(ReadyWindow { own, background, stall: open.and_then(|open| open.stall) }))
+    }
+
+    fn prepare_background<'w>(
+        &'w self,
+        trial: &Trial,
+        background: &Background,
+        addr: &str,
+        window_ms: u64,
+    ) -> Ended<Ready<'w>> {
+        let workload =
+            find(&self.plan.workloads, |workload: &Workload| &workload.name, &background.workload)?;
+        let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
+        let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
+        let what = "background";
+        Ok(match background.rate {
+            None => {
+                let load = Load { connections, duration_ms, timeout_ms, client: Client::default() };
+                Ok(Ready::Closed { what, load, workload })
+            }
+            Some(rate) => {
+                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
+                let mut bodies = Bodies::One(&workload.body);
+                self.prepare_at_rate(trial, what, &load, background.tool, &mut bodies, addr)?.map(Ready::Open)
             }
         })
     }
 
-    /// Puts the campaign's other load on, from its time on, and gives what it saw.
-    fn background(
+    /// Puts the window's loads on, each at its time, and waits for all of them.
+    pub(super) fn put_on(
         &self,
         trial: &Trial,
-        background: &Background,
-        window_ms: u64,
-        addr: &str,
-    ) -> Ended<LoadSample> {
-        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &background.workload)?;
-        self.interrupt.wait(Duration::from_millis(background.from_ms), || Ok(None::<()>))?;
-        let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
-        let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
-        let asked = match background.rate {
-            None => {
-                let load = Load { connections, duration_ms, timeout_ms, client: Client::default() };
-                self.bombard(trial, "background", &load, workload, addr)?
+        subject: &mut Subject,
+        window: &ReadyWindow<'_>,
+    ) -> Ended<PutWindow> {
+        let Subject { process, addr, .. } = subject;
+        let addr = addr.as_str();
+        let ReadyWindow { own, background, stall } = window;
+        let (own, background, stalls) = thread::scope(|scope| {
+            let (over, until) = channel::<()>();
+            let background = background.as_ref().map(|(from, ready)| {
+                scope.spawn(move || {
+                    self.interrupt.wait(*from, || Ok(None::<()>))?;
+                    self.put(trial, addr, ready)
+                })
+            });
+            let stalls = stall.map(|stall| scope.spawn(move || stall_at_times(process, stall, &until)));
+            let own = self.put(trial, addr, own);
+            drop(over);
+            (own, background.map(join), stalls.map(join))
+        });
+        let (own, background, stalls) = (own?, background.transpose()?.transpose(), stalls.transpose()?);
+        Ok(own.and_then(|own| Ok(PutWindow { own, background: background?, stalls })))
+    }
+
+    fn put(&self, trial: &Trial, addr: &str, ready: &Ready<'_>) -> Ended<Put> {
+        Ok(match ready {
+            Ready::Closed { what, load, workload } => {
+                let asked = self.bombard(trial, what, load, workload, addr)?;
+                asked.map(|(sample, cpu)| Put::Closed(Box::new(sample), cpu))
             }
-            Some(rate) => {
-                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                let bodies = Bodies::One(&workload.body);
-                self.ask_at_rate(trial, "background", &load, background.tool, bodies, addr)?
-            }
+            Ready::Open(prepared) => self.ask_prepared(prepared)?.map(Put::Open),
+        })
+    }
+
+    /// Reads what the tools wrote in the window.
+    pub(super) fn read_window(&self, window: &ReadyWindow<'_>, put: PutWindow) -> Ended<Loaded> {
+        let read = |ready: &Ready<'_>, put: Put| -> Ended<(LoadSample, CpuTime)> {
+            Ok(match (ready, put) {
+                (_, Put::Closed(sample, cpu)) => Ok((*sample, cpu)),
+                (Ready::Open(prepared), Put::Open(asked)) => {
+                    self.read_at_rate(prepared, &asked)?.map(|sample| (sample, asked.cpu))
+                }
+                (Ready::Closed { what, .. }, Put::Open(_)) => {
+                    anyhow::bail!("{what}: a closed loop's tool writes no requests down")
+                }
+            })
         };
-        Ok(asked.map(|(sample, _)| sample))
+        let background = match (&window.background, put.background) {
+            (Some((_, ready)), Some(put)) => Some(read(ready, put)?),
+            _ => None,
+        };
+        let (own, stalls) = (read(&window.own, put.own)?, put.stalls);
+        Ok(own.and_then(|(sample, client_cpu)| {
+            let background = background.transpose()?.map(|(sample, _)| sample);
+            Ok(Loaded { sample, client_cpu, background, stalls })
+        }))
     }
 }
 

@@ -182,7 +182,8 @@ impl Bench<'_> {
         }
         remove_if_empty(&stderr);
         remove_if_empty(&stdout);
-        let cpu = at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
+        let cpu =
+            at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
         Ok(Ok(Asked { began, cpu }))
     }
 

@@ -16,7 +16,7 @@ use crate::process::{Output, Owned, describe};
 use crate::results::RunFolder;
 
 /// How long a load tool may take beyond its window and its timeout.
-const TOOL_GRACE: Duration = Duration::from_secs(10);
+pub(super) const TOOL_GRACE: Duration = Duration::from_secs(10);
 
 impl Bench<'_> {
     /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
@@ -36,8 +36,7 @@ impl Bench<'_> {
         let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
-        let mut tool = Owned::spawn(&self.tool.path, &args, &output, placement)?;
-        let failed = |reason: String| Ok(Err(Outcome::ToolFailed { reason: format!("{what}: {reason}") }));
+        let mut tool = Owned::spawn(&self.tools.bombardier.path, &args, &output, placement)?;
         let mut expected = Duration::from_millis(load.duration_ms);
         if let Some(time) = interrupt_after {
             if tool.wait_through(time, time, self.interrupt)?.is_none() {
@@ -45,18 +44,8 @@ impl Bench<'_> {
             }
             expected = Duration::ZERO;
         }
-        match tool.wait_through(expected, limit, self.interrupt)? {
-            None => {
-                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
-                return Ok(Err(Outcome::Unanswered { reason }));
-            }
-            Some(status) if !status.success() => {
-                let said = last_line(&stderr).or_else(|| last_line(&stdout));
-                return failed(
-                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status))),
-                );
-            }
-            Some(_) => {}
+        if let Err(outcome) = self.wait_for(&mut tool, what, expected, limit, &[&stderr, &stdout])? {
+            return Ok(Err(outcome));
         }
         remove_if_empty(&stderr);
         let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
@@ -65,9 +54,39 @@ impl Bench<'_> {
                 let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
                 Ok(Ok((sample, cpu)))
             }
-            Err(error) => failed(format!("{error:#}")),
+            Err(error) => Ok(Err(failed(what, format!("{error:#}")))),
         }
     }
+
+    /// Waits for a load tool to end well. The last of what it said, in the first of the files that holds anything, is the reason
+    /// where it did not.
+    pub(super) fn wait_for(
+        &self,
+        tool: &mut Owned,
+        what: &str,
+        expected: Duration,
+        limit: Duration,
+        said: &[&Path],
+    ) -> Ended<()> {
+        match tool.wait_through(expected, limit, self.interrupt)? {
+            None => {
+                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
+                Ok(Err(Outcome::Unanswered { reason }))
+            }
+            Some(status) if !status.success() => {
+                let said = said.iter().find_map(|path| last_line(path));
+                let reason =
+                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status)));
+                Ok(Err(failed(what, reason)))
+            }
+            Some(_) => Ok(Ok(())),
+        }
+    }
+}
+
+/// The load tool gave no result.
+pub(super) fn failed(what: &str, reason: String) -> Outcome {
+    Outcome::ToolFailed { reason: format!("{what}: {reason}") }
 }
 
 /// The template that the load tool prints its result by, kept in the run's folder.

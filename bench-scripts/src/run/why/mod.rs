@@ -17,7 +17,7 @@ use super::{Bench, begin_folder, most_connections, note_ready_lines, progress, t
 use crate::config::{ConfigDir, Placement, Server, Why, Workload};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tool;
+use crate::load::toolchain::Tools;
 use crate::plan::{self, Trial};
 use crate::probe::host;
 use crate::results::{LADDER, Plan, RunFolder, SLOPE, WHY, WhyPlan, pretty};
@@ -131,14 +131,14 @@ pub fn build(servers: &[Server]) -> Result<()> {
 }
 
 /// Starts a why run: its folder and those inside it.
-pub fn begin(results: &Path, resolved: &Resolved, tool: &Tool, command: &str) -> Result<RunFolder> {
+pub fn begin(results: &Path, resolved: &Resolved, tools: &Tools, command: &str) -> Result<RunFolder> {
     let folder = RunFolder::create(results, "why")?;
     for (name, plan) in [(LADDER, Some(&resolved.ladder)), (SLOPE, resolved.slope.as_ref())] {
         let Some(plan) = plan else { continue };
-        begin_folder(&RunFolder::create_inside(&folder, name)?, plan, "", tool, command)?;
+        begin_folder(&RunFolder::create_inside(&folder, name)?, plan, "", tools, command)?;
     }
     folder.write_new(WHY, &pretty(&resolved.asked)?)?;
-    begin_folder(&folder, &resolved.main, &resolved.text, tool, command)?;
+    begin_folder(&folder, &resolved.main, &resolved.text, tools, command)?;
     Ok(folder)
 }
 
@@ -159,14 +159,14 @@ pub fn resume(folder: &RunFolder) -> Result<()> {
 }
 
 /// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
-pub fn carry_out(folder: &RunFolder, tool: &Tool, interrupt: &Interrupt) -> Result<()> {
+pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let asked = folder.why()?;
     for folder in folders(folder)? {
         let plan = folder.plan()?;
-        Stage { folder: &folder, plan: &plan, why: &asked.why, tool, interrupt }.carry_out()?;
+        Stage { folder: &folder, plan: &plan, why: &asked.why, tools, interrupt }.carry_out()?;
     }
     let plan = folder.plan()?;
-    Stage { folder, plan: &plan, why: &asked.why, tool, interrupt }.count(&asked)
+    Stage { folder, plan: &plan, why: &asked.why, tools, interrupt }.count(&asked)
 }
 
 /// A part of the run with a plan and a folder of its own.
@@ -174,7 +174,7 @@ struct Stage<'a> {
     folder: &'a RunFolder,
     plan: &'a Plan,
     why: &'a Why,
-    tool: &'a Tool,
+    tools: &'a Tools,
     interrupt: &'a Interrupt,
 }
 
@@ -216,8 +216,8 @@ impl Stage<'_> {
     }
 
     fn bench<'a>(&'a self, truths: &'a BTreeMap<String, Value>) -> Bench<'a> {
-        let Self { folder, plan, tool, interrupt, .. } = *self;
-        Bench { folder, plan, tool, truths, interrupt }
+        let Self { folder, plan, tools, interrupt, .. } = *self;
+        Bench { folder, plan, tools, truths, interrupt }
     }
 
     /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run at the

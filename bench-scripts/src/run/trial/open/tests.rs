@@ -1,0 +1,240 @@
+//! The tools of the open loop as they are, against the control server, a held one and none.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use serde_json::Value;
+
+use super::*;
+use crate::config::ConfigDir;
+use crate::interrupt::Interrupt;
+use crate::load::OpenWindow;
+use crate::load::toolchain::{Tool, Tools};
+use crate::observation::Outcome;
+use crate::results::{Plan, RunFolder};
+use crate::subject::Subject;
+
+const OPEN_LOOP: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
+
+const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getSlot"}"#;
+
+/// A run's folder with its tools, and no run.
+struct Fixture {
+    folder: RunFolder,
+    plan: Plan,
+    tools: Tools,
+    truths: BTreeMap<String, Value>,
+    interrupt: Interrupt,
+    _dir: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// `None`, said, without the tool. oha is not built for a test, since that takes minutes.
+    fn new(tool: LoadTool) -> Option<Self> {
+        let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let pins = crate_dir.join("tools");
+        let found = match tool {
+            LoadTool::Oha => Tool::find_built(tool, &pins).unwrap(),
+            _ => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
+        };
+        let bombardier = Tool::find(LoadTool::Bombardier, &pins).ok();
+        let (Some(found), Some(bombardier)) = (found, bombardier) else {
+            eprintln!("SKIPPED: {} is not built; `just tools {0}` builds it", tool.name());
+            return None;
+        };
+        let mut tools = Tools { bombardier, vegeta: None, oha: None, pins: std::path::PathBuf::new() };
+        match tool {
+            LoadTool::Bombardier => {}
+            LoadTool::Vegeta => tools.vegeta = Some(found),
+            LoadTool::Oha => tools.oha = Some(found),
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "open").unwrap();
+        let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        Some(Self { folder, plan, tools, truths: BTreeMap::new(), interrupt, _dir: dir })
+    }
+
+    /// The control server, built as this test was.
+    fn control(&self) -> Subject {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "server-control"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success(), "the control server could not be built");
+        let this = std::env::current_exe().unwrap();
+        let mut server = self.plan.servers.iter().find(|server| server.name == "control").unwrap().clone();
+        server.program = this.ancestors().nth(2).unwrap().join("server-control").display().to_string();
+        let stderr = self.folder.0.join("server.stderr");
+        Subject::start(&server, &self.plan.campaign.environment, BODY, &stderr, &self.interrupt).unwrap()
+    }
+
+    fn ask(
+        &self,
+        tool: LoadTool,
+        load: &OpenLoad,
+        bodies: Bodies<'_>,
+        addr: &str,
+    ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
+        let Self { folder, plan, tools, truths, interrupt, .. } = self;
+        let bench = Bench { folder, plan, tools, truths, interrupt };
+        bench.ask_at_rate(&self.plan.trials[0], tool.name(), load, tool, bodies, addr).unwrap()
+    }
+
+    /// Where what a tool wrote is kept.
+    fn kept(&self, tool: LoadTool, ending: &str) -> PathBuf {
+        self.folder.tool_output(&self.plan.trials[0], &format!("{}.{ending}", tool.name()))
+    }
+}
+
+/// Runs a test with each tool that is there.
+fn with_each(test: impl Fn(LoadTool, &Fixture)) {
+    for tool in OPEN_LOOP {
+        if let Some(fixture) = Fixture::new(tool) {
+            test(tool, &fixture);
+        }
+    }
+}
+
+fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> OpenLoad {
+    OpenLoad { rate, connections: 8, duration_ms, timeout_ms }
+}
+
+fn open(sample: &LoadSample) -> OpenWindow {
+    let open = sample.open.unwrap();
+    assert_eq!(sample.succeeded + sample.failures(), open.intended, "{sample:?}");
+    open
+}
+
+#[test]
+fn a_clean_window_is_kept_request_by_request() {
+    with_each(|tool, fixture| {
+        let subject = fixture.control();
+        let load = load(500, 1_000, 2_000);
+        let (sample, cpu) = fixture.ask(tool, &load, Bodies::One(BODY), &subject.addr).unwrap();
+        let window = open(&sample);
+        assert!((500..600).contains(&window.intended), "{window:?}");
+        assert!(sample.succeeded > 400 && sample.bytes_read >= 30 * sample.succeeded, "{sample:?}");
+        assert!(window.from_send_us.p50 <= sample.latency_us.p50 && sample.latency_us.p50 > 0.0);
+        assert!(window.achieved_rate > 300.0 && cpu.total_s() > 0.0, "{window:?}");
+
+        let records = kept::read(&fixture.kept(tool, "records.csv.gz")).unwrap();
+        assert_eq!(records::sample(&records, &load).unwrap(), sample);
+        let log = fs::read_to_string(fixture.kept(tool, "hlog")).unwrap();
+        assert_eq!(log.lines().filter(|line| line.contains("HISTF")).count(), 2, "{log}");
+        for scratch in ["asked", "answered", "encode.stderr"] {
+            assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
+    with_each(|tool, fixture| {
+        let mut subject = fixture.control();
+        let addr = subject.addr.clone();
+        let hold = Duration::from_millis(200);
+        let (sample, _) = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(700));
+                subject.process.hold().unwrap();
+                thread::sleep(hold);
+                subject.process.release().unwrap();
+            });
+            fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &addr).unwrap()
+        });
+        // A tenth of the requests were due while the server was held; the eight that were under way are far below a hundredth.
+        let window = open(&sample);
+        assert!(sample.latency_us.p99 >= 150_000.0, "{tool:?}: {sample:?}");
+        assert!(sample.latency_us.p90 < sample.latency_us.p99 && window.from_send_us.max >= 150_000.0);
+        assert!(window.from_send_us.p99 < sample.latency_us.p99, "{tool:?}: {window:?}");
+        assert!(window.send_lag_us.unwrap().max >= 150_000.0, "{tool:?}: {window:?}");
+    });
+}
+
+#[test]
+fn a_server_that_stops_answering_leaves_timeouts_and_what_was_not_sent() {
+    with_each(|tool, fixture| {
+        let mut subject = fixture.control();
+        let addr = subject.addr.clone();
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(500));
+                subject.process.hold().unwrap();
+            });
+            fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &addr)
+        });
+        subject.process.release().unwrap();
+        let (sample, _) = ended.unwrap();
+        let window = open(&sample);
+        let count = |part: &str| {
+            let of = |(kind, _): &(&String, &u64)| kind.to_lowercase().contains(part);
+            sample.failed.iter().filter(of).map(|(_, count)| count).sum::<u64>()
+        };
+        assert!(sample.succeeded > 0 && count("timeout") >= 8, "{tool:?}: {:?}", sample.failed);
+        assert!(count(records::NOT_SENT) > 0, "{tool:?}: {:?}", sample.failed);
+        assert_eq!(window.sent, window.intended - count(records::NOT_SENT));
+        assert!(window.achieved_rate < 400.0, "{tool:?}: {window:?}");
+    });
+}
+
+#[test]
+fn a_stream_that_ends_early_says_so() {
+    with_each(|tool, fixture| {
+        let subject = fixture.control();
+        let mut bodies = (0..30).map(|id| BODY.replace('1', &id.to_string()));
+        let load = load(100, 1_000, 2_000);
+        let (sample, _) = fixture.ask(tool, &load, Bodies::Stream(&mut bodies), &subject.addr).unwrap();
+        assert_eq!(open(&sample).intended, 100);
+        // oha draws from the bodies, and asks for its overtime too.
+        assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
+        assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
+
+        let mut none = std::iter::empty();
+        let failed = fixture.ask(tool, &load, Bodies::Stream(&mut none), &subject.addr).unwrap_err();
+        assert!(
+            matches!(&failed, Outcome::ToolFailed { reason } if reason.ends_with(records::EXHAUSTED)),
+            "{failed:?}"
+        );
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_is_refused_connections() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = free.local_addr().unwrap().to_string();
+    drop(free);
+    with_each(|tool, fixture| {
+        let ended = fixture.ask(tool, &load(100, 500, 500), Bodies::One(BODY), &addr);
+        match (tool, ended) {
+            (LoadTool::Oha, Err(Outcome::ToolFailed { reason })) => {
+                // It keeps no times of failures, so that there is no latency at all.
+                assert!(reason.to_lowercase().contains("connection refused"), "{reason}");
+            }
+            (_, Ok((sample, _))) => {
+                open(&sample);
+                assert_eq!(sample.succeeded, 0);
+                assert!(sample.failed.keys().all(|kind| kind.contains("connection refused")), "{sample:?}");
+            }
+            (_, Err(outcome)) => panic!("{tool:?}: {outcome:?}"),
+        }
+    });
+}
+
+#[test]
+fn bombardier_at_a_rate_counts_from_the_send() {
+    let Some(fixture) = Fixture::new(LoadTool::Bombardier) else { return };
+    let subject = fixture.control();
+    let load = load(300, 1_000, 2_000);
+    let (sample, _) = fixture.ask(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.addr).unwrap();
+    let window = sample.open.unwrap();
+    assert_eq!((window.intended, window.sent, window.send_lag_us), (300, sample.succeeded, None));
+    // It holds back what exceeds the rate, and sends some more at the start.
+    assert!((100..600).contains(&sample.succeeded), "{sample:?}");
+    let mut bodies = std::iter::once(BODY.to_owned());
+    let failed = fixture.ask(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.addr);
+    assert!(matches!(failed, Err(Outcome::ToolFailed { .. })));
+}
