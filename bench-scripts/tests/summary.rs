@@ -83,7 +83,8 @@ fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Out
     loop {
         let observed = Observed::new(&observations);
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
-        let standing = Standing::new(campaign, &campaign.connections, &observed);
+        let levels: Vec<_> = campaign.connections.iter().copied().map(Into::into).collect();
+        let standing = Standing::new(campaign, &levels, &observed);
         let next: Vec<Trial> = standing.needed(&trials, &done).into_iter().take(stint).cloned().collect();
         if next.is_empty() {
             return observations;

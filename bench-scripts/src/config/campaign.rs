@@ -258,6 +258,7 @@ impl Campaign {
             ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
             duets.check().context("table [duets]")?;
         }
+        self.open.iter().try_for_each(|open| open.check(self))?;
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
             let (amounts, name) = match &self.open {
@@ -280,7 +281,6 @@ impl Campaign {
                 rule.at_most
             );
         }
-        self.open.iter().try_for_each(|open| open.check(self))?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))
     }
 

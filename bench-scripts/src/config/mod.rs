@@ -284,7 +284,7 @@ mod tests {
     fn an_unknown_name_lists_the_known_ones() {
         let message = |result: Result<()>| result.unwrap_err().to_string();
         assert!(message(shipped().server("nobody").map(drop)).contains("legacy, jsonrpsee, actix"));
-        assert!(message(shipped().campaign("nope").map(drop)).contains("quick, smoke"));
+        assert!(message(shipped().campaign("nope").map(drop)).contains("quick, rates"));
         assert!(message(shipped().workload("../servers").map(drop)).contains("getBalance"));
     }
 }
