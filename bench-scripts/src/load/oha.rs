@@ -25,6 +25,11 @@ use super::records::{EXHAUSTED, NOT_SENT, Record};
 /// tick. What it sends in that time is recorded as all the rest.
 const OVERTIME_MS: u64 = 20;
 
+/// Whether what the tool said on standard error is only that it writes its database, which it says each time.
+pub fn said_nothing(stderr: &str) -> bool {
+    stderr.lines().all(|line| line.starts_with("Storing results to "))
+}
+
 /// Where the requests' bodies come from.
 pub enum Source<'a> {
     /// The same body for all.

@@ -172,6 +172,43 @@ mod tests {
     use super::super::records::tests::load;
     use super::*;
 
+    const CLEAN: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-clean.csv");
+    const EXHAUSTED_EARLY: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-exhausted.csv");
+    const REFUSED: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-refused.csv");
+    const TIMEOUTS: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-timeouts.csv");
+
+    fn failed(csv: &str, load: &OpenLoad, targets: u64) -> Vec<(String, u64)> {
+        let sample = sample(&records(csv.as_bytes(), load, targets).unwrap(), load).unwrap();
+        assert_eq!(sample.succeeded + sample.failures(), load.intended());
+        sample.failed.into_iter().collect()
+    }
+
+    #[test]
+    fn a_clean_window() {
+        let records = records(CLEAN.as_bytes(), &load(100, 200), 20).unwrap();
+        let sample = sample(&records, &load(100, 200)).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.bytes_read), (20, 0, 20 * 102));
+        // The eighteenth was the least late. The sixth came after the seventh, 15.491 ms late, and took 1.360 ms.
+        assert_eq!((records[17].intended_us, records[17].sent_us), (170_000, Some(170_000)));
+        let sixth = &records[5];
+        assert_eq!((sixth.intended_us, sixth.sent_us, sixth.ended_us), (50_000, Some(65_491), Some(66_851)));
+        assert_eq!(
+            (sample.latency_us.max, sample.open.unwrap().send_lag_us.unwrap().max),
+            (16_851.0, 15_491.0)
+        );
+        assert!(records.windows(2).all(|two| two[0].intended_us < two[1].intended_us));
+    }
+
+    #[test]
+    fn failures_as_the_tool_gives_them() {
+        let timeout = "Post: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+        let expected = [(timeout.to_owned(), 13), (NOT_SENT.to_owned(), 7)];
+        assert_eq!(failed(TIMEOUTS, &load(100, 200), 20), expected);
+        let refused = "Post: dial tcp: connect: connection refused";
+        assert_eq!(failed(REFUSED, &load(20, 300), 6), [(refused.to_owned(), 6)]);
+        assert_eq!(failed(EXHAUSTED_EARLY, &load(100, 300), 12), [(EXHAUSTED.to_owned(), 18)]);
+    }
+
     /// A line as vegeta prints it.
     fn line(sequence: u64, at_us: u64, status: u64, took_us: u64, error: &str) -> String {
         let at_ns = 1_700_000_000_000_000_000 + at_us * 1_000;

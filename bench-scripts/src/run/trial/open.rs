@@ -180,6 +180,12 @@ impl Bench<'_> {
         if let Err(outcome) = self.wait_for(&mut tool, what, Duration::ZERO, limit, &[&stderr, &stdout])? {
             return Ok(Err(outcome));
         }
+        if prepared.tool == LoadTool::Oha
+            && fs::read_to_string(&stderr).is_ok_and(|said| oha::said_nothing(&said))
+        {
+            // Where it can't be removed, it stays, and says no more than that.
+            let _ = fs::remove_file(&stderr);
+        }
         remove_if_empty(&stderr);
         remove_if_empty(&stdout);
         let cpu =

@@ -125,7 +125,7 @@ fn a_clean_window_is_kept_request_by_request() {
         assert_eq!(records::sample(&records, &load).unwrap(), sample);
         let log = fs::read_to_string(fixture.kept(tool, "hlog")).unwrap();
         assert_eq!(log.lines().filter(|line| line.contains("HISTF")).count(), 2, "{log}");
-        for scratch in ["asked", "answered", "encode.stderr"] {
+        for scratch in ["asked", "answered", "encode.stderr", "stderr"] {
             assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
         }
     });
