@@ -26,16 +26,44 @@ pub struct AllocationCounts {
     pub bytes: u64,
 }
 
-fn agent() -> ureq::Agent {
-    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).build().into()
+fn agent(timeout: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build().into()
+}
+
+/// A connection for one question after the other, kept between them and made again where the server closed it.
+pub struct Connection {
+    agent: ureq::Agent,
+    addr: String,
+}
+
+impl Connection {
+    /// To a server that will be asked; a question is given up after `timeout`.
+    pub fn new(addr: &str, timeout: Duration) -> Self {
+        Self { agent: agent(timeout), addr: addr.to_owned() }
+    }
+
+    /// Sends a JSON-RPC request and gives the status and the text of the answer.
+    ///
+    /// # Errors
+    /// There was no whole answer in time.
+    pub fn ask(&self, body: &str) -> Result<(u16, String)> {
+        send(&self.addr, self.agent.post(format!("http://{}/", self.addr)), body)
+    }
 }
 
 /// Sends a JSON-RPC request on a connection of its own and gives the status and the text of the answer.
 pub fn ask(addr: &str, body: &str) -> Result<(u16, String)> {
-    let mut answer = agent()
-        .post(format!("http://{addr}/"))
+    let request = agent(TIMEOUT).post(format!("http://{addr}/")).header("connection", "close");
+    send(addr, request, body)
+}
+
+fn send(
+    addr: &str,
+    request: ureq::RequestBuilder<ureq::typestate::WithBody>,
+    body: &str,
+) -> Result<(u16, String)> {
+    let mut answer = request
         .header("content-type", "application/json")
-        .header("connection", "close")
         .send(body)
         .with_context(|| format!("no answer from {addr}"))?;
     let text = answer
@@ -70,7 +98,7 @@ pub fn allocation_counts(addr: &str) -> Result<Option<AllocationCounts>> {
 }
 
 fn metrics(addr: &str) -> Result<String> {
-    agent()
+    agent(TIMEOUT)
         .get(format!("http://{addr}/metrics"))
         .header("connection", "close")
         .call()

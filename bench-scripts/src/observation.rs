@@ -101,7 +101,7 @@ pub struct Sample {
     /// The server's state through the window, oldest first; empty in runs of before it was recorded.
     #[serde(default)]
     pub resources: Vec<ResourceSample>,
-    /// CPU time that the harness took for `resources`, in seconds.
+    /// CPU time that the harness took for `resources` and for the questions of `checked`, in seconds.
     #[serde(default)]
     pub sampler_cpu_s: Option<f64>,
     /// What came of the warm-up, in which the load tool makes its connections for the first time.
@@ -119,6 +119,23 @@ pub struct Sample {
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,
+    /// Answers that were held against the truth while the load was on; none where the load asks one request in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+}
+
+/// Questions that the harness asked while the load was on, on a connection of its own. The server counts them too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Questions asked.
+    pub asked: u64,
+    /// Those answered with HTTP 200, but not with the truth.
+    pub wrong: u64,
+    /// Those without an answer in time, or with another HTTP status.
+    pub unanswered: u64,
+    /// The first wrong answer: what was asked, answered, and true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_wrong: Option<String>,
 }
 
 /// What came of a warm-up.
@@ -216,6 +233,12 @@ impl Sample {
     /// Requests that the server did its work for: its own count, or the tool's where it has none.
     pub fn served(&self) -> u64 {
         self.server_requests.unwrap_or(self.load.succeeded + self.load.failures())
+    }
+
+    /// Calls that the server counted and that are not the harness's own questions; `None` where it has no metrics.
+    pub fn counted_of_load(&self) -> Option<u64> {
+        let own = self.checked.as_ref().map_or(0, |checked| checked.asked - checked.unanswered);
+        Some(self.server_requests?.saturating_sub(own))
     }
 
     /// Server CPU time for one request, in microseconds.

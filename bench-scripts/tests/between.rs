@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::between::{Between, Both, Change, Gate, Measured, between};
 use rpc_bench::analysis::stats::Estimate;
 use rpc_bench::analysis::{Better, Finding, Verdict};
-use rpc_bench::config::{Campaign, ConfigDir, Placement, Tuning};
+use rpc_bench::config::{Asks, Campaign, ConfigDir, Placement, Tuning};
 use rpc_bench::load::toolchain::{Source, Tool};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
@@ -271,13 +271,18 @@ fn trials_that_the_hypervisor_disturbed_are_left_out_and_counted() {
     assert_eq!(of(&between.relative, "actix").blocks, Both { before: 12, after: 11 });
 }
 
+fn longer(asks: &mut Asks) {
+    let Asks::One { body, .. } = asks else { return };
+    body.push(' ');
+}
+
 /// Each kind of run that can't be compared, and what the one line must name.
 #[test]
 fn what_is_not_the_same_task_is_refused() {
     type Change = fn(&mut Measured);
     let cases: [(Change, &str); 10] = [
         (|run| run.plan.campaign.connections = vec![126], "no cell in common"),
-        (|run| run.plan.workloads[0].body.push(' '), "the request body of getBalance"),
+        (|run| longer(&mut run.plan.workloads[0].asks), "the request body of getBalance"),
         (|run| run.plan.campaign.environment.ledger_seed += 1, "the ledger's seed"),
         (|run| run.plan.campaign.environment.accounts += 1, "the number of accounts"),
         (|run| run.plan.campaign.environment.tuning = Tuning::Shipped, "tuning is equal in the first"),

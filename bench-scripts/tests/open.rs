@@ -196,7 +196,10 @@ fn no_table_of_a_report_mixes_the_two_models() {
     let headers = headers(&report);
     assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
     for header in headers {
-        assert!(!header.contains("successful requests/s") && !header.starts_with("| connections "), "{header}");
+        assert!(
+            !header.contains("successful requests/s") && !header.starts_with("| connections "),
+            "{header}"
+        );
     }
     assert!(!report.contains("closed loop: a connection asks again"), "{report}");
 }

@@ -11,7 +11,7 @@ use super::observed::{Observed, Samples, invalid, log_ratios, valid};
 use super::stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
-use crate::config::{Percent, Tuning};
+use crate::config::{Percent, Tuning, Workload};
 use crate::load::Level;
 use crate::observation::Observation;
 use crate::results::{Conditions, Plan};
@@ -313,11 +313,13 @@ fn same_task(runs: Both<&Measured>, places: &[Place<'_>]) -> Result<()> {
     }
     for (_, name, _) in places {
         let workloads = runs.map(|run| run.plan.workloads.iter().find(|workload| workload.name == *name));
-        let body = workloads.map(|workload| workload.map(|w| w.body.as_str()).unwrap_or_default());
+        let words = workloads.map(|workload| workload.map(Workload::words).unwrap_or_default());
+        same(runs, &format!("what {name} asks"), &words.before, &words.after)?;
+        let body = workloads.map(|workload| workload.and_then(|w| w.body().ok()).unwrap_or_default());
         same(runs, &format!("the request body of {name}"), &body.before, &body.after)?;
-        let expected = workloads.map(|workload| workload.map(|w| &w.expected));
+        let asks = workloads.map(|workload| workload.map(|w| &w.asks));
         ensure!(
-            expected.before == expected.after,
+            asks.before == asks.after,
             "{} and {} can't be compared: the true answer of {name} comes from another source",
             runs.before.name,
             runs.after.name

@@ -143,5 +143,5 @@ fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
 pub fn count_disagreement(sample: &Sample) -> Option<f64> {
     let load = &sample.load;
     let tool = (load.succeeded + load.failures()) as f64;
-    Some((sample.server_requests? as f64 - tool).abs() / tool)
+    Some((sample.counted_of_load()? as f64 - tool).abs() / tool)
 }

@@ -45,17 +45,18 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
+    let body = workload.body()?;
     let tool = Tool::find(LoadTool::Bombardier, &config.0.join("tools"))?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     let environment = serve::environment(args.tuning);
     let truth = workload.truth(&environment.ledger())?;
     let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));
-    let started = Subject::start(&server, &environment, &workload.body, &folder, &interrupt);
+    let started = Subject::start(&server, &environment, body, &folder, &interrupt);
     // The server holds the file open; a name is needed no longer.
     let _ = std::fs::remove_file(&folder);
     let subject = started?;
-    if let Err(answer) = http::verify(&subject.addr, &workload.body, &truth)? {
+    if let Err(answer) = http::verify(&subject.addr, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
     }
     println!("{} on {}; its answer to {} is the true one\n", server.name, subject.addr, workload.name);
@@ -63,7 +64,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let (before, cpu) = (counts(&subject)?, cpu_time(subject.process.pid())?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
     let load = Load { connections, duration_ms, timeout_ms: 2_000, client };
-    let arguments = bombardier::arguments(&load, &workload.body, &format!("http://{}/", subject.addr), &[]);
+    let arguments = bombardier::arguments(&load, body, &format!("http://{}/", subject.addr), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);
     let ended = interrupt.wait(limit, || Ok(child.try_wait()?));

@@ -46,24 +46,29 @@ pub(super) fn environment(tuning: Tuning) -> Environment {
 pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
+    let environment = environment(args.tuning);
+    let request = workload.opening(&environment.ledger())?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
-    print_hints(&server, &workload, &args.listen.to_string());
-    let values = placeholders(&environment(args.tuning), &args.listen.to_string(), &workload.body);
+    print_hints(&server, &workload, &request, &args.listen.to_string());
+    let values = placeholders(&environment, &args.listen.to_string(), &request);
     // Comes back only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))
 }
 
-fn print_hints(server: &Server, workload: &Workload, addr: &str) {
+/// Prints a command for one request, and one for a load of it; a mix is more than one request, and says so.
+fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) {
     let url = format!("http://{addr}/");
-    let curl =
-        ["curl", &url, "-H", "Content-Type: application/json", "-d", &workload.body].map(str::to_owned);
+    let curl = ["curl", &url, "-H", "Content-Type: application/json", "-d", request].map(str::to_owned);
     let client = Client::default();
     let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, client };
     let mut bombard = vec!["bombardier".to_owned()];
-    bombard.extend(bombardier::arguments(&load, &workload.body, &url, &[]));
+    bombard.extend(bombardier::arguments(&load, request, &url, &[]));
     println!("{}: {}\n", server.name, server.title);
+    if workload.is_mix() {
+        println!("{} is a mix, of which this is one request: {}\n", workload.name, workload.words());
+    }
     println!("{}\n", shell(&curl));
     println!("{}\n", shell(&bombard));
     println!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");

@@ -4,6 +4,7 @@
 
 mod calibration;
 mod campaign;
+mod mix;
 mod open;
 mod percent;
 mod server;
@@ -18,12 +19,14 @@ use serde::de::DeserializeOwned;
 
 pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
+pub(crate) use mix::fixed_params;
+pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use percent::Percent;
 pub use server::{Counting, InProcess, Ready, ReadyLine, Server};
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
-pub use workload::{Expected, Workload};
+pub use workload::{Asks, Expected, Workload};
 
 /// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`,
 /// `why.toml`.
@@ -119,8 +122,10 @@ fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
 /// Parses TOML; an error is one line with the file, the line in it, and the field.
 fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
-        let line =
-            error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        // A mistake of the file as a whole has no place in it, or its beginning.
+        let line = error.span().filter(|span| span.start > 0).map_or_else(String::new, |span| {
+            format!(":{}", text[..span.start.min(text.len())].matches('\n').count() + 1)
+        });
         let field = error
             .span()
             .and_then(|span| text[..span.start.min(text.len())].rsplit('\n').next())
@@ -128,7 +133,7 @@ fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
             .map(str::trim)
             .filter(|field| !field.is_empty() && !field.starts_with('['))
             .map_or_else(String::new, |field| format!("field {field}: "));
-        anyhow!("{}:{line}: {field}{}", path.display(), error.message().replace('\n', " "))
+        anyhow!("{}{line}: {field}{}", path.display(), error.message().replace('\n', " "))
     })
 }
 

@@ -101,6 +101,11 @@ impl Server {
         self.args.iter().map(fill).collect()
     }
 
+    /// Whether it is told one request when it starts and gives that one's answer to all.
+    pub fn answers_one_request(&self) -> bool {
+        self.args.iter().any(|arg| arg == "{request}")
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.name.is_empty(), "field name: is empty");
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::campaign::within;
-use super::{Campaign, Environment, Expected, Percent, Placement, Workload};
+use super::{Asks, Campaign, Environment, Expected, Percent, Placement, Workload};
 
 /// Longest range of slots that a server answers.
 const LONGEST_RANGE: u64 = 500_000;
@@ -166,9 +166,12 @@ impl Why {
     pub fn slope_workloads(&self) -> Vec<Workload> {
         let request = |slots: &u64| Workload {
             name: format!("getBlocks-{slots}"),
-            body: json!({"jsonrpc": "2.0", "id": 1, "method": "getBlocks", "params": [0, slots - 1]})
-                .to_string(),
-            expected: Expected::Ledger,
+            asks: Asks::One {
+                body: json!({"jsonrpc": "2.0", "id": 1, "method": "getBlocks", "params": [0, slots - 1]})
+                    .to_string(),
+                expected: Expected::Ledger,
+                needs_slots: None,
+            },
             why: format!("The produced ones of {slots} slots."),
         };
         self.slope.slots.iter().map(request).collect()

@@ -1,23 +1,41 @@
-//! A workload: one request, and the answer that is true.
+//! A workload: what is asked, and where the true answer comes from. One request to the letter, or a mix of requests.
 
-use anyhow::{Context, Result, anyhow, ensure};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use validator_state::{Ledger, SeededSpec, State, envelope};
+use validator_state::{Ledger, SeededSpec, State};
 
-/// One request and its true answer.
+use super::mix::Request;
+use crate::questions::{Questions, Stream};
+
+/// What is asked, and where the true answer comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Workload {
     /// The file's name without its ending.
-    #[serde(default)]
     pub name: String,
-    /// The request body, to the letter.
-    pub body: String,
-    /// Where the true answer comes from.
-    pub expected: Expected,
+    /// What is asked.
+    pub asks: Asks,
     /// One paragraph: what this workload shows.
     pub why: String,
+}
+
+/// What a workload asks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asks {
+    /// The same request each time.
+    One {
+        /// The request body, to the letter.
+        body: String,
+        /// Where the true answer comes from.
+        expected: Expected,
+        /// Slots that the ledger must have.
+        needs_slots: Option<u64>,
+    },
+    /// Requests drawn by their weights. Their true answers come from the ledger.
+    Mix(Vec<Request>),
 }
 
 /// Where the true answer comes from.
@@ -30,45 +48,179 @@ pub enum Expected {
     Answer(String),
 }
 
+/// A workload as it stands in a file: `body` with `expected`, or a list of `[[request]]`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expected: Option<Expected>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    needs_slots: Option<u64>,
+    #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<Request>,
+    why: String,
+}
+
+impl TryFrom<Written> for Workload {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let Written { name, body, expected, needs_slots, requests, why } = written;
+        let asks = match (body, expected) {
+            (Some(_), _) if !requests.is_empty() => {
+                return Err("has a body and [[request]]; give one of them");
+            }
+            (Some(body), Some(expected)) => Asks::One { body, expected, needs_slots },
+            (Some(_), None) => {
+                return Err(
+                    "field expected: is missing; give \"ledger\", or { answer = '…' } with the true answer",
+                );
+            }
+            (None, _) if requests.is_empty() => {
+                return Err("has no body and no [[request]]; give one of them");
+            }
+            (None, Some(_)) => return Err("field expected: the ledger answers a mix; leave it out"),
+            (None, None) if needs_slots.is_some() => {
+                return Err(
+                    "field needs_slots: goes with a body; a mix needs what its field blocks asks for",
+                );
+            }
+            (None, None) => Asks::Mix(requests),
+        };
+        Ok(Self { name, asks, why })
+    }
+}
+
+impl From<Workload> for Written {
+    fn from(workload: Workload) -> Self {
+        let Workload { name, asks, why } = workload;
+        match asks {
+            Asks::One { body, expected, needs_slots } => {
+                let (body, expected, requests) = (Some(body), Some(expected), Vec::new());
+                Self { name, body, expected, needs_slots, requests, why }
+            }
+            Asks::Mix(requests) => {
+                Self { name, body: None, expected: None, needs_slots: None, requests, why }
+            }
+        }
+    }
+}
+
 impl Workload {
-    /// The JSON-RPC method of the request.
+    /// Whether it is a mix.
+    pub fn is_mix(&self) -> bool {
+        matches!(self.asks, Asks::Mix(_))
+    }
+
+    /// The JSON-RPC method of its one request; the workload's name in a mix.
     pub fn method(&self) -> String {
-        let body: Option<Value> = serde_json::from_str(&self.body).ok();
+        let Asks::One { body, .. } = &self.asks else { return self.name.clone() };
+        let body: Option<Value> = serde_json::from_str(body).ok();
         body.and_then(|body| body["method"].as_str().map(str::to_owned)).unwrap_or_else(|| self.name.clone())
     }
 
-    /// The true answer, parsed.
+    /// The body of its one request, for whoever can send one only.
     ///
     /// # Errors
-    /// The ledger answers with an error, or the stated answer is not JSON.
-    pub fn truth(&self, ledger: &SeededSpec) -> Result<Value> {
-        let text = match &self.expected {
-            Expected::Answer(text) => text.clone(),
-            Expected::Ledger => {
-                let state = State::new(Ledger::seeded(ledger));
-                let mut out = Vec::new();
-                envelope::answer(&state, &self.body, &mut out);
-                String::from_utf8(out)?
+    /// It is a mix.
+    pub fn body(&self) -> Result<&str> {
+        match &self.asks {
+            Asks::One { body, .. } => Ok(body),
+            Asks::Mix(requests) => bail!(
+                "workload {} is a mix of {} requests, and bombardier sends one body only; give a workload with a body, or put \
+                 the mix in a campaign with [open]",
+                self.name,
+                requests.len()
+            ),
+        }
+    }
+
+    /// What it asks, in a few words.
+    pub fn words(&self) -> String {
+        let Asks::Mix(requests) = &self.asks else { return self.method() };
+        let total: u64 = requests.iter().map(|request| request.weight).sum();
+        let share = |weight: u64| (weight as f64 / total as f64 * 1e3).round() / 10.0;
+        let words: Vec<String> = requests
+            .iter()
+            .map(|request| format!("{} ({} %)", request.words(), share(request.weight)))
+            .collect();
+        words.join(", ")
+    }
+
+    /// What it asks of a ledger.
+    ///
+    /// # Errors
+    /// The ledger lacks what it asks for.
+    pub fn questions(&self, ledger: &SeededSpec) -> Result<Questions> {
+        let questions = self.check_ledger(ledger).and_then(|()| Questions::new(self, ledger));
+        questions.with_context(|| format!("workload {}", self.name))
+    }
+
+    /// Its questions without end: the same for the same ledger and seed.
+    ///
+    /// # Errors
+    /// The ledger lacks what it asks for.
+    pub fn stream(&self, ledger: &SeededSpec, seed: u64) -> Result<Stream> {
+        Ok(Arc::new(self.questions(ledger)?).stream(seed))
+    }
+
+    /// A request of it, to show or to start a server with: its one request, or the first that a mix draws.
+    ///
+    /// # Errors
+    /// The ledger lacks what it asks for.
+    pub fn opening(&self, ledger: &SeededSpec) -> Result<String> {
+        match &self.asks {
+            Asks::One { body, .. } => Ok(body.clone()),
+            Asks::Mix(_) => {
+                self.stream(ledger, 0)?.next().map(|question| question.body).context("asks nothing")
             }
-        };
-        let answer: Value =
-            serde_json::from_str(&text).with_context(|| format!("workload {}: field expected", self.name))?;
+        }
+    }
+
+    /// The true answer to its one request, parsed.
+    ///
+    /// # Errors
+    /// It is a mix, the ledger lacks slots or answers with an error, or the stated answer is not JSON.
+    pub fn truth(&self, ledger: &SeededSpec) -> Result<Value> {
+        self.body()?;
+        let questions = Arc::new(self.questions(ledger)?);
+        let known = questions.known(&State::new(Ledger::seeded(ledger)), 0);
+        let known = known.with_context(|| format!("workload {}", self.name))?;
+        known.into_iter().next().map(|known| known.truth).context("asks nothing")
+    }
+
+    /// Whether the ledger has the slots that its one request is about.
+    fn check_ledger(&self, ledger: &SeededSpec) -> Result<()> {
+        let Asks::One { needs_slots: Some(slots), .. } = &self.asks else { return Ok(()) };
         ensure!(
-            answer.get("result").is_some(),
-            "workload {}: field body: the ledger answers it with an error: {text}",
-            self.name
+            ledger.slots >= *slots,
+            "field needs_slots: it is about {slots} slots, and the ledger has {}; raise environment.slots of the campaign",
+            ledger.slots
         );
-        Ok(answer)
+        Ok(())
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let body: Value =
-            serde_json::from_str(&self.body).map_err(|error| anyhow!("field body: not JSON: {error}"))?;
-        ensure!(body["method"].is_string(), "field body: has no method");
-        ensure!(!body["id"].is_null(), "field body: has no id, so no server would answer it");
-        if let Expected::Answer(text) = &self.expected {
-            serde_json::from_str::<Value>(text)
-                .map_err(|error| anyhow!("field expected: not JSON: {error}"))?;
+        match &self.asks {
+            Asks::One { body, expected, .. } => {
+                let body: Value =
+                    serde_json::from_str(body).map_err(|error| anyhow!("field body: not JSON: {error}"))?;
+                ensure!(body["method"].is_string(), "field body: has no method");
+                ensure!(!body["id"].is_null(), "field body: has no id, so no server would answer it");
+                if let Expected::Answer(text) = expected {
+                    serde_json::from_str::<Value>(text)
+                        .map_err(|error| anyhow!("field expected: not JSON: {error}"))?;
+                }
+            }
+            Asks::Mix(requests) => {
+                for (position, request) in requests.iter().enumerate() {
+                    request.check().with_context(|| format!("[[request]] {}", position + 1))?;
+                }
+            }
         }
         Ok(())
     }

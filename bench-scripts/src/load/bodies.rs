@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 use anyhow::{Result, ensure};
 
+use crate::questions::Stream;
+
 /// What a load's requests hold.
 pub enum Bodies<'a> {
     /// The same body for every request.
     One(&'a str),
     /// One body a request, until there are no more.
     Stream(&'a mut dyn Iterator<Item = String>),
+    /// One body a request, drawn from a mix without end.
+    Drawn(Stream),
 }
 
 impl Bodies<'_> {
@@ -21,6 +25,7 @@ impl Bodies<'_> {
         let body = match self {
             Self::One(body) => Some(Cow::Borrowed(*body)),
             Self::Stream(bodies) => bodies.next().map(Cow::Owned),
+            Self::Drawn(questions) => questions.next().map(|question| Cow::Owned(question.body)),
         };
         if let Some(body) = &body {
             ensure!(!body.contains(['\n', '\r']), "a body has more than one line: {body}");

@@ -15,12 +15,17 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
-    command.extend(server.arguments(&placeholders(&environment, ADDR, &workload.body)));
+    // A ledger that lacks what a workload asks for was never measured.
+    let request = workload.opening(&environment.ledger()).unwrap_or_default();
+    command.extend(server.arguments(&placeholders(&environment, ADDR, &request)));
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts a load on it.
+/// The command that puts a load on it; of a mix, what it asks, for which bombardier has no command.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
+    let Ok(body) = workload.body() else {
+        return format!("# a mix, and bombardier sends one body only: {}", workload.words());
+    };
     let campaign = &run.plan.campaign;
     let load = Load {
         connections,
@@ -33,7 +38,7 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
         Source::Environment | Source::Path => "bombardier",
     };
     let mut command = vec![tool.to_owned()];
-    command.extend(bombardier::arguments(&load, &workload.body, &format!("http://{ADDR}/"), &[]));
+    command.extend(bombardier::arguments(&load, body, &format!("http://{ADDR}/"), &[]));
     on_its_core(run, &shell(&command))
 }
 

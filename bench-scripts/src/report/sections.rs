@@ -145,6 +145,9 @@ fn tables(run: &Run, workload: &Workload) -> String {
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
     let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
+    if workload.is_mix() {
+        let _ = writeln!(out, "\nIt asks: {}.", workload.words());
+    }
     if !run.has_sweep() {
         return out;
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::{Bench, begin_folder, note_ready_lines, truths};
+use super::{Bench, Truths, begin_folder, note_ready_lines};
 use crate::analysis::calibration::finished;
 use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
@@ -54,6 +54,7 @@ pub fn begin(
     let (calibration, text) = config.calibration()?;
     let server = config.server(&calibration.server)?;
     let workload = config.workload(&calibration.workload)?;
+    workload.body().context("calibration.toml, field workload")?;
     super::build_servers(std::slice::from_ref(&server))?;
     let folder = RunFolder::create(results, "calibrate")?;
     eprintln!("results go to {}", folder.0.display());
@@ -98,7 +99,7 @@ fn size(
     let inner = RunFolder::create_inside(folder, "sizing")?;
     let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
     begin_folder(&inner, &plan, "", tools, command)?;
-    let truths = truths(&plan)?;
+    let truths = Truths::of(&plan)?;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
     let mut observations = Vec::new();
     run(&bench, &plan.trials.iter().collect::<Vec<_>>(), &mut observations)?;
@@ -168,7 +169,7 @@ fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 
 pub fn carry_out(folder: &RunFolder, tools: &Tools, until: Until, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
     let CalibrationPlan { calibration, arms, .. } = folder.calibration()?;
-    let truths = truths(&plan)?;
+    let truths = Truths::of(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
     let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let mut observations = folder.observations()?;

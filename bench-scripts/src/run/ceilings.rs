@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Bench, begin_folder, truths};
+use super::{Bench, Truths, begin_folder};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
@@ -109,7 +109,7 @@ fn try_rates(
     tools: &Tools,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let truths = truths(plan)?;
+    let truths = Truths::of(plan)?;
     let bench = Bench { folder: inner, plan, tools, truths: &truths, interrupt };
     let open = plan.campaign.open.as_ref().context("a campaign without [open]")?;
     for &rate in rates {

@@ -8,14 +8,13 @@ mod progress;
 pub mod remedies;
 pub mod threshold;
 mod trial;
+mod truths;
 pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
-use validator_state::SeededSpec;
 
 use crate::analysis::{Observed, Standing};
 use crate::config::{Campaign, ConfigDir, Server, Workload};
@@ -28,6 +27,7 @@ use crate::results::{Conditions, DUETS, Plan, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 
 pub use trial::Bench;
+pub use truths::Truths;
 
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
@@ -44,6 +44,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
         background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
     );
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    check_mixes(&campaign, &workloads)?;
     let most = most_connections();
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
@@ -71,6 +72,17 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
         trials,
     };
     Ok((plan, text))
+}
+
+/// Whether the load tools of a campaign can ask its workloads: that of a closed loop sends one body only.
+fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
+    let closed_loop =
+        !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+    if !closed_loop {
+        return Ok(());
+    }
+    let asked = workloads.iter().try_for_each(|workload| workload.body().map(drop));
+    asked.with_context(|| format!("campaign {}", campaign.name))
 }
 
 /// The most connections that one client on this machine can hold to one server.
@@ -159,7 +171,7 @@ fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     if plan.trials.is_empty() {
         return Ok(());
     }
-    let truths = truths(plan)?;
+    let truths = Truths::of(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = Bench { folder, plan, tools, truths: &truths, interrupt };
     let mut observations = folder.observations()?;
@@ -189,23 +201,18 @@ pub fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> Vec<&'a Trial
     Standing::new(&plan.campaign, &levels, &observed).needed(&plan.trials, &done)
 }
 
-/// The true answer of each workload.
-fn truths(plan: &Plan) -> Result<BTreeMap<String, Value>> {
-    let ledger: SeededSpec = plan.campaign.environment.ledger();
-    plan.workloads.iter().map(|workload| Ok((workload.name.clone(), workload.truth(&ledger)?))).collect()
-}
-
 /// Starts each server once, before anything is measured, to note its effective settings. A server that does not start is
 /// left to its trials, which say so.
 fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
     let mut conditions = folder.conditions()?;
-    let request = plan.workloads.first().context("the plan has no workload")?.body.clone();
+    let environment = &plan.campaign.environment;
+    let request = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
     for server in &plan.servers {
         if conditions.servers.contains_key(&server.name) {
             continue;
         }
-        match Subject::start(server, &plan.campaign.environment, &request, &stderr, interrupt) {
+        match Subject::start(server, environment, &request, &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
                 // What differs at every start says nothing of the settings.
@@ -222,6 +229,12 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     // Its content is in the trials' own files where it matters.
     let _ = std::fs::remove_file(&stderr);
     folder.write_derived("environment.json", &pretty(&conditions)?)
+}
+
+/// A request to start a server with where nothing is measured: the first workload's.
+fn opening(plan: &Plan) -> Result<String> {
+    let workload = plan.workloads.first().context("the plan has no workload")?;
+    workload.opening(&plan.campaign.environment.ledger())
 }
 
 /// Builds what a plan needs.

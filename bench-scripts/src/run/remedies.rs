@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Bench, begin_folder, truths};
+use super::{Bench, Truths, begin_folder, opening};
 use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
 use crate::config::{Campaign, Server};
@@ -140,7 +140,7 @@ impl Inquiry<'_> {
             Ok(tried) => tried,
             Err(reason) => return Ok(Err(reason)),
         };
-        let request = &self.plan.workloads.first().context("the plan has no workload")?.body;
+        let request = &opening(self.plan)?;
         let stderr = self.outer.0.join("tool-output/remedy.stderr");
         let environment = &self.plan.campaign.environment;
         let started = Subject::start(&tried.server, environment, request, &stderr, self.interrupt);
@@ -201,7 +201,7 @@ impl Inquiry<'_> {
     fn run_trials(&self, inner: &RunFolder) -> Result<()> {
         inner.mend()?;
         let plan = inner.plan()?;
-        let truths = truths(&plan)?;
+        let truths = Truths::of(&plan)?;
         let bench = Bench {
             folder: inner,
             plan: &plan,

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write, stderr};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Bench, SPARE_FILES, begin_folder, note_ready_lines, truths};
+use super::{Bench, SPARE_FILES, Truths, begin_folder, note_ready_lines};
 use crate::analysis::threshold::{
     Asked, Bound, Limit, Schedule, SearchPlan, Searched, Shown, complaint, shown,
 };
@@ -171,7 +171,7 @@ pub fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Resul
     if schedule.next().is_none() {
         return Ok(());
     }
-    let truths = truths(&plan)?;
+    let truths = Truths::of(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
     let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let progress = Progress { searches: &searches, terminal: stderr().is_terminal() };

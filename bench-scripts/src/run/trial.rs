@@ -1,20 +1,23 @@
 //! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
 
+mod checker;
+mod counts;
 mod disturb;
 mod half;
 mod means;
 pub(super) mod open;
 pub(super) mod tool;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 
+use self::checker::Checker;
 use self::tool::remove_if_empty;
+use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::config::{Server, Workload};
+use crate::config::{Asks, Server, Workload};
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
@@ -28,6 +31,7 @@ use crate::probe::network::NetworkCounters;
 use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
+use crate::questions::{Known, Questions};
 use crate::results::{Plan, RunFolder};
 use crate::subject::Subject;
 
@@ -39,8 +43,8 @@ pub struct Bench<'a> {
     pub plan: &'a Plan,
     /// The load tools.
     pub tools: &'a Tools,
-    /// The true answers, by workload.
-    pub truths: &'a BTreeMap<String, Value>,
+    /// The true answers.
+    pub truths: &'a Truths,
     /// Ends every wait.
     pub interrupt: &'a Interrupt,
 }
@@ -50,6 +54,15 @@ const OTHER_LEFT: &str = "the trial beside it failed";
 
 /// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
 pub(super) type Ended<T> = Result<std::result::Result<T, Outcome>>;
+
+/// What questions are drawn for. Each has a seed of its own, so that none meets what another left behind.
+#[derive(Debug, Clone, Copy)]
+enum Draw {
+    Window,
+    WarmUp,
+    Background,
+    Check,
+}
 
 /// Gives the inner value, or leaves the function with the failure as the trial's outcome.
 macro_rules! or_failed {
@@ -77,7 +90,8 @@ impl Bench<'_> {
         let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
-        let outcome = match Subject::start(server, environment, &workload.body, &stderr, self.interrupt) {
+        let request = &self.truths.first(&workload.name)?.body;
+        let outcome = match Subject::start(server, environment, request, &stderr, self.interrupt) {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
@@ -107,35 +121,36 @@ impl Bench<'_> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let pid = subject.process.pid();
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
-        or_failed!(self.verify(workload, subject, "before the window"));
-        let means = means::find(subject, &workload.body, at_rest);
+        let known = self.known(trial, workload)?;
+        or_failed!(verify(known, subject, "before the window"));
+        let means = means::find(subject, &self.truths.first(&workload.name)?.body, at_rest);
         or_failed!(meet(beside.as_ref()));
         let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
         let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms)?);
-        let counts = or_failed!(counts(subject));
+        let counts = or_failed!(counts::read(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = threads::read(pid);
         let server = or_failed!(cpu_time(pid).map_err(died));
-        let watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
+        let mut watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
+        watch.checker = self.checker(trial, workload, known, subject)?;
         let began = Instant::now();
         let put = or_failed!(self.put_on(trial, subject, &ready)?);
         let window_s = began.elapsed().as_secs_f64();
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = threads::since(threads::read(pid), &threads_before, window_s);
-        let (sampled, asked) = watch.end();
+        let Watched { sampled, asked, checked } = watch.end();
         let loaded = or_failed!(self.read_window(&ready, put)?);
         or_failed!(meet(beside.as_ref()));
         // A server that failed the load may fail this question too, and what the load showed is worth more.
-        let counted = match counts_since(subject, counts) {
+        let counted = match counts::since(subject, counts) {
             Err(_) if loaded.sample.failures() > 0 => None,
             counted => or_failed!(counted),
         };
         let server_peak_memory_bytes = peak_memory_bytes(pid);
 
-        let answer_bytes = self.truths.get(&workload.name).map_or(0, |truth| truth.to_string().len() as u64);
         let sample = Sample {
             load: loaded.sample,
             server_cpu,
@@ -145,29 +160,33 @@ impl Bench<'_> {
             window_s,
             network,
             host,
-            answer_bytes,
+            answer_bytes: self.truths.answer_bytes(&workload.name),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: at_rest.memory_bytes,
             established: sampled.most_open_files(),
             first_half: asked.half,
-            sampler_cpu_s: sampled.cpu_s.map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0)),
+            sampler_cpu_s: sampled
+                .cpu_s
+                .map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
             resources: sampled.resources,
             warmup: Some(warmup),
             means,
             threads,
             background: loaded.background.map(Box::new),
             stalls: loaded.stalls,
+            checked: checked.checked,
         };
+        or_failed!(counts::check_answers(sample.checked.as_ref()));
         if sample.load.succeeded == 0 {
             return Ok(Err(Outcome::NoSuccess(Box::new(sample))));
         }
-        if self.is_silent(workload, subject) {
+        if is_silent(known, subject) {
             return Ok(Err(Outcome::Silent(Box::new(sample))));
         }
-        or_failed!(self.verify(workload, subject, "after the window"));
+        or_failed!(verify(known, subject, "after the window"));
         let loads: Vec<&LoadSample> =
             std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-        or_failed!(check_counts(counted, &loads, trial.connections));
+        or_failed!(counts::check(counted, &loads, trial.connections, sample.checked.as_ref()));
         Ok(Ok(sample))
     }
 
@@ -215,25 +234,81 @@ impl Bench<'_> {
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                self.ask_at_rate(trial, what, &load, trial.tool, Bodies::One(&workload.body), addr)
+                self.ask_at_rate(
+                    trial,
+                    what,
+                    &load,
+                    trial.tool,
+                    self.bodies(trial, workload, Draw::WarmUp)?,
+                    addr,
+                )
             }
         }
     }
 
-    fn verify(&self, workload: &Workload, subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
-        let truth = self.truths.get(&workload.name).unwrap_or(&Value::Null);
-        let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-        match http::verify(&subject.addr, &workload.body, truth) {
-            Ok(verdict) => verdict.map_err(wrong),
-            Err(error) => Err(wrong(format!("{error:#}"))),
-        }
+    /// The bodies of an open loop: the workload's one, or a stream of its own.
+    fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
+        Ok(match &workload.asks {
+            Asks::One { body, .. } => Bodies::One(body),
+            Asks::Mix(_) => {
+                let questions = self.truths.questions(&workload.name)?;
+                Bodies::Drawn(questions.stream(self.seed(trial, draw)))
+            }
+        })
     }
 
-    /// Whether the server answers nothing at all, not even wrongly.
-    fn is_silent(&self, workload: &Workload, subject: &Subject) -> bool {
-        let truth = self.truths.get(&workload.name).unwrap_or(&Value::Null);
-        http::verify(&subject.addr, &workload.body, truth).is_err()
+    /// Decides what is drawn: the same for every server of a block.
+    fn seed(&self, trial: &Trial, draw: Draw) -> u64 {
+        self.plan.campaign.seed ^ (u64::from(trial.block) << 8 | draw as u64) << 32
     }
+
+    /// What is asked before and after the window. A server that has one answer is asked what that answers, whatever the load
+    /// asks.
+    fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
+        let known = self.truths.known(&workload.name)?;
+        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
+        Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
+    }
+
+    /// Holds answers against the truth while an open loop is on. In a closed loop nothing looks on, so that its figures stay what
+    /// they were.
+    fn checker(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        known: &[Known],
+        subject: &Subject,
+    ) -> Result<Option<Checker>> {
+        if trial.rate.is_none() {
+            return Ok(None);
+        }
+        let all = self.truths.known(&workload.name)?;
+        let questions = match known {
+            [one] if all.len() > 1 => Arc::new(Questions::one(one.body.clone(), one.truth.clone())),
+            _ => self.truths.questions(&workload.name)?,
+        };
+        Ok(Some(checker::begin(checker::Task {
+            addr: subject.addr.clone(),
+            questions,
+            seed: self.seed(trial, Draw::Check),
+            state: self.truths.state(),
+            timeout: Duration::from_millis(self.plan.campaign.timeout_ms),
+        })))
+    }
+}
+
+/// Asks what is known and holds the answers against the truth.
+fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
+    let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
+    known.iter().try_for_each(|Known { body, truth, .. }| match http::verify(&subject.addr, body, truth) {
+        Ok(verdict) => verdict.map_err(wrong),
+        Err(error) => Err(wrong(format!("{error:#}"))),
+    })
+}
+
+/// Whether the server answers nothing at all, not even wrongly.
+fn is_silent(known: &[Known], subject: &Subject) -> bool {
+    known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.addr, body, truth).is_err())
 }
 
 /// Waits for the trial beside this one, where there is one.
@@ -246,6 +321,14 @@ fn meet(beside: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
 struct Watch {
     sampler: Sampler,
     question: Option<half::Question>,
+    checker: Option<Checker>,
+}
+
+/// What was seen.
+struct Watched {
+    sampled: Sampled,
+    asked: half::Asked,
+    checked: checker::Found,
 }
 
 impl Watch {
@@ -261,11 +344,15 @@ impl Watch {
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
             half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s })
         });
-        Self { sampler, question }
+        Self { sampler, question, checker: None }
     }
 
-    fn end(self) -> (Sampled, half::Asked) {
-        (self.sampler.stop(), self.question.map(half::Question::answer).unwrap_or_default())
+    fn end(self) -> Watched {
+        Watched {
+            sampled: self.sampler.stop(),
+            asked: self.question.map(half::Question::answer).unwrap_or_default(),
+            checked: self.checker.map(Checker::end).unwrap_or_default(),
+        }
     }
 }
 
@@ -275,84 +362,4 @@ fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> R
 
 fn died(error: anyhow::Error) -> Outcome {
     Outcome::ServerDied { reason: format!("{error:#}") }
-}
-
-/// The server's own counts, where it has any.
-fn counts(subject: &Subject) -> std::result::Result<Option<ServerCounts>, Outcome> {
-    let Some(metrics) = &subject.metrics else { return Ok(None) };
-    http::server_counts(metrics).map(Some).map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
-}
-
-fn counts_since(
-    subject: &Subject,
-    earlier: Option<ServerCounts>,
-) -> std::result::Result<Option<ServerCounts>, Outcome> {
-    let (Some(now), Some(earlier)) = (counts(subject)?, earlier) else { return Ok(None) };
-    Ok(Some(ServerCounts { requests: now.requests - earlier.requests, errors: now.errors - earlier.errors }))
-}
-
-/// Holds the server's counts against the load tool's. A JSON-RPC error in HTTP 200 is a success to the tool, and only the
-/// server's count shows it.
-fn check_counts(
-    counted: Option<ServerCounts>,
-    loads: &[&LoadSample],
-    connections: u32,
-) -> std::result::Result<(), Outcome> {
-    let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
-    if errors > 0 {
-        let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
-        return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
-    }
-    // Requests that were under way when the warm-up or the window closed are the server's alone, at most one a connection
-    // each; requests that failed may have been answered too late.
-    let succeeded: u64 = loads.iter().map(|load| load.succeeded).sum();
-    let failed: u64 = loads.iter().map(|load| load.failures()).sum();
-    let most = succeeded + failed + 2 * u64::from(connections) * loads.len() as u64;
-    if requests < succeeded || requests > most {
-        let reason = format!("the server counted {requests} calls, the load tool {succeeded} answers");
-        return Err(Outcome::Invalid { reason });
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::load::Latency;
-
-    fn load(succeeded: u64) -> LoadSample {
-        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
-        LoadSample {
-            succeeded,
-            failed: BTreeMap::new(),
-            time_taken_s: 1.0,
-            bytes_read: 1,
-            latency_us,
-            quantiles: Vec::new(),
-            open: None,
-            series: Vec::new(),
-        }
-    }
-
-    fn check(requests: u64, errors: u64) -> Option<Outcome> {
-        check_counts(Some(ServerCounts { requests, errors }), &[&load(1_000)], 10).err()
-    }
-
-    #[test]
-    fn counts_that_fit_pass() {
-        assert_eq!(check(1_000, 0), None);
-        assert_eq!(check(1_020, 0), None);
-        assert_eq!(check_counts(None, &[&load(1_000)], 10), Ok(()));
-    }
-
-    #[test]
-    fn a_json_rpc_error_in_http_200_is_a_wrong_answer() {
-        assert!(matches!(check(1_000, 1), Some(Outcome::WrongAnswer { .. })));
-    }
-
-    #[test]
-    fn counts_that_do_not_fit_make_the_trial_invalid() {
-        assert!(matches!(check(999, 0), Some(Outcome::Invalid { .. })));
-        assert!(matches!(check(1_021, 0), Some(Outcome::Invalid { .. })));
-    }
 }

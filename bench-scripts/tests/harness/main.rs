@@ -9,6 +9,7 @@ mod calibrate;
 mod causes;
 mod failures;
 mod mistakes;
+mod mixes;
 mod threshold;
 mod trial;
 mod whole;

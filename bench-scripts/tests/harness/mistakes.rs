@@ -83,6 +83,27 @@ fn rubbish_in_configuration_files() {
 }
 
 #[test]
+fn a_mix_where_one_body_is_needed() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write(
+        "workloads/mix.toml",
+        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getSlot\"\n[[request]]\nweight = 1\nmethod = \"getHealth\"\n",
+    );
+    let holds = ["workload mix is a mix of 2 requests, and bombardier sends one body only"];
+    refuses(&bench, &["bombard", "actix", "mix", "3"], &holds);
+    bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"mix\"]");
+    refuses(&bench, &["run", "tiny"], &[&holds[..], &["campaign tiny"]].concat());
+    assert!(!bench.path("results").exists(), "nothing was begun");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let output = bench.run(&["serve", "actix", "--workload", "mix", "--listen", &addr]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let words = "mix is a mix, of which this is one request: getSlot (75 %), getHealth (25 %)";
+    assert!(said.contains(words) && said.contains("curl"), "{said}");
+}
+
+#[test]
 fn a_results_folder_that_cannot_be_written() {
     let Some(bench) = Bench::new(1) else { return };
     bench.write("results", "a file stands where the folder should be");

@@ -43,5 +43,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         threads: Vec::new(),
         background: None,
         stalls: None,
+        checked: None,
     }
 }

@@ -1,5 +1,5 @@
 //! An actix-web server with a planted fault, for tests of whoever has to find it: a handler that waits, an accept loop that
-//! stops. Flags, ledger, tuning and counters are the server's own. Not for measuring anything.
+//! stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. Not for measuring anything.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,6 +33,9 @@ struct Faults {
     /// Wait so long before each answer, while the thread answers others
     #[arg(long, value_name = "N", default_value_t = 0)]
     await_us: u64,
+    /// Answer with another result after so many answers
+    #[arg(long, value_name = "N")]
+    lie_after: Option<u64>,
     /// Accept no more connections after so many
     #[arg(long, value_name = "N")]
     stop_accepting_after: Option<u64>,
@@ -48,12 +51,14 @@ fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
     let addr = listener.local_addr().map_err(failed)?;
     let (state, counters) = (Data::from(Arc::clone(&context.state)), Data::new(context.counters.clone()));
     let left = Arc::new(AtomicU64::new(faults.stop_accepting_after.unwrap_or(u64::MAX)));
+    let answered = Data::new(Answered::default());
     let (stop_accepting, stopped) = channel();
     let server = HttpServer::new(move || {
         App::new()
             .app_data(state.clone())
             .app_data(counters.clone())
             .app_data(Data::new(faults))
+            .app_data(answered.clone())
             .default_service(web::post().to(answer))
     })
     .workers(context.settings.threads)
@@ -86,10 +91,15 @@ fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
     })
 }
 
+/// Answers given so far.
+#[derive(Debug, Default)]
+struct Answered(AtomicU64);
+
 async fn answer(
     state: Data<State>,
     counters: Data<Counters>,
     faults: Data<Faults>,
+    answered: Data<Answered>,
     body: Bytes,
 ) -> impl Responder {
     std::thread::sleep(Duration::from_micros(faults.sleep_us));
@@ -100,5 +110,8 @@ async fn answer(
     let mut answer = Vec::new();
     let tally = envelope::answer(&state, body, &mut answer);
     counters.count(tally.answered, tally.errors);
+    if answered.0.fetch_add(1, Ordering::Relaxed) >= faults.lie_after.unwrap_or(u64::MAX) {
+        answer = br#"{"jsonrpc":"2.0","result":"a lie","id":1}"#.to_vec();
+    }
     HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer)
 }

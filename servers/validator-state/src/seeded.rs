@@ -39,6 +39,18 @@ impl Default for SeededSpec {
     }
 }
 
+impl SeededSpec {
+    /// The newest finalized slot.
+    pub const fn finalized(&self) -> u64 {
+        self.slots.saturating_sub(1)
+    }
+
+    /// The addresses of the accounts, in the order in which the seed gives them; [`SEED_ACCOUNT`] is the first.
+    pub fn pubkeys(&self) -> impl Iterator<Item = Pubkey> + use<> {
+        drawn_accounts(self.seed).take(self.accounts.max(1)).map(|(pubkey, _)| pubkey)
+    }
+}
+
 /// A well-mixed hash of two numbers (the finaliser of SplitMix64), for facts that must be known without being stored.
 pub(crate) fn mix(seed: u64, value: u64) -> u64 {
     let mut hash = seed ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -50,9 +62,8 @@ pub(crate) fn mix(seed: u64, value: u64) -> u64 {
 impl Ledger {
     /// Makes the ledger of `spec`: about 90 bytes an account, and ranges of slots.
     pub fn seeded(spec: &SeededSpec) -> Self {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(spec.seed);
-        let accounts = seeded_accounts(spec.accounts, &mut random);
-        let finalized = spec.slots.max(1) - 1;
+        let accounts = seeded_accounts(spec.accounts, spec.seed);
+        let finalized = spec.finalized();
         let processed = finalized + FINALIZED_AFTER;
         let produced = |slot: u64| {
             slot == 0 || slot >= finalized || !mix(spec.seed, slot).is_multiple_of(SKIPPED_ONE_IN)
@@ -70,19 +81,28 @@ impl Ledger {
     }
 }
 
-fn seeded_accounts(count: usize, random: &mut impl Rng) -> HashMap<Pubkey, u64, RandomState> {
+fn seeded_accounts(count: usize, seed: u64) -> HashMap<Pubkey, u64, RandomState> {
     let mut accounts = HashMap::with_capacity_and_hasher(count, RandomState::default());
-    // The balance is drawn first, so that it depends on the seed alone and not on the number of accounts.
-    let balance = 1 + random.next_u64() % MAX_LAMPORTS;
-    if let Ok(pubkey) = Pubkey::parse(SEED_ACCOUNT) {
-        accounts.insert(pubkey, balance);
-    }
-    while accounts.len() < count {
-        let mut key = [0; 32];
-        random.fill_bytes(&mut key);
-        accounts.insert(Pubkey(key), 1 + random.next_u64() % MAX_LAMPORTS);
+    for (pubkey, lamports) in drawn_accounts(seed) {
+        accounts.insert(pubkey, lamports);
+        if accounts.len() >= count {
+            break;
+        }
     }
     accounts
+}
+
+/// Accounts without end, with their balances in lamports. That one comes twice is less likely than any fault of the machine.
+fn drawn_accounts(seed: u64) -> impl Iterator<Item = (Pubkey, u64)> + use<> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    // The first account's balance is drawn before all else, so that it depends on the seed alone.
+    let lamports = 1 + random.next_u64() % MAX_LAMPORTS;
+    let first = Pubkey::parse(SEED_ACCOUNT).ok().map(|pubkey| (pubkey, lamports));
+    first.into_iter().chain(std::iter::repeat_with(move || {
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        (Pubkey(key), 1 + random.next_u64() % MAX_LAMPORTS)
+    }))
 }
 
 /// The produced slots from 0 to `last`, as a set.
@@ -115,6 +135,20 @@ mod tests {
         let ledger = |seed| Ledger::seeded(&SeededSpec { accounts: 500, slots: 900, seed }).summary().sha256;
         assert_eq!(ledger(7), ledger(7));
         assert_ne!(ledger(7), ledger(8));
+    }
+
+    #[test]
+    fn the_accounts_are_known_in_their_order() {
+        let spec = SeededSpec { accounts: 500, slots: 900, seed: 7 };
+        let ledger = Ledger::seeded(&spec);
+        let keys: Vec<Pubkey> = spec.pubkeys().collect();
+        assert_eq!(keys[0].to_string(), SEED_ACCOUNT);
+        let distinct: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!((distinct.len(), ledger.accounts.len()), (500, 500));
+        assert!(keys.iter().all(|key| ledger.accounts.contains_key(key)));
+        let next = SeededSpec { accounts: 501, ..spec }.pubkeys().last().unwrap();
+        assert!(!ledger.accounts.contains_key(&next));
+        assert_eq!(spec.finalized(), ledger.finalized);
     }
 
     #[test]

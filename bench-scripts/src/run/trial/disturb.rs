@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::open::{Asked, Prepared};
-use super::{Bench, Ended, find};
+use super::{Bench, Draw, Ended, find};
 use crate::config::{Background, Stall, Workload};
-use crate::load::bodies::Bodies;
 use crate::load::{Client, Load, LoadSample, OpenLoad};
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
@@ -82,7 +81,7 @@ impl Bench<'_> {
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                let mut bodies = Bodies::One(&workload.body);
+                let mut bodies = self.bodies(trial, workload, Draw::Window)?;
                 match self.prepare_at_rate(trial, trial.tool.name(), &load, trial.tool, &mut bodies, addr)? {
                     Ok(prepared) => Ready::Open(prepared),
                     Err(outcome) => return Ok(Err(outcome)),
@@ -120,7 +119,7 @@ impl Bench<'_> {
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                let mut bodies = Bodies::One(&workload.body);
+                let mut bodies = self.bodies(trial, workload, Draw::Background)?;
                 self.prepare_at_rate(trial, what, &load, background.tool, &mut bodies, addr)?.map(Ready::Open)
             }
         })

@@ -127,7 +127,7 @@ impl Bench<'_> {
                 interrupted = interrupt.is_some();
                 args
             }
-            (LoadTool::Bombardier, Bodies::Stream(_)) => {
+            (LoadTool::Bombardier, Bodies::Stream(_) | Bodies::Drawn(_)) => {
                 return Ok(Err(failed(what, "bombardier sends the same body again and again".to_owned())));
             }
             (LoadTool::Vegeta, bodies) => {

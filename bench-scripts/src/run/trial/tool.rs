@@ -32,7 +32,7 @@ impl Bench<'_> {
         let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
         let url = format!("http://{addr}/");
         let (args, interrupt_after) =
-            bombardier::measured(load, &workload.body, &url, &template(self.folder)?);
+            bombardier::measured(load, workload.body()?, &url, &template(self.folder)?);
         let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;

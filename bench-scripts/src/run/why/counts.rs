@@ -17,7 +17,7 @@ use crate::plan::Trial;
 use crate::probe::syscalls::{INSTALL, Tracer};
 use crate::process::{Output, Owned};
 use crate::results::WhyPlan;
-use crate::run::{Bench, truths};
+use crate::run::{Bench, Truths};
 use crate::subject::Subject;
 
 /// How long a tracer may take to begin or to end.
@@ -27,7 +27,7 @@ impl Stage<'_> {
     /// Counts what was not counted yet, of both servers.
     pub(super) fn count(&self, asked: &WhyPlan) -> Result<()> {
         let counted: Vec<CountObservation> = self.folder.lines(COUNTS)?;
-        let truths = truths(self.plan)?;
+        let truths = Truths::of(self.plan)?;
         let bench = self.bench(&truths);
         let workload = self.plan.workloads.iter().find(|workload| workload.name == asked.workload);
         let workload = workload.with_context(|| format!("the plan has no {:?}", asked.workload))?;
@@ -135,10 +135,9 @@ impl Counting<'_> {
     fn start(&self, server: &Server, what: &str) -> Result<Subject> {
         let stderr = self.file(server, &format!("{what}.stderr"));
         let environment = &self.stage.plan.campaign.environment;
-        let subject =
-            Subject::start(server, environment, &self.workload.body, &stderr, self.stage.interrupt)?;
-        let truth = self.bench.truths.get(&self.workload.name).context("no true answer")?;
-        match http::verify(&subject.addr, &self.workload.body, truth)? {
+        let known = self.bench.truths.first(&self.workload.name)?;
+        let subject = Subject::start(server, environment, &known.body, &stderr, self.stage.interrupt)?;
+        match http::verify(&subject.addr, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
         }

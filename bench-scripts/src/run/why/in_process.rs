@@ -1,19 +1,18 @@
 //! One call of the servers' in-process programs: those of both servers at the same time, on the core that their trials run on,
 //! so that what disturbs one disturbs the other as much. A program counts its own CPU time, so sharing the core costs it none.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use super::Stage;
 use crate::config::{InProcess, Server, Workload};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::Interrupted;
 use crate::process::{Output, Owned, describe};
+use crate::run::Truths;
 
 /// How long one call may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -31,13 +30,8 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// Only an interrupt.
-    pub(super) fn in_process(
-        &self,
-        call: &Call<'_>,
-        truths: &BTreeMap<String, Value>,
-    ) -> Result<Vec<InProcessObservation>> {
-        let answer_bytes = truths.get(&call.workload.name).map_or(0, |truth| truth.to_string().len() as u64);
-        let requests = self.why.in_process_requests(answer_bytes);
+    pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
+        let requests = self.why.in_process_requests(truths.answer_bytes(&call.workload.name));
         let programs =
             self.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.
@@ -74,7 +68,7 @@ impl Stage<'_> {
         let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
-        Owned::spawn(path, &self.arguments(call, program, requests), &output, placement)
+        Owned::spawn(path, &self.arguments(call, program, requests)?, &output, placement)
     }
 
     fn finish(
@@ -98,12 +92,12 @@ impl Stage<'_> {
         read(&text, call.rung, requests)
     }
 
-    fn arguments(&self, call: &Call<'_>, program: &InProcess, requests: u64) -> Vec<String> {
+    fn arguments(&self, call: &Call<'_>, program: &InProcess, requests: u64) -> Result<Vec<String>> {
         let environment = &self.plan.campaign.environment;
         let mut args = program.args.clone();
         let flags = [
             ("--rung", call.rung.flag().to_owned()),
-            ("--request", call.workload.body.clone()),
+            ("--request", call.workload.body()?.to_owned()),
             ("--accounts", environment.accounts.to_string()),
             ("--slots", environment.slots.to_string()),
             ("--seed", environment.ledger_seed.to_string()),
@@ -111,7 +105,7 @@ impl Stage<'_> {
             ("--repeats", self.why.repeats.to_string()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
-        args
+        Ok(args)
     }
 }
 

@@ -8,12 +8,11 @@ mod in_process;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use serde_json::Value;
 
-use super::{Bench, begin_folder, most_connections, note_ready_lines, progress, truths};
+use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines, progress};
 use crate::config::{ConfigDir, Placement, Server, Why, Workload};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
@@ -64,6 +63,8 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     ensure!(servers[0].name != servers[1].name, "{} is given twice; give two servers", question.server);
     let workload = config.workload(question.workload)?;
     let transport = config.workload(&why.transport)?;
+    workload.body()?;
+    transport.body().context("why.toml, field transport")?;
     ensure!(
         workload.name != transport.name,
         "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be held against itself; \
@@ -92,7 +93,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
         .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
     let main = plan(why.campaign(&pair, &workload.name, connections), vec![workload.clone()]);
     let ladder = plan(why.ladder_campaign(&pair, &workload.name, connections), vec![workload, transport]);
-    truths(&ladder)?;
+    Truths::of(&ladder)?;
     let returned = slope.as_ref().map(returned).transpose()?.unwrap_or_default();
     let [server, over] = pair;
     let workload = question.workload.to_owned();
@@ -102,12 +103,12 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
 
 /// Slots that the true answers hold, by request.
 fn returned(plan: &Plan) -> Result<BTreeMap<String, u64>> {
-    let truths = truths(plan)?;
-    let slots = |(name, truth): (String, Value)| {
-        let slots = truth["result"].as_array().map_or(0, Vec::len) as u64;
-        (name, slots)
+    let truths = Truths::of(plan)?;
+    let slots = |workload: &Workload| {
+        let slots = truths.first(&workload.name)?.truth["result"].as_array().map_or(0, Vec::len) as u64;
+        Ok((workload.name.clone(), slots))
     };
-    Ok(truths.into_iter().map(slots).collect())
+    plan.workloads.iter().map(slots).collect()
 }
 
 /// Builds the servers, and what of the rest can be built: without a program in process or one that counts, that part of the
@@ -182,7 +183,7 @@ impl Stage<'_> {
     /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the machine
     /// does to a block it does to all that is held against each other.
     fn carry_out(&self) -> Result<()> {
-        let truths = truths(self.plan)?;
+        let truths = Truths::of(self.plan)?;
         note_ready_lines(self.folder, self.plan, self.interrupt)?;
         let bench = self.bench(&truths);
         let observations = self.folder.observations()?;
@@ -215,7 +216,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn bench<'a>(&'a self, truths: &'a BTreeMap<String, Value>) -> Bench<'a> {
+    fn bench<'a>(&'a self, truths: &'a Truths) -> Bench<'a> {
         let Self { folder, plan, tools, interrupt, .. } = *self;
         Bench { folder, plan, tools, truths, interrupt }
     }

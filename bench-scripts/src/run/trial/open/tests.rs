@@ -1,11 +1,8 @@
 //! The tools of the open loop as they are, against the control server, a held one and none.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-
-use serde_json::Value;
 
 use super::*;
 use crate::config::ConfigDir;
@@ -14,6 +11,7 @@ use crate::load::OpenWindow;
 use crate::load::toolchain::{Tool, Tools};
 use crate::observation::Outcome;
 use crate::results::{Plan, RunFolder};
+use crate::run::Truths;
 use crate::subject::Subject;
 
 const OPEN_LOOP: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
@@ -25,7 +23,7 @@ struct Fixture {
     folder: RunFolder,
     plan: Plan,
     tools: Tools,
-    truths: BTreeMap<String, Value>,
+    truths: Truths,
     interrupt: Interrupt,
     _dir: tempfile::TempDir,
 }
@@ -54,7 +52,8 @@ impl Fixture {
         let folder = RunFolder::create(dir.path(), "open").unwrap();
         let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
         let interrupt = Interrupt::install().unwrap();
-        Some(Self { folder, plan, tools, truths: BTreeMap::new(), interrupt, _dir: dir })
+        let truths = Truths::of(&plan).unwrap();
+        Some(Self { folder, plan, tools, truths, interrupt, _dir: dir })
     }
 
     /// The control server, built as this test was.

@@ -1,0 +1,261 @@
+//! Answers held against the truth while the load is on: about ten questions a second on a connection of their own, drawn as
+//! the load's are. What the answers before and after a window can't show is a server that is right only at leisure.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use validator_state::State;
+
+use crate::http::Connection;
+use crate::observation::Checked;
+use crate::probe::process::thread_cpu_s;
+use crate::questions::{Question, Questions, Stream};
+
+/// Time between two questions.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// The harness takes at most one part in this many of a core for it: after a long answer it waits longer.
+const CORE_PARTS: f64 = 50.0;
+
+/// Characters of a question, of an answer and of the true one that are kept.
+const SHOWN: usize = 200;
+
+/// What is asked, and whom.
+pub(super) struct Task {
+    /// Where the server answers.
+    pub addr: String,
+    /// What the load asks too.
+    pub questions: Arc<Questions>,
+    /// Decides which of it; not the load's own seed, so that other questions are drawn.
+    pub seed: u64,
+    /// The ledger that gives the true answers.
+    pub state: Arc<State>,
+    /// When a question is given up.
+    pub timeout: Duration,
+}
+
+/// Questions that go on until the window ends.
+pub(super) struct Checker {
+    window_ended: Sender<()>,
+    thread: JoinHandle<Found>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The counts; `None` where the thread was lost.
+    pub checked: Option<Checked>,
+    /// CPU time that the harness took for it, in seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// Begins to ask.
+pub(super) fn begin(task: Task) -> Checker {
+    let (window_ended, ended) = channel();
+    let thread = std::thread::spawn(move || {
+        let mut asking = Asking::new(task);
+        let mut pause = EVERY;
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
+            let before = thread_cpu_s();
+            asking.ask();
+            let took_s = thread_cpu_s().zip(before).map_or(0.0, |(after, before)| after - before);
+            pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
+        }
+        Found { checked: Some(asking.checked), cpu_s: thread_cpu_s() }
+    });
+    Checker { window_ended, thread }
+}
+
+impl Checker {
+    /// What came of it, once the last question has its answer or is given up.
+    pub fn end(self) -> Found {
+        // A thread that was lost takes no message.
+        let _ = self.window_ended.send(());
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+struct Asking {
+    connection: Connection,
+    stream: Stream,
+    state: Arc<State>,
+    checked: Checked,
+}
+
+impl Asking {
+    fn new(task: Task) -> Self {
+        Self {
+            connection: Connection::new(&task.addr, task.timeout),
+            stream: task.questions.stream(task.seed),
+            state: task.state,
+            checked: Checked::default(),
+        }
+    }
+
+    fn ask(&mut self) {
+        let Some(question) = self.stream.next() else { return };
+        self.checked.asked += 1;
+        let answer = self.connection.ask(&question.body);
+        // No answer in time, or an honest refusal: the load tool counts those.
+        let Ok((200, text)) = answer else {
+            self.checked.unanswered += 1;
+            return;
+        };
+        if let Err(difference) = compare(&question, &text, &self.state) {
+            self.checked.wrong += 1;
+            self.checked.first_wrong.get_or_insert(difference);
+        }
+    }
+}
+
+/// Whether an answer is the true one; where not, what was asked, answered, and true.
+fn compare(question: &Question, text: &str, state: &State) -> Result<(), String> {
+    let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
+    let asked = shown(&question.body);
+    let truth = question.truth(state).map_err(|error| format!("asked {asked}: {error:#}"))?;
+    let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    if parsed.as_ref() == Some(&truth) {
+        return Ok(());
+    }
+    Err(format!("asked {asked}: {} instead of {}", shown(text), shown(&truth.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use validator_state::{Ledger, SeededSpec, envelope};
+
+    use super::*;
+    use crate::config::Workload;
+
+    const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 100, seed: 1 };
+
+    /// Longer than any answer takes.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// What a server does with the true answer to its n-th request, from 1.
+    type Habit = fn(u64, String) -> Option<(u16, String)>;
+
+    /// A server with a habit; it counts its connections and its requests.
+    struct Server {
+        addr: String,
+        state: Arc<State>,
+        connections: Arc<AtomicU64>,
+        requests: Arc<AtomicU64>,
+    }
+
+    impl Server {
+        fn start(habit: Habit) -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let addr = listener.local_addr().unwrap().to_string();
+            let state = Arc::new(State::new(Ledger::seeded(&LEDGER)));
+            let (connections, requests) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+            let server = Self { addr, state, connections, requests };
+            let (state, connections, requests) =
+                (server.state.clone(), server.connections.clone(), server.requests.clone());
+            std::thread::spawn(move || {
+                for client in listener.incoming() {
+                    connections.fetch_add(1, Ordering::SeqCst);
+                    let _ = serve(client.unwrap(), &state, &requests, habit);
+                }
+            });
+            server
+        }
+
+        /// Asks until the server has had so many requests.
+        fn check(&self, requests: u64, timeout: Duration) -> Checked {
+            let mix = r#"{"why":"a test","request":[{"weight":1,"method":"getBalance","account":"uniform"},
+                {"weight":1,"method":"getBlocks","blocks":{"slots":9,"from":"random"}}]}"#;
+            let workload: Workload = serde_json::from_str(mix).unwrap();
+            let checker = begin(Task {
+                addr: self.addr.clone(),
+                questions: Arc::new(workload.questions(&LEDGER).unwrap()),
+                seed: 1,
+                state: self.state.clone(),
+                timeout,
+            });
+            let mut patience = 10_000;
+            while self.requests.load(Ordering::SeqCst) < requests && patience > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+                patience -= 1;
+            }
+            let found = checker.end();
+            assert!(found.cpu_s.unwrap() > 0.0);
+            let checked = found.checked.unwrap();
+            assert!(checked.asked >= requests, "{checked:?}");
+            checked
+        }
+    }
+
+    fn serve(client: TcpStream, state: &State, requests: &AtomicU64, habit: Habit) -> std::io::Result<()> {
+        client.set_nodelay(true)?;
+        let mut reader = BufReader::new(client.try_clone()?);
+        let mut client = client;
+        loop {
+            let (mut length, mut line) = (0, String::new());
+            while line != "\r\n" {
+                line.clear();
+                if reader.read_line(&mut line)? == 0 {
+                    return Ok(());
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            let mut out = Vec::new();
+            envelope::answer(state, std::str::from_utf8(&body).unwrap(), &mut out);
+            let number = requests.fetch_add(1, Ordering::SeqCst) + 1;
+            // Without an answer it waits for the next request, or for the end.
+            if let Some((status, text)) = habit(number, String::from_utf8(out).unwrap()) {
+                write!(client, "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{text}", text.len())?;
+            }
+        }
+    }
+
+    #[test]
+    fn true_answers_are_counted_and_one_connection_does() {
+        let server = Server::start(|_, text| Some((200, text)));
+        let checked = server.check(5, LONG);
+        let Checked { asked, wrong, unanswered, first_wrong } = checked;
+        assert_eq!((wrong, unanswered, first_wrong), (0, 0, None));
+        assert_eq!(asked, server.requests.load(Ordering::SeqCst));
+        assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_server_that_lies_under_load_is_found_out() {
+        let lies: Habit = |number, text| {
+            Some((200, if number > 2 { text.replace("\"result\":", "\"result\":7,\"was\":") } else { text }))
+        };
+        let checked = Server::start(lies).check(4, LONG);
+        assert_eq!((checked.wrong, checked.unanswered), (checked.asked - 2, 0));
+        let first = checked.first_wrong.unwrap();
+        assert!(
+            first.contains("\"id\":3") && first.contains("\"result\":7") && first.contains("instead of"),
+            "{first}"
+        );
+        assert_eq!(first.lines().count(), 1, "{first}");
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_wrong() {
+        let checked =
+            Server::start(|_, text| Some((200, text.replace("\"id\":", "\"id\":1")))).check(2, LONG);
+        assert_eq!(checked.wrong, checked.asked, "{checked:?}");
+    }
+
+    #[test]
+    fn a_refusal_and_silence_are_no_wrong_answers() {
+        for habit in [(|_, text| Some((503, text))) as Habit, |_, _| None] {
+            let checked = Server::start(habit).check(2, Duration::from_millis(200));
+            assert_eq!((checked.wrong, checked.unanswered), (0, checked.asked), "{checked:?}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a server counted in a window, held against what was asked of it; and what its answers under load were.
+
+use crate::http::{self, ServerCounts};
+use crate::load::LoadSample;
+use crate::observation::{Checked, Outcome};
+use crate::subject::Subject;
+
+/// The server's own counts, where it has any.
+pub(super) fn read(subject: &Subject) -> std::result::Result<Option<ServerCounts>, Outcome> {
+    let Some(metrics) = &subject.metrics else { return Ok(None) };
+    http::server_counts(metrics).map(Some).map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
+}
+
+pub(super) fn since(
+    subject: &Subject,
+    earlier: Option<ServerCounts>,
+) -> std::result::Result<Option<ServerCounts>, Outcome> {
+    let (Some(now), Some(earlier)) = (read(subject)?, earlier) else { return Ok(None) };
+    Ok(Some(ServerCounts { requests: now.requests - earlier.requests, errors: now.errors - earlier.errors }))
+}
+
+/// A wrong answer under load is a wrong answer, whatever else was measured.
+pub(super) fn check_answers(checked: Option<&Checked>) -> std::result::Result<(), Outcome> {
+    let Some(Checked { asked, wrong, first_wrong: Some(first), .. }) = checked else { return Ok(()) };
+    let answer = format!("{wrong} of {asked} answers; the first: {first}");
+    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+}
+
+/// Holds the server's counts against the load tools' and the harness's own questions. A JSON-RPC error in HTTP 200 is a success
+/// to a tool, and only the server's count shows it.
+pub(super) fn check(
+    counted: Option<ServerCounts>,
+    loads: &[&LoadSample],
+    connections: u32,
+    checked: Option<&Checked>,
+) -> std::result::Result<(), Outcome> {
+    let Some(ServerCounts { requests, errors }) = counted else { return Ok(()) };
+    if errors > 0 {
+        let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
+        return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
+    }
+    // Requests that were under way when the warm-up or the window closed are the server's alone, at most one a connection
+    // each; requests that failed may have been answered too late, and so may the harness's own.
+    let (asked, unanswered) = checked.map_or((0, 0), |checked| (checked.asked, checked.unanswered));
+    let succeeded: u64 = loads.iter().map(|load| load.succeeded).sum();
+    let failed: u64 = loads.iter().map(|load| load.failures()).sum();
+    let least = succeeded + asked - unanswered;
+    let most = succeeded + failed + 2 * u64::from(connections) * loads.len() as u64 + asked;
+    if requests < least || requests > most {
+        let own = if asked > 0 { format!(" and the harness {}", asked - unanswered) } else { String::new() };
+        let reason = format!("the server counted {requests} calls, the load tool {succeeded}{own} answers");
+        return Err(Outcome::Invalid { reason });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::load::Latency;
+
+    fn load(succeeded: u64) -> LoadSample {
+        let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
+        LoadSample {
+            succeeded,
+            failed: BTreeMap::new(),
+            time_taken_s: 1.0,
+            bytes_read: 1,
+            latency_us,
+            quantiles: Vec::new(),
+            open: None,
+            series: Vec::new(),
+        }
+    }
+
+    fn failed(requests: u64, errors: u64) -> Option<Outcome> {
+        check(Some(ServerCounts { requests, errors }), &[&load(1_000)], 10, None).err()
+    }
+
+    #[test]
+    fn counts_that_fit_pass() {
+        assert_eq!(failed(1_000, 0), None);
+        assert_eq!(failed(1_020, 0), None);
+        assert_eq!(check(None, &[&load(1_000)], 10, None), Ok(()));
+    }
+
+    #[test]
+    fn a_json_rpc_error_in_http_200_is_a_wrong_answer() {
+        assert!(matches!(failed(1_000, 1), Some(Outcome::WrongAnswer { .. })));
+    }
+
+    #[test]
+    fn counts_that_do_not_fit_make_the_trial_invalid() {
+        assert!(matches!(failed(999, 0), Some(Outcome::Invalid { .. })));
+        assert!(matches!(failed(1_021, 0), Some(Outcome::Invalid { .. })));
+    }
+
+    #[test]
+    fn the_harness_s_own_questions_are_allowed_for_exactly() {
+        let checked = Checked { asked: 30, wrong: 0, unanswered: 4, first_wrong: None };
+        let fits = |requests| {
+            let counted = ServerCounts { requests, errors: 0 };
+            check(Some(counted), &[&load(1_000)], 10, Some(&checked)).is_ok()
+        };
+        assert!(!fits(1_025) && fits(1_026) && fits(1_050) && !fits(1_051));
+    }
+
+    #[test]
+    fn a_wrong_answer_under_load_is_a_wrong_answer() {
+        let checked = |first_wrong| Checked { asked: 30, wrong: 2, unanswered: 0, first_wrong };
+        assert_eq!(check_answers(None), Ok(()));
+        assert_eq!(check_answers(Some(&Checked { wrong: 0, ..checked(None) })), Ok(()));
+        let wrong = check_answers(Some(&checked(Some("7 instead of 8".to_owned())))).unwrap_err();
+        let said = wrong.failure().unwrap();
+        assert_eq!(said, "wrong answer under load: 2 of 30 answers; the first: 7 instead of 8");
+    }
+}
