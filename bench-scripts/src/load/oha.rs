@@ -48,7 +48,29 @@ pub fn arguments(
 ) -> Vec<String> {
     let due = bodies.min(load.intended());
     let duration_us = due * 1_000_000 / u64::from(load.rate) + OVERTIME_MS * 1_000;
-    let mut args: Vec<String> = [
+    let mut args = asking(load, duration_us);
+    for (option, value) in [("--output-format", "json".to_owned()), ("--db-url", database.display().to_string())] {
+        args.extend([option.to_owned(), value]);
+    }
+    args.push("--no-tui".to_owned());
+    match source {
+        Source::Body(body) => args.extend(["-d".to_owned(), (*body).to_owned()]),
+        Source::Lines(path) => args.extend(["-Z".to_owned(), path.display().to_string()]),
+    }
+    args.push(url.to_owned());
+    args
+}
+
+/// The arguments for a person, who wants the tool's own report.
+pub fn by_hand(load: &OpenLoad, body: &str, url: &str) -> Vec<String> {
+    let mut args = asking(load, load.duration_ms * 1_000);
+    args.extend(["-d", body, url].map(str::to_owned));
+    args
+}
+
+/// What makes the tool ask at its rate for so long.
+fn asking(load: &OpenLoad, duration_us: u64) -> Vec<String> {
+    let options = [
         ("-z", format!("{duration_us}us")),
         ("-q", load.rate.to_string()),
         ("-c", load.connections.to_string()),
@@ -57,19 +79,10 @@ pub fn arguments(
         ("-m", "POST".to_owned()),
         ("-H", "Content-Type: application/json".to_owned()),
         ("-r", "0".to_owned()),
-        ("--output-format", "json".to_owned()),
-        ("--db-url", database.display().to_string()),
-    ]
-    .into_iter()
-    .flat_map(|(option, value)| [option.to_owned(), value])
-    .collect();
-    let flags = ["--latency-correction", "-w", "--no-tui", "--disable-compression"];
-    args.extend(flags.map(str::to_owned));
-    match source {
-        Source::Body(body) => args.extend(["-d".to_owned(), (*body).to_owned()]),
-        Source::Lines(path) => args.extend(["-Z".to_owned(), path.display().to_string()]),
-    }
-    args.push(url.to_owned());
+    ];
+    let mut args: Vec<String> =
+        options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect();
+    args.extend(["--latency-correction", "-w", "--disable-compression"].map(str::to_owned));
     args
 }
 

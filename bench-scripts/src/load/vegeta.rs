@@ -28,6 +28,15 @@ const NO_TARGETS: &str = "no targets to attack";
 
 /// The tool's arguments for a load. Targets are read from one file and results written to another.
 pub fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
+    let mut args = attack_by_hand(load);
+    args.push(format!("-targets={}", targets.display()));
+    args.push(format!("-output={}", results.display()));
+    args.push("-lazy".to_owned());
+    args
+}
+
+/// The same for a person, who gives it one target on its standard input and takes its results from its standard output.
+pub fn attack_by_hand(load: &OpenLoad) -> Vec<String> {
     let OpenLoad { rate, connections, duration_ms, timeout_ms } = load;
     let mut args = vec!["attack".to_owned()];
     for (option, value) in [
@@ -42,13 +51,25 @@ pub fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
         ("redirects", "-1".to_owned()),
         ("header", "Content-Type: application/json".to_owned()),
         ("format", "json".to_owned()),
-        ("targets", targets.display().to_string()),
-        ("output", results.display().to_string()),
     ] {
         args.push(format!("-{option}={value}"));
     }
-    args.push("-lazy".to_owned());
     args
+}
+
+/// A target that asks with this body, as the tool reads it.
+pub fn target(url: &str, body: &str) -> String {
+    let mut line = String::new();
+    write_target(&mut line, url, body);
+    line
+}
+
+fn write_target(line: &mut String, url: &str, body: &str) {
+    line.push_str(r#"{"method":"POST","url":""#);
+    line.push_str(url);
+    line.push_str(r#"","body":""#);
+    STANDARD.encode_string(body.as_bytes(), line);
+    line.push_str("\"}");
 }
 
 /// The arguments that make the tool print its results, kept in a file, as [`records`] reads them.
@@ -70,11 +91,8 @@ pub fn write_targets(
     for written in 0..load.intended() {
         let Some(body) = bodies.take()? else { return Ok(written) };
         line.clear();
-        line.push_str(r#"{"method":"POST","url":""#);
-        line.push_str(url);
-        line.push_str(r#"","body":""#);
-        STANDARD.encode_string(body.as_bytes(), &mut line);
-        line.push_str("\"}\n");
+        write_target(&mut line, url, &body);
+        line.push('\n');
         out.write_all(line.as_bytes()).context("can't write the targets")?;
     }
     Ok(load.intended())

@@ -4,7 +4,7 @@ use super::Run;
 use super::format::shell;
 use crate::config::{Placement, Server, Workload};
 use crate::load::toolchain::Source;
-use crate::load::{Client, Load, bombardier};
+use crate::load::{Client, Level, Load, LoadTool, OpenLoad, bombardier, oha, vegeta};
 use crate::subject::placeholders;
 
 /// The address that the commands use: one that a person can type.
@@ -40,6 +40,39 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     let mut command = vec![tool.to_owned()];
     command.extend(bombardier::arguments(&load, body, &format!("http://{ADDR}/"), &[]));
     on_its_core(run, &shell(&command))
+}
+
+/// The command that puts an open loop's load on it; `None` for a mix, which is drawn as it is sent.
+pub fn open_load(run: &Run, workload: &Workload, level: Level) -> Option<String> {
+    let (body, rate) = (workload.body().ok()?, level.rate?);
+    let campaign = &run.plan.campaign;
+    let load = OpenLoad {
+        rate,
+        connections: level.connections,
+        duration_ms: campaign.window_ms,
+        timeout_ms: campaign.timeout_ms,
+    };
+    let url = format!("http://{ADDR}/");
+    let words = |mut args: Vec<String>, program: &str| {
+        args.insert(0, program.to_owned());
+        shell(&args)
+    };
+    Some(match level.tool {
+        LoadTool::Bombardier => {
+            let load = Load {
+                connections: load.connections,
+                duration_ms: load.duration_ms,
+                timeout_ms: load.timeout_ms,
+                client: Client::default(),
+            };
+            words(bombardier::arguments(&load, body, &url, &["-r", &rate.to_string()]), "bombardier")
+        }
+        LoadTool::Vegeta => {
+            let target = shell(&["echo".to_owned(), vegeta::target(&url, body)]);
+            format!("{target} | {} | vegeta report", words(vegeta::attack_by_hand(&load), "vegeta"))
+        }
+        LoadTool::Oha => words(oha::by_hand(&load, body, &url), "oha"),
+    })
 }
 
 /// The command on the one core that server and load tool shared, where they did.

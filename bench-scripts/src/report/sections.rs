@@ -315,6 +315,9 @@ fn by_hand(run: &Run) -> String {
     if !run.has_sweep() {
         return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
     }
+    if open::of(run).is_some() {
+        return open::by_hand(run, &servers_by_hand(run));
+    }
     let mut out = format!(
         "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with two \
          terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count over the \

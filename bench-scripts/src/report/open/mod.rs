@@ -11,7 +11,7 @@ use super::Run;
 use super::format::{Table, at, bytes, estimate, load, ratio, significant, thousands, time_us};
 use super::headline::{used_marks, warnings, with_marks};
 use super::tables::resolution;
-use super::{quantile_chart, resource_chart};
+use super::{commands, quantile_chart, resource_chart};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::{Cell, Comparison, Figure};
 use crate::config::{Open, Workload};
@@ -271,5 +271,23 @@ pub(super) fn distrust(run: &Run) -> String {
         "- The rate is held whatever the server does, so latency has the waiting that users see. It does not compare with a \
          closed loop's.\n",
     );
+    out
+}
+
+/// The commands that make a row's figures again.
+pub(super) fn by_hand(run: &Run, servers: &str) -> String {
+    let mut out = format!(
+        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand put the load of a row on it. \
+         The tools' own reports count from the send (vegeta) or from the intended send (oha); `just tools` says where they are.\n\n\
+         ```sh\n"
+    );
+    for workload in run.measured_workloads() {
+        for level in run.plan.levels().into_iter().filter(|level| !level.disturbed) {
+            let command = commands::open_load(run, workload, level)
+                .unwrap_or_else(|| format!("# a mix, drawn as it is sent: {}", workload.words()));
+            let _ = writeln!(out, "# {}\n{command}", at(&workload.name, level));
+        }
+    }
+    let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
     out
 }
