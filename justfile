@@ -6,7 +6,7 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, threshold, adapter-cost) and write its report
+# Run a campaign (smoke, quick, full, threshold, slo, adapter-cost) and write its report
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick":
@@ -17,6 +17,12 @@ bench-all campaign="quick":
 [no-exit-message]
 threshold *options:
     @{{bench}} run threshold {{options}}
+
+# Find out which rate each server sustains with p99 below 100 ms and no failure, in about ten minutes
+[group('measure')]
+[no-exit-message]
+slo *options:
+    @{{bench}} run slo {{options}}
 
 # Go on with a run that was interrupted
 [group('measure')]

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::analysis::TriedRemedy;
 use crate::analysis::calibration::CalibrationSummary;
+use crate::analysis::slo::{self, SloPlan, SloSummary};
 use crate::analysis::threshold::{self, SearchPlan, ThresholdSummary};
 use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Why, Workload};
 use crate::load::Level;
@@ -125,6 +126,12 @@ pub const REMEDIED: &str = "remedied";
 
 /// The file that only such a folder has.
 pub const SEARCHES: &str = "searches.json";
+
+/// The folder inside a run's folder in which the highest rates under a service level are searched, and the file that only such a
+/// folder has.
+pub const SLO: &str = "slo";
+/// See [`SLO`].
+pub const SLO_PLAN: &str = "slo.json";
 
 /// The file that only a why run's folder has.
 pub const WHY: &str = "why.json";
@@ -387,6 +394,17 @@ impl RunFolder {
         found.remedies = self.remedies()?;
         found.remedied = self.inside(REMEDIED).map(|inner| inner.threshold()).transpose()?.map(Box::new);
         Ok(found)
+    }
+
+    /// Reads what is searched in the folder of a search for rates.
+    pub fn slo_plan(&self) -> Result<SloPlan> {
+        self.read_json(SLO_PLAN)
+    }
+
+    /// Works out what the searches for rates found, in their folder.
+    pub fn slo(&self) -> Result<SloSummary> {
+        let (plan, conditions) = (self.plan()?, self.conditions()?);
+        slo::summarize(&self.slo_plan()?, &plan.campaign, &conditions.servers, &self.observations()?)
     }
 
     /// Whether it is a calibration's.

@@ -11,6 +11,7 @@ use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Place, Samples, invalid};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::quantiles::quantiles;
+use super::slo::SloSummary;
 use super::stats::{Estimate, median};
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
@@ -60,6 +61,9 @@ pub struct Summary {
     /// Where servers start to fail. None where that was not searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdSummary>,
+    /// The highest rates that servers sustain under a service level. None where that was not searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<SloSummary>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -249,6 +253,7 @@ pub fn summarize(
         recovery: recovery(campaign, &levels, &observed),
         agreement: agreement(campaign, &levels, &observed),
         threshold: None,
+        slo: None,
     }
 }
 

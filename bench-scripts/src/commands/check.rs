@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rpc_bench::analysis::threshold::Ending;
+use rpc_bench::analysis::{slo, threshold::Ending};
 use rpc_bench::report::{self, Run};
 use rpc_bench::results::RunFolder;
 
@@ -25,7 +25,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
         problems.push(format!("{} trials that are needed have not run", run.left()));
     }
     if run.searches_left() {
-        problems.push("searches for thresholds have not ended".to_owned());
+        problems.push("searches have not ended".to_owned());
     }
     for search in run.summary.threshold.iter().flat_map(|summary| &summary.searches) {
         if search.found.ending == Ending::Unmeasured {
@@ -36,10 +36,22 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
             ));
         }
     }
+    for search in run.summary.slo.iter().flat_map(|summary| &summary.searches) {
+        if search.found.ending == slo::Ending::Unmeasured {
+            let searched = &search.searched;
+            problems.push(format!(
+                "{} {}: the search for its rate was given up",
+                searched.server, searched.workload
+            ));
+        }
+    }
     for trial in run.failed() {
         problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
     }
-    for server in &run.plan.servers {
+    let ceiling = run.plan.campaign.ceiling.as_ref();
+    // A search alone shows what it searched, and the ceiling is none of it.
+    let shown = |name: &String| run.has_sweep() || ceiling != Some(name);
+    for server in run.plan.servers.iter().filter(|server| shown(&server.name)) {
         if !report.contains(&format!("| {} ", server.name)) {
             problems.push(format!("report.md shows no row of {}", server.name));
         }

@@ -9,7 +9,7 @@ use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::{DUETS, Plan, RunFolder, THRESHOLD};
+use rpc_bench::results::{DUETS, Plan, RunFolder, SLO, THRESHOLD};
 use rpc_bench::run;
 
 /// What to run.
@@ -60,7 +60,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Ok(()) => {}
         Err(error) => {
             let folders = std::iter::once(folder.clone())
-                .chain([DUETS, THRESHOLD].into_iter().filter_map(|name| folder.inside(name)));
+                .chain([DUETS, THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)));
             let count =
                 |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
             let kept: usize = folders.map(count).sum();
@@ -82,7 +82,8 @@ fn needed(plan: &Plan) -> Vec<LoadTool> {
     let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
     let named = open.iter().flat_map(|open| open.tools.iter().copied());
     let chosen = plan.rates.iter().map(|level| level.tool);
-    named.chain(chosen).chain(background.map(|other| other.tool)).collect()
+    let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
+    named.chain(chosen).chain(background.map(|other| other.tool)).chain(searched).collect()
 }
 
 /// A run is measured with the same load tools throughout, or its parts don't compare.

@@ -91,6 +91,7 @@ impl Calibration {
             pass: Vec::new(),
             threshold: None,
             open: None,
+            slo: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use validator_state::SeededSpec;
 
 use super::open::Open;
 use super::percent::Percent;
+use super::slo::Slo;
 use super::threshold::Threshold;
 use crate::load::Level;
 
@@ -28,7 +29,7 @@ pub struct Campaign {
     pub ceiling: Option<String>,
     /// The requests, by name.
     pub workloads: Vec<String>,
-    /// Connection counts of the sweep; none where the campaign is a search for thresholds alone.
+    /// Connection counts of the sweep; none where the campaign is a search alone.
     pub connections: Vec<u32>,
     /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
@@ -72,6 +73,9 @@ pub struct Campaign {
     /// The search for where servers start to fail, after the sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
+    /// The search for the highest rate that servers sustain under a service level, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
 }
 
 fn default_margin() -> Percent {
@@ -204,6 +208,7 @@ impl Campaign {
             open: None,
             pass: Vec::new(),
             threshold: None,
+            slo: None,
             ..self.clone()
         })
     }
@@ -225,8 +230,9 @@ impl Campaign {
     pub fn check(&self) -> Result<()> {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
-        // A search for thresholds needs no sweep, and so no blocks.
-        let has_sweep = self.threshold.is_none() || !self.connections.is_empty();
+        // A search needs no sweep, and so no blocks.
+        let searches = self.threshold.is_some() || self.slo.is_some();
+        let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
         }
@@ -281,7 +287,8 @@ impl Campaign {
                 rule.at_most
             );
         }
-        self.threshold.iter().try_for_each(|threshold| threshold.check(self))
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
+        self.slo.iter().try_for_each(|slo| slo.check(self))
     }
 
     fn knows(&self, field: &str, server: &str) -> Result<()> {

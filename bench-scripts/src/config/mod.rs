@@ -8,6 +8,7 @@ mod mix;
 mod open;
 mod percent;
 mod server;
+mod slo;
 mod threshold;
 mod why;
 mod workload;
@@ -24,6 +25,7 @@ pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use percent::Percent;
 pub use server::{Counting, InProcess, Ready, ReadyLine, Server};
+pub use slo::Slo;
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
 pub use workload::{Asks, Expected, Workload};
@@ -181,6 +183,47 @@ mod tests {
             ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
             ("connections = []", "connections = [5]", "max_blocks"),
             ("[threshold]", "[treshold]", "treshold"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
+            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
+            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+    }
+
+    /// The same for the table of a search for rates.
+    #[test]
+    fn rubbish_in_a_service_level_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/slo.toml")).unwrap();
+        let cases = [
+            ("ceiling = \"control\"", "", "ceiling"),
+            ("connections = []", "connections = [5]\nmax_blocks = 1", "[slo]"),
+            ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"one-core\"", "placement"),
+            ("\np99_ms = ", "\np99_ms = 0 #", "slo.p99_ms"),
+            ("\np99_ms = ", "\np99_ms = 5000 #", "slo.p99_ms"),
+            ("\np99_ms = ", "\n# p99_ms = ", "p99_ms"),
+            ("shortfall = \"1%\"", "shortfall = \"none\"", "shortfall"),
+            ("shortfall = \"1%\"", "shortfall = \"1%\"\nmost_failed = 3", "most_failed"),
+            ("shortfall = \"1%\"", "shortfall = \"1%\"\nservers = [\"nobody\"]", "slo.servers"),
+            ("shortfall = \"1%\"", "shortfall = \"1%\"\nworkloads = [\"getNothing\"]", "slo.workloads"),
+            ("tool = \"oha\"", "tool = \"wrk\"", "tool"),
+            ("tool = \"oha\"", "tool = \"bombardier\"", "slo.tool"),
+            ("\nconnections = 200", "\nconnections = 0", "slo.connections"),
+            ("\nfrom = ", "\nfrom = 50 #", "slo.from"),
+            ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
+            ("\nmost = ", "\nmost = 10 #", "slo.most"),
+            ("width = \"5%\"", "width = 5", "width"),
+            ("width = \"5%\"", "width = \"70%\"", "width"),
+            ("\ninitial_trial_ms = ", "\ninitial_trial_ms = 5 #", "slo.initial_trial_ms"),
+            ("\nfinal_trial_ms = ", "\nfinal_trial_ms = 600 #", "slo.final_trial_ms"),
+            ("\nduration_sum_ms = ", "\nduration_sum_ms = 900 #", "slo.duration_sum_ms"),
+            ("exceed_ratio = \"20%\"", "exceed_ratio = \"90%\"", "exceed_ratio"),
+            ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
+            ("[slo]", "[sla]", "sla"),
         ];
         for (good, bad, field) in cases {
             assert!(text.contains(good), "{good}");

@@ -91,7 +91,7 @@ impl Threshold {
 }
 
 /// A subset of the campaign's names, each once; none stands for all.
-fn known<T: Hash + Eq + Debug>(field: &str, subset: &[T], of: &str, all: &[T]) -> Result<()> {
+pub(super) fn known<T: Hash + Eq + Debug>(field: &str, subset: &[T], of: &str, all: &[T]) -> Result<()> {
     if subset.is_empty() {
         return Ok(());
     }

@@ -122,6 +122,7 @@ impl Why {
             duets: None,
             threshold: None,
             open: None,
+            slo: None,
             warmup_connections: None,
             remedy_trials: 0,
         }

@@ -26,9 +26,13 @@ pub fn section(run: &Run) -> String {
 pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
     let client =
         if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
+    explained_at(cell, &format!(" at {}{client}", count(u64::from(cell.connections))), remedies)
+}
+
+/// The same where the load is more than connections: `at` says what it was.
+pub(super) fn explained_at(cell: &Diagnosed, at: &str, remedies: &[TriedRemedy]) -> String {
     let (server, workload) = (&cell.server, &cell.workload);
-    let at = format!("**{server}, {workload} at {}{client}**", count(u64::from(cell.connections)));
-    let mut out = format!("- {at}: {}\n", extent(cell));
+    let mut out = format!("- **{server}, {workload}{at}**: {}\n", extent(cell));
     for cause in &cell.diagnosis.causes {
         let tried: Vec<&TriedRemedy> = remedies.iter().filter(|tried| is_of(tried, cell, cause)).collect();
         // Writing to a String can't fail.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, duets, open, threshold};
+use super::{Run, duets, open, slo, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
 use crate::load::Level;
@@ -16,9 +16,10 @@ pub fn headline(run: &Run) -> String {
     }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
-    let thresholds = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline);
+    let searched = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline)
+        + &run.summary.slo.as_ref().map_or_else(String::new, slo::headline);
     if !run.has_sweep() {
-        return out + &thresholds;
+        return out + &searched;
     }
     for workload in &campaign.workloads {
         let level = run.plan.headline_level(workload);
@@ -40,7 +41,7 @@ pub fn headline(run: &Run) -> String {
             out.push('\n');
         }
     }
-    out.push_str(&thresholds);
+    out.push_str(&searched);
     out.push('\n');
     out.push_str(&table(run).markdown());
     let marks = used_marks(cells(run));
@@ -86,10 +87,14 @@ pub(super) fn warnings(run: &Run) -> String {
         );
     }
     if run.searches_left() {
-        let ended = run.summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let summary = &run.summary;
+        let thresholds =
+            summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let rates = summary.slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let ended = thresholds + rates;
         let _ = writeln!(
             out,
-            "> **Incomplete: {ended} searches for thresholds have ended, and more are to come.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
+            "> **Incomplete: {ended} searches have ended, and more are to come.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
             run.name
         );
     }

@@ -18,6 +18,8 @@ mod quantile_chart;
 mod resource_chart;
 mod sections;
 mod series;
+mod slo;
+mod slo_chart;
 mod splice;
 mod tables;
 mod terms;
@@ -28,11 +30,11 @@ use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::threshold::Ending;
-use crate::analysis::{FailedTrial, Figure, Summary, diagnosed, summarize};
+use crate::analysis::{self, FailedTrial, Figure, Summary, diagnosed, summarize};
 use crate::config::Workload;
 use crate::load::Level;
 use crate::plan;
-use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOLD, pretty};
 
 pub use format::{at, shell};
 pub use headline::headline;
@@ -55,6 +57,8 @@ pub struct Run {
     pub ceilings: Vec<Ceiling>,
     /// What its searches for thresholds were measured with and on, where they have begun.
     pub searched_on: Option<Conditions>,
+    /// The same for its searches for rates.
+    pub slo_on: Option<Conditions>,
 }
 
 impl Run {
@@ -64,6 +68,8 @@ impl Run {
         let observations = folder.observations()?;
         let searched = folder.inside(THRESHOLD);
         let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
+        let rates = folder.inside(SLO);
+        let slo_on = rates.as_ref().map(RunFolder::conditions).transpose()?;
         let conditions = folder.conditions()?;
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
@@ -71,6 +77,7 @@ impl Run {
         if let Some(inner) = &searched {
             summary.threshold = Some(inner.threshold()?);
         }
+        summary.slo = rates.as_ref().map(RunFolder::slo).transpose()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -80,7 +87,7 @@ impl Run {
             None => Vec::new(),
         };
         let (name, duets) = (folder.name(), duets.map(Box::new));
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on })
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
     }
 
     /// A run of which nothing has been measured.
@@ -94,6 +101,7 @@ impl Run {
             duets: None,
             ceilings: Vec::new(),
             searched_on: None,
+            slo_on: None,
         }
     }
 
@@ -118,16 +126,21 @@ impl Run {
         !self.plan.levels().is_empty()
     }
 
-    /// Whether a search for a threshold was given up, since trials showed nothing of the server.
+    /// Whether a search was given up, since trials showed nothing of the server.
     pub fn has_unmeasured(&self) -> bool {
-        let mut searches = self.summary.threshold.iter().flat_map(|summary| &summary.searches);
-        searches.any(|search| search.found.ending == Ending::Unmeasured)
+        let mut thresholds = self.summary.threshold.iter().flat_map(|summary| &summary.searches);
+        let mut rates = self.summary.slo.iter().flat_map(|summary| &summary.searches);
+        thresholds.any(|search| search.found.ending == Ending::Unmeasured)
+            || rates.any(|search| search.found.ending == analysis::slo::Ending::Unmeasured)
     }
 
-    /// Whether its campaign's searches for thresholds, where there are any, are still to be ended.
+    /// Whether its campaign's searches, where there are any, are still to be ended.
     pub fn searches_left(&self) -> bool {
-        let summary = self.summary.threshold.as_ref();
-        self.plan.campaign.threshold.is_some() && summary.is_none_or(|summary| summary.left > 0)
+        let (campaign, summary) = (&self.plan.campaign, &self.summary);
+        let thresholds = summary.threshold.as_ref();
+        let rates = summary.slo.as_ref();
+        (campaign.threshold.is_some() && thresholds.is_none_or(|summary| summary.left > 0))
+            || (campaign.slo.is_some() && rates.is_none_or(|summary| summary.left > 0))
     }
 }
 
@@ -203,6 +216,9 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
         if let Some(chart) = chart {
             folder.write_derived(name, &chart)?;
         }
+    }
+    if let Some(chart) = slo_chart::svg(&run)? {
+        folder.write_derived("slo.svg", &chart)?;
     }
     folder.write_derived("report.md", &sections::markdown(&run))?;
     Ok(run)

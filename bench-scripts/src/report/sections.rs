@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
-use super::{Run, causes, commands, duets, headline, open, quantile_chart, resource_chart, terms, threshold};
+use super::{
+    Run, causes, commands, duets, headline, open, quantile_chart, resource_chart, slo, terms, threshold,
+};
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 use crate::load::toolchain::Tool;
@@ -40,6 +42,7 @@ pub fn markdown(run: &Run) -> String {
         run.measured_workloads().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         open::beside(run),
         threshold::section(run),
+        slo::section(run),
         if open::of(run).is_some() { String::new() } else { terms::section(run) },
         distrust(run),
         failed(run),
@@ -170,6 +173,9 @@ fn distrust(run: &Run) -> String {
     let mut out = "## What to distrust\n\n".to_owned();
     if open::of(run).is_some() {
         return out + &open::distrust(run) + &failed_requests(run);
+    }
+    if run.plan.campaign.slo.is_some() {
+        return out + &slo::distrust(run);
     }
     let cores = run.conditions.host.cores;
     let _ = writeln!(

@@ -226,7 +226,7 @@ fn why(summary: &ThresholdSummary) -> String {
 }
 
 /// What each server said of its settings.
-fn effective(conditions: &Conditions) -> String {
+pub(super) fn effective(conditions: &Conditions) -> String {
     let mut out = "\nThe servers' effective settings in these trials:\n\n```json\n".to_owned();
     for (name, ready) in &conditions.servers {
         let _ = writeln!(out, "{{\"{name}\":{ready}}}");

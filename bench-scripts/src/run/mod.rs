@@ -6,6 +6,7 @@ mod ceilings;
 mod duet;
 mod progress;
 pub mod remedies;
+pub mod slo;
 pub mod threshold;
 mod trial;
 mod truths;
@@ -140,14 +141,15 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, and its searches for thresholds, in folders
-/// inside.
+/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, and its searches for thresholds and for
+/// rates, in folders inside.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     sweep(folder, plan, tools, interrupt)?;
     remedies::Inquiry { outer: folder, folder, plan, tools, interrupt }
         .try_remedies(plan.campaign.remedy_trials)?;
     duets(folder, plan, tools, interrupt)?;
-    threshold::carry_out(folder, plan, tools, interrupt)
+    threshold::carry_out(folder, plan, tools, interrupt)?;
+    slo::carry_out(folder, plan, tools, interrupt)
 }
 
 fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {

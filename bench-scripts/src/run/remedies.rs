@@ -178,6 +178,7 @@ impl Inquiry<'_> {
             precision: None,
             duets: None,
             threshold: None,
+            slo: None,
             pass: Vec::new(),
             ..self.plan.campaign.clone()
         };

@@ -192,7 +192,7 @@ fn trial(searched: &Searched, asked: Asked) -> Trial {
         block: asked.round,
         server: searched.server.clone(),
         workload: searched.workload.clone(),
-        connections: asked.connections,
+        connections: asked.load,
         client: searched.client,
         ..Trial::default()
     }

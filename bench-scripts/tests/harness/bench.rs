@@ -88,6 +88,25 @@ impl Bench {
         Some(bench)
     }
 
+    /// Adds vegeta, built once as the load tool is. False without it and without Go.
+    pub fn link_vegeta(&self) -> bool {
+        static VEGETA: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let found = VEGETA.get_or_init(|| {
+            let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
+            match Tool::find(LoadTool::Vegeta, &tools) {
+                Ok(tool) => Some(tool.path),
+                Err(error) if std::env::var_os("CI").is_none() => {
+                    eprintln!("SKIPPED: {error:#}");
+                    None
+                }
+                Err(error) => panic!("no vegeta in CI: {error:#}"),
+            }
+        });
+        let Some(path) = found else { return false };
+        symlink(fs::canonicalize(path).unwrap(), self.path("vegeta")).unwrap();
+        true
+    }
+
     /// A link to the example of a server's package, built as the servers are.
     pub fn link_example(&self, package: &str, example: &str) -> PathBuf {
         static BUILT: OnceLock<()> = OnceLock::new();
@@ -124,6 +143,9 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
         command.arg("--config").arg(self.dir.path()).arg("--results").arg(self.path("results"));
         command.args(args).env("BOMBARDIER", self.path("bombardier")).stdin(Stdio::null());
+        if self.path("vegeta").is_file() {
+            command.env("VEGETA", self.path("vegeta"));
+        }
         command
     }
 
@@ -183,7 +205,7 @@ impl Bench {
 
     /// Waits until no server and no load tool of this test is left.
     pub fn nothing_is_left_running(&self) {
-        let programs = ["server-actix", "server-control", "faulty-actix", "bombardier"];
+        let programs = ["server-actix", "server-control", "faulty-actix", "bombardier", "vegeta"];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())
         });

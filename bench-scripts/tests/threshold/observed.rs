@@ -64,11 +64,11 @@ fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Obser
             block: asked.round,
             server: searched.server.clone(),
             workload: searched.workload.clone(),
-            connections: asked.connections,
+            connections: asked.load,
             client: searched.client,
             ..Trial::default()
         };
-        let observation = observation(trial, gives(&searched.server, asked.connections));
+        let observation = observation(trial, gives(&searched.server, asked.load));
         schedule.tell(shown(&observation, plan.timeout_ms));
         observations.push(observation);
     }

@@ -12,7 +12,7 @@ fn schedule(seed: u64) -> Schedule {
 
 /// Each search has a threshold of its own.
 fn shows(asked: Asked) -> Shown {
-    if asked.connections >= 1_000 * (asked.search as u32 + 1) { Shown::Bad } else { Shown::Clean }
+    if asked.load >= 1_000 * (asked.search as u32 + 1) { Shown::Bad } else { Shown::Clean }
 }
 
 fn run(schedule: &mut Schedule) -> Vec<(Asked, Shown)> {

@@ -10,6 +10,7 @@
 //! neither stay in between. Starts no process, reads no clock, draws nothing: told the same it asks the same.
 
 use super::found::{Counted, Ending, Found};
+use crate::analysis::schedule::Searching;
 
 /// The chance with which a count that fails every other time may pass for a failing one.
 const LUCK: f64 = 0.05;
@@ -307,5 +308,18 @@ impl Search {
             _ if self.unmeasured >= MOST_UNMEASURED => Ending::Unmeasured,
             _ => Ending::Unsettled,
         }
+    }
+}
+
+impl Searching for Search {
+    type Load = u32;
+    type Shown = Shown;
+
+    fn next(&self) -> Option<u32> {
+        Self::next(self)
+    }
+
+    fn tell(&mut self, shown: Shown) {
+        Self::tell(self, shown);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::schedule::Schedule;
+use super::Schedule;
 use super::search::{Rules, Search, grid};
 use crate::config::{Threshold, Tuning};
 use crate::load::Client;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::found::{Counted, Found};
 use super::judge::{complaint, shown};
-use super::schedule::{Asked, Schedule};
 use super::search::Shown;
 use super::searched::{SearchPlan, Searched};
+use super::{Asked, Schedule};
 use crate::analysis::diagnosed::{Diagnosed, TriedRemedy, diagnosed};
 use crate::config::Campaign;
 use crate::observation::{Observation, Outcome};
@@ -77,7 +77,7 @@ impl SearchPlan {
         for observation in observations {
             let trial = &observation.trial;
             let fits = schedule.next().is_some_and(|asked| {
-                let Asked { search, round, number, connections } = asked;
+                let Asked { search, round, number, load: connections } = asked;
                 (round, number, connections) == (trial.block, trial.number, trial.connections)
                     && self.searches[search].is_of(observation)
             });

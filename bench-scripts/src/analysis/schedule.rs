@@ -6,26 +6,39 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::search::{Search, Shown};
 use crate::plan::shuffle;
+
+/// A search: asked which load comes next, told what a trial at it showed.
+pub trait Searching {
+    /// What it asks for.
+    type Load: Copy;
+    /// What it is told.
+    type Shown;
+
+    /// The load that is to be tried next; none once the search has ended.
+    fn next(&self) -> Option<Self::Load>;
+
+    /// Takes what the trial that was asked for showed.
+    fn tell(&mut self, shown: Self::Shown);
+}
 
 /// A trial that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct Asked<L> {
     /// Which of the searches, from 0.
     pub search: usize,
     /// The round, from 1.
     pub round: u32,
     /// The trial's number among all, from 1.
     pub number: u32,
-    /// Connections.
-    pub connections: u32,
+    /// What the search asks for.
+    pub load: L,
 }
 
 /// Searches, and whose turn it is.
 #[derive(Debug, Clone)]
-pub struct Schedule {
-    searches: Vec<Search>,
+pub struct Schedule<S> {
+    searches: Vec<S>,
     seed: u64,
     round: u32,
     told: u32,
@@ -33,9 +46,9 @@ pub struct Schedule {
     waiting: Vec<usize>,
 }
 
-impl Schedule {
+impl<S: Searching> Schedule<S> {
     /// Of searches that have not begun.
-    pub fn new(searches: Vec<Search>, seed: u64) -> Self {
+    pub fn new(searches: Vec<S>, seed: u64) -> Self {
         let mut schedule = Self { searches, seed, round: 0, told: 0, waiting: Vec::new() };
         schedule.turn();
         schedule
@@ -58,14 +71,14 @@ impl Schedule {
     }
 
     /// The trial that comes next; none once all searches have ended.
-    pub fn next(&self) -> Option<Asked> {
+    pub fn next(&self) -> Option<Asked<S::Load>> {
         let search = *self.waiting.last()?;
-        let connections = self.searches[search].next()?;
-        Some(Asked { search, round: self.round, number: self.told + 1, connections })
+        let load = self.searches[search].next()?;
+        Some(Asked { search, round: self.round, number: self.told + 1, load })
     }
 
     /// Takes what the trial that was asked for showed.
-    pub fn tell(&mut self, shown: Shown) {
+    pub fn tell(&mut self, shown: S::Shown) {
         if let Some(search) = self.waiting.pop() {
             self.searches[search].tell(shown);
             self.told += 1;
@@ -79,7 +92,7 @@ impl Schedule {
     }
 
     /// The searches, in the order they were given.
-    pub fn searches(&self) -> &[Search] {
+    pub fn searches(&self) -> &[S] {
         &self.searches
     }
 }

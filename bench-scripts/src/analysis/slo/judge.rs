@@ -1,0 +1,185 @@
+//! What one trial showed: whether the service level was met, what missed it, and whether the load tool was what held it back.
+//!
+//! Latency counts from the moment at which a request was meant to be sent, so waiting in the load tool's queue, which a slow server
+//! makes, is in it.
+
+use super::search::Shown;
+use crate::config::Slo;
+use crate::load::LoadSample;
+use crate::load::records::{EXHAUSTED, NOT_SENT};
+use crate::observation::{Observation, Outcome, Sample};
+
+/// The load tool was late by itself where it held less than this share of its connections at work: it could have sent.
+const FREE: f64 = 0.5;
+
+/// A machine is full from this share of its processors on.
+const FULL: f64 = 0.85;
+
+/// The share of the latency that must have passed before a request was sent, for the load tool to be the reason.
+const BEFORE_SENT: f64 = 0.5;
+
+/// How requests are called that were due and never sent.
+const UNSENT: [&str; 2] = [NOT_SENT, EXHAUSTED];
+
+/// A service level, and what is needed to tell a slow server from a slow load tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judge {
+    /// The 99th percentile of latency must lie below this, in microseconds.
+    pub p99_us: f64,
+    /// The share of the requests that may fail, from 0 to 1.
+    pub most_failed: f64,
+    /// The share of the requested rate that must be achieved, from 0 to 1.
+    pub least_achieved: f64,
+    /// Processors that server and load tool share.
+    pub cores: usize,
+}
+
+/// A part of the service level that a trial missed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Missed {
+    /// Requests failed that were sent: their share of all, from 0 to 1, and the kinds.
+    Failed(f64, Vec<String>),
+    /// The 99th percentile of latency, in microseconds.
+    P99(f64),
+    /// The achieved share of the requested rate, from 0 to 1.
+    Rate(f64),
+    /// There was no window to judge: why.
+    NoFigure(String),
+}
+
+impl Judge {
+    /// Of a campaign's service level, on a machine with so many processors.
+    pub fn new(slo: &Slo, cores: usize) -> Self {
+        Self {
+            p99_us: slo.p99_ms as f64 * 1e3,
+            most_failed: slo.most_failed.map_or(0.0, |share| share.0),
+            least_achieved: 1.0 - slo.shortfall.0,
+            cores,
+        }
+    }
+
+    /// What a trial showed. A server that goes, answers wrongly or leaves the tool waiting has missed the level; a tool that
+    /// fails, or counts that don't fit, say nothing.
+    pub fn shown(&self, observation: &Observation) -> Shown {
+        match &observation.outcome {
+            Outcome::ToolFailed { .. } | Outcome::Invalid { .. } => Shown::Nothing,
+            Outcome::Completed(sample) => match self.level(&sample.load) {
+                // A window without rates is none of this search's.
+                None => Shown::Nothing,
+                Some(missed) if missed.is_empty() => {
+                    Shown::Measured { passed: true, missed: self.missed_share(&sample.load) }
+                }
+                Some(_) if tool_limit(sample, observation.trial.connections, self.cores) => {
+                    Shown::ToolLimited
+                }
+                Some(_) => Shown::Measured { passed: false, missed: self.missed_share(&sample.load) },
+            },
+            Outcome::NoSuccess(_)
+            | Outcome::Silent(_)
+            | Outcome::Unanswered { .. }
+            | Outcome::ServerDied { .. }
+            | Outcome::WrongAnswer { .. } => Shown::Measured { passed: false, missed: 1.0 },
+        }
+    }
+
+    /// The parts of the level that a trial missed; none where it met it.
+    pub fn missed(&self, observation: &Observation) -> Vec<Missed> {
+        if let Some(reason) = observation.outcome.failure() {
+            return vec![Missed::NoFigure(reason)];
+        }
+        let load = observation.outcome.sample().map(|sample| &sample.load);
+        let no_rate = || vec![Missed::NoFigure("it was no trial at a rate".to_owned())];
+        load.and_then(|load| self.level(load)).unwrap_or_else(no_rate)
+    }
+
+    /// The parts of the level that a window missed. `None` where it was no load at a rate.
+    fn level(&self, load: &LoadSample) -> Option<Vec<Missed>> {
+        let achieved = achieved_share(load)?;
+        let mut missed = Vec::new();
+        let failed = share(load, load.failures() - unsent(load));
+        if failed > self.most_failed {
+            let kinds = load.failed.keys().filter(|kind| !UNSENT.contains(&kind.as_str()));
+            missed.push(Missed::Failed(failed, kinds.cloned().collect()));
+        }
+        if load.latency_us.p99 >= self.p99_us {
+            missed.push(Missed::P99(load.latency_us.p99));
+        }
+        if achieved < self.least_achieved {
+            missed.push(Missed::Rate(achieved));
+        }
+        Some(missed)
+    }
+
+    /// The share of the requests that failed or took longer than the level's limit, from 0 to 1. One that failed late counts
+    /// twice, and between two points of the quantile function the lower one counts: it is never too small.
+    fn missed_share(&self, load: &LoadSample) -> f64 {
+        let latency = &load.latency_us;
+        let named = [(0.5, latency.p50), (0.9, latency.p90), (0.99, latency.p99), (1.0, latency.max)];
+        let points = if load.quantiles.is_empty() { &named[..] } else { &load.quantiles[..] };
+        let in_time = points.iter().take_while(|(_, us)| *us < self.p99_us).last();
+        let late = 1.0 - in_time.map_or(0.0, |(probability, _)| *probability);
+        (share(load, load.failures()) + late).min(1.0)
+    }
+}
+
+/// So many of a window's requests, as a share of all that were due, from 0 to 1.
+fn share(load: &LoadSample, requests: u64) -> f64 {
+    let due = load.succeeded + load.failures();
+    if due == 0 { 1.0 } else { requests as f64 / due as f64 }
+}
+
+/// Requests that were due and never sent: the rate was not achieved, and the server failed none of them.
+fn unsent(load: &LoadSample) -> u64 {
+    UNSENT.iter().filter_map(|kind| load.failed.get(*kind)).sum()
+}
+
+/// The share of the requested rate that was achieved: that of the requests that were sent, or the rate at which they were where
+/// that is less. `None` where it was no load at a rate.
+pub(super) fn achieved_share(load: &LoadSample) -> Option<f64> {
+    let open = load.open.as_ref()?;
+    Some((open.achieved_rate / open.requested_rate).min(1.0 - share(load, unsent(load))))
+}
+
+/// Whether the load tool, and not the server, held a window back in which the level was missed. It was late (most of the
+/// latency passed before the requests were sent), and either it had connections free and still did not send, or it took at
+/// least as much of a full machine as the server did.
+pub fn tool_limit(sample: &Sample, connections: u32, cores: usize) -> bool {
+    let Some((open, lag_us)) = sample.load.open.as_ref().and_then(|open| Some((open, open.send_lag_us?)))
+    else {
+        return false;
+    };
+    if lag_us.p99 < BEFORE_SENT * sample.load.latency_us.p99 {
+        return false;
+    }
+    // Little's law: so many requests were under way on average.
+    let under_way = open.achieved_rate * open.from_send_us.mean / 1e6;
+    let had_free = under_way < FREE * f64::from(connections);
+    let (client, server) = (sample.client_cores(), sample.server_cores());
+    let is_full = client + server >= FULL * cores as f64;
+    had_free || (is_full && client >= server)
+}
+
+impl std::fmt::Display for Missed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(share, kinds) => {
+                write!(out, "{:.2} % of the requests failed ({})", share * 100.0, kinds.join(", "))
+            }
+            Self::P99(us) => write!(out, "p99 {:.1} ms", us / 1e3),
+            Self::Rate(share) => write!(out, "{:.1} % of the rate achieved", share * 100.0),
+            Self::NoFigure(reason) => out.write_str(reason),
+        }
+    }
+}
+
+impl Missed {
+    /// Its kind, without figures: what trials are counted by.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Failed(_, kinds) => format!("failed requests: {}", kinds.join(", ")),
+            Self::P99(_) => "p99 too long".to_owned(),
+            Self::Rate(_) => "rate not achieved".to_owned(),
+            Self::NoFigure(reason) => reason.clone(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The highest rate that a server sustains under a service level, after MLRsearch (RFC 9971): which trials meet the level, what
+//! many trials say of a rate, the search, and what was found. Starts no process and reads no clock; `run` asks what comes next
+//! and tells what it saw.
+//!
+//! What the RFC calls the loss ratio of a trial is here the share of its requests that missed the level: those that failed and
+//! those that were too late.
+
+mod found;
+mod goal;
+mod judge;
+mod plan;
+mod search;
+mod summary;
+
+pub use found::{Ending, Found, Tested};
+pub use goal::{Class, Goal, Tried};
+pub use judge::{Judge, Missed, tool_limit};
+pub use plan::{RateBound, RateLimit, SloPlan, SloSearched};
+pub use search::{Load, Rules, Search, Shown, grid};
+pub use summary::{AtLower, Point, PointResult, SloSearch, SloSummary, ToolLimited, summarize};
+
+/// A trial that is to be made, at a rate.
+pub type Asked = super::schedule::Asked<Load>;
+
+/// Many searches at once.
+pub type Schedule = super::schedule::Schedule<Search>;

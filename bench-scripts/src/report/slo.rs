@@ -1,0 +1,274 @@
+//! The highest rate under a service level: the headline's sentences, and a section with every search, its counts, its chart, and why
+//! the level is missed above.
+
+use std::fmt::Write;
+
+use super::format::{Table, significant, thousands, time_us};
+use super::{Run, causes, threshold};
+use crate::analysis::ceilings::Ceiling;
+use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, ToolLimited};
+use crate::config::Slo;
+
+/// One line for each request.
+pub fn headline(summary: &SloSummary) -> String {
+    let mut workloads: Vec<&str> = Vec::new();
+    for search in &summary.searches {
+        if !workloads.contains(&search.searched.workload.as_str()) {
+            workloads.push(&search.searched.workload);
+        }
+    }
+    let mut out = String::new();
+    for workload in workloads {
+        let of_workload = |search: &&SloSearch| search.searched.workload == workload;
+        let servers: Vec<String> = summary.searches.iter().filter(of_workload).map(short).collect();
+        // Writing to a String can't fail, here and below.
+        let _ = writeln!(
+            out,
+            "- **{workload}**, the highest sustained rate ({}): {}.",
+            level(&summary.slo),
+            servers.join("; ")
+        );
+    }
+    out
+}
+
+/// The service level in a few words.
+fn level(slo: &Slo) -> String {
+    let failed =
+        slo.most_failed.map_or_else(|| "no failure".to_owned(), |share| format!("at most {share} failed"));
+    format!("{failed}, p99 below {} ms, at most {} short of the rate", slo.p99_ms, slo.shortfall)
+}
+
+fn rate(requests_per_second: u32) -> String {
+    thousands(f64::from(requests_per_second))
+}
+
+/// A rate and how its trials ended: 12,000 (1/5 missed, short 0/1).
+fn tested(at: Tested) -> String {
+    format!("{} {}", rate(at.rate), counts(at))
+}
+
+/// The same as a sentence has it: 12,000/s (1/5 missed, short 0/1).
+fn a_second(at: Tested) -> String {
+    format!("{}/s {}", rate(at.rate), counts(at))
+}
+
+fn counts(at: Tested) -> String {
+    let (full, short) = (at.passed + at.failed, at.short_passed + at.short_failed);
+    let mut parts = Vec::new();
+    if full > 0 {
+        parts.push(format!("{}/{full} missed", at.failed));
+    }
+    if short > 0 {
+        parts.push(format!("short {}/{short}", at.short_failed));
+    }
+    format!("({})", parts.join(", "))
+}
+
+/// One search as the headline says it.
+fn short(search: &SloSearch) -> String {
+    let found = &search.found;
+    let name = &search.searched.server;
+    match (found.lower, found.upper) {
+        (Some(low), Some(high)) => {
+            let open = if found.ending == Ending::Interval {
+                String::new()
+            } else {
+                format!(", {}", reason(search))
+            };
+            format!("**{name}** sustains {}, not {}{open}", a_second(low), a_second(high))
+        }
+        (Some(low), None) => format!("**{name}** sustains at least {}: {}", a_second(low), reason(search)),
+        (None, Some(high)) => format!("**{name}** not even {}: {}", a_second(high), reason(search)),
+        (None, None) => format!("**{name}**: no rate is settled, {}", reason(search)),
+    }
+}
+
+/// Why an end is missing.
+fn reason(search: &SloSearch) -> String {
+    let found = &search.found;
+    match found.ending {
+        Ending::HoldsToHighest => search.searched.limit.by.words().to_owned(),
+        Ending::TrialsUsedUp => format!("trials used up ({})", found.trials),
+        Ending::Unmeasured => format!("given up, since {} trials gave nothing", found.unmeasured),
+        ending => ending.words().to_owned(),
+    }
+}
+
+/// What stands behind a search's counts.
+fn note(search: &SloSearch) -> String {
+    let found = &search.found;
+    let mut notes = Vec::new();
+    if found.ending != Ending::Interval {
+        notes.push(reason(search));
+    }
+    if let Some(ToolLimited { rate: at, achieved, client_cores, server_cores }) = search.tool_limited {
+        notes.push(format!(
+            "the load tool was the limit in {} trials, first at {}: it sent {:.1} % of the rate with {client_cores:.2} cores, the server \
+             used {server_cores:.2}",
+            found.tool_limited,
+            rate(at),
+            achieved * 100.0
+        ));
+    }
+    if !search.complaints.is_empty() {
+        let kinds: Vec<String> =
+            search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind}")).collect();
+        let at = found.upper.map_or_else(String::new, |high| format!("at {}: ", rate(high.rate)));
+        notes.push(format!("{at}{}", kinds.join(", ")));
+    }
+    if !found.inversions.is_empty() {
+        let rates: Vec<String> = found.inversions.iter().copied().map(tested).collect();
+        notes.push(format!("**loss inversion**: some trials above passed: {}", rates.join(", ")));
+    }
+    notes.join("; ").replace('\n', " ")
+}
+
+/// The section; empty for a campaign without searches for rates.
+pub fn section(run: &Run) -> String {
+    let Some(summary) = &run.summary.slo else { return String::new() };
+    let mut table = Table::new(
+        &[
+            "request",
+            "server",
+            "sustained, requests/s",
+            "not sustained",
+            "in time/s",
+            "p99 there",
+            "CPU us/request there",
+            "notes",
+        ],
+        2,
+    );
+    let end = |end: Option<Tested>| end.map_or_else(|| "-".to_owned(), tested);
+    for search in &summary.searches {
+        let (searched, found) = (&search.searched, &search.found);
+        let there = |of: fn(f64) -> String, value: Option<f64>| value.map_or_else(|| "-".to_owned(), of);
+        table.row(vec![
+            searched.workload.clone(),
+            searched.server.clone(),
+            end(found.lower),
+            end(found.upper),
+            there(thousands, found.conditional_rate),
+            there(time_us, search.at_lower.map(|there| there.p99_us)),
+            there(significant, search.at_lower.map(|there| there.cpu_us_per_request)),
+            note(search),
+        ]);
+    }
+    let mut out = format!(
+        "## The highest rate under a service level\n\n{} {}\n\n{}",
+        explanation(&summary.slo),
+        ceiling(summary.ceiling),
+        table.markdown()
+    );
+    let _ = writeln!(
+        out,
+        "\n{} trials, interleaved in a drawn order, each on a fresh server. *In time/s* is the conditional throughput of RFC 9971: the \
+         requests a second that met the level.",
+        summary.trials
+    );
+    out.push_str(&chart(summary));
+    out.push_str(&why(summary));
+    if let Some(conditions) = &run.slo_on {
+        out.push_str(&threshold::effective(conditions));
+    }
+    out
+}
+
+/// What the table's words mean.
+fn explanation(slo: &Slo) -> String {
+    let tolerated = slo
+        .exceed_ratio
+        .map_or_else(|| "none of it".to_owned(), |share| format!("at most {share} of that time"));
+    format!(
+        "{} sends requests at a steady rate over at most {} connections, whether or not the server keeps up. The level: {}. Latency counts \
+         from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of {}, {tolerated} lies \
+         in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one and below the \
+         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send as asked is not held \
+         against the server.",
+        slo.tool.name(),
+        thousands(f64::from(slo.connections)),
+        level(slo),
+        time_us(slo.duration_sum_ms as f64 * 1e3),
+        time_us(slo.final_trial_ms as f64 * 1e3),
+        slo.width,
+        time_us(slo.initial_trial_ms as f64 * 1e3),
+    )
+}
+
+/// What the load tool can send.
+fn ceiling(Ceiling { tool, held, not_held }: Ceiling) -> String {
+    let end = |end: Option<u32>| end.map_or_else(|| "none".to_owned(), |end| format!("{}/s", rate(end)));
+    let beyond = not_held.map_or_else(
+        || "no more was asked of it".to_owned(),
+        |not_held| format!("not {}", end(Some(not_held))),
+    );
+    format!(
+        "On this machine {} held {} against the server that answers at once, {beyond}.",
+        tool.name(),
+        end(held)
+    )
+}
+
+fn chart(summary: &SloSummary) -> String {
+    let measured = summary.searches.iter().flat_map(|search| &search.points);
+    if measured.filter(|point| point.p99_us.is_some()).count() == 0 {
+        return String::new();
+    }
+    let unseen = |result: PointResult| {
+        let points = summary.searches.iter().flat_map(|search| &search.points);
+        points.filter(|point| point.p99_us.is_none() && point.result == result).count()
+    };
+    let mut out = "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\n\
+         Each mark is a trial: filled where it met the level, hollow where it missed it, crossed where the load tool was the limit; small \
+         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part of the level. Both \
+         axes are logarithmic.\n"
+        .to_owned();
+    let died = unseen(PointResult::Failed);
+    if died > 0 {
+        let _ =
+            writeln!(out, "\nNot drawn, since there was no latency: {died} trials that missed the level.");
+    }
+    out
+}
+
+/// What to know before an answer is believed.
+pub(super) fn distrust(run: &Run) -> String {
+    let cores = run.conditions.host.cores;
+    format!(
+        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the server's own.\n\
+         - An answer is no confidence interval: few windows decide a rate, and the machine's noise lowers an answer more often than it \
+         raises it (docs/METHODOLOGY.md has how often, by simulation).\n\
+         - A rate stands for a steady stream of requests; where they come in bursts a server sustains less.\n"
+    )
+}
+
+/// Why the level is missed at the upper bounds.
+fn why(summary: &SloSummary) -> String {
+    let missed = || summary.searches.iter().filter(|search| search.found.upper.is_some());
+    if missed().count() == 0 {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a bad request failed or took longer than \
+         {} ms. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
+        summary.slo.p99_ms
+    );
+    for search in missed() {
+        let at = search.found.upper.map_or_else(String::new, |high| format!(" at {}/s", rate(high.rate)));
+        for cell in &search.causes {
+            out.push_str(&causes::explained_at(cell, &at, &[]));
+        }
+        let named =
+            search.causes.iter().any(|cell| !cell.diagnosis.causes.is_empty() || cell.diagnosis.is_unknown());
+        if !named {
+            let searched = &search.searched;
+            let _ = writeln!(
+                out,
+                "- **{}, {}{at}**: unknown: nothing that is counted explains it.",
+                searched.server, searched.workload
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,137 @@
+//! Every trial of the searches for rates: the 99th percentile of latency against the rate, one panel a request. Whether a trial met the
+//! service level is told by the mark's filling, and the server by its shape, so that the chart reads without its colours.
+
+use anyhow::Result;
+use plotters::prelude::*;
+
+use super::Run;
+use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
+use super::format::thousands;
+use crate::analysis::slo::{Point, PointResult, SloSummary};
+
+const PANEL: (u32, u32) = (560, 420);
+
+/// A trial and the place of its server among the run's.
+type Placed<'a> = (usize, &'a Point);
+
+/// Draws the chart; `None` where nothing was searched or no trial has a latency.
+pub(super) fn svg(run: &Run) -> Result<Option<String>> {
+    let Some(summary) = &run.summary.slo else { return Ok(None) };
+    let drawn = |point: &Point| point.p99_us.is_some();
+    if !summary.searches.iter().any(|search| search.points.iter().any(drawn)) {
+        return Ok(None);
+    }
+    by_workload(run, PANEL, |workload, area| panel(run, summary, workload, area)).map(Some)
+}
+
+/// The trials of a workload that have a latency.
+fn points<'a>(run: &Run, summary: &'a SloSummary, workload: &str) -> Vec<(Placed<'a>, (f64, f64))> {
+    let place = |server: &str| run.plan.servers.iter().position(|known| known.name == server).unwrap_or(0);
+    let searches = summary.searches.iter().filter(|search| search.searched.workload == workload);
+    let of_search = searches.flat_map(|search| {
+        let server = place(&search.searched.server);
+        search.points.iter().map(move |point| (server, point))
+    });
+    let drawn = of_search.filter_map(|(server, point)| {
+        let p99_us = point.p99_us.filter(|p99_us| *p99_us > 0.0)?;
+        Some(((server, point), (f64::from(point.rate), p99_us)))
+    });
+    drawn.collect()
+}
+
+fn panel(run: &Run, summary: &SloSummary, workload: &str, area: &Area<'_>) -> Result<()> {
+    let points = points(run, summary, workload);
+    let limit_us = summary.slo.p99_ms as f64 * 1e3;
+    let extent = |of: fn(&(f64, f64)) -> f64| {
+        let values = || points.iter().map(|(_, at)| of(at));
+        values().min_by(f64::total_cmp).zip(values().max_by(f64::total_cmp))
+    };
+    let (Some((x_low, x_high)), Some((y_low, y_high))) = (extent(|at| at.0), extent(|at| at.1)) else {
+        return say(area, &format!("{workload}: nothing was measured"));
+    };
+    let (x_low, x_high) = (x_low / 1.2, x_high * 1.2);
+    let (y_low, y_high) = (y_low.min(limit_us) / 1.5, y_high.max(limit_us) * 1.5);
+    let mut chart = ChartBuilder::on(area)
+        .caption(format!("{workload}: p99 latency of each trial"), (FONT, 17).into_font().color(&INK))
+        .margin(14)
+        .margin_right(28)
+        .x_label_area_size(48)
+        .y_label_area_size(78)
+        .build_cartesian_2d(
+            (x_low..x_high).log_scale().with_key_points(ticks(x_low, x_high)),
+            (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
+        )
+        .map_err(broken)?;
+    chart
+        .configure_mesh()
+        .axis_style(GRID)
+        .light_line_style(GRID.mix(0.0))
+        .bold_line_style(GRID)
+        .x_desc("requested rate, requests/s (log scale)")
+        .y_desc("p99 from the intended send (log scale)")
+        .label_style((FONT, 13).into_font().color(&INK))
+        .axis_desc_style((FONT, 13).into_font().color(&INK))
+        .x_label_formatter(&|value| thousands(*value))
+        .y_label_formatter(&|value| time_tick(*value))
+        .x_labels(30)
+        .y_labels(30)
+        .draw()
+        .map_err(broken)?;
+    let limit = PathElement::new(vec![(x_low, limit_us), (x_high, limit_us)], INK.stroke_width(1));
+    chart.plotting_area().draw(&limit).map_err(broken)?;
+    let (left, top) = area.get_base_pixel();
+    for ((server, point), at) in &points {
+        let (x, y) = chart.backend_coord(at);
+        let is_short = point.duration_ms < summary.slo.final_trial_ms;
+        draw_point(area, *server, point.result, is_short, (x - left, y - top))?;
+    }
+    Ok(())
+}
+
+/// A trial's mark around a pixel.
+fn draw_point(
+    area: &Area<'_>,
+    server: usize,
+    result: PointResult,
+    is_short: bool,
+    at: (i32, i32),
+) -> Result<()> {
+    let colour = COLOURS[server % COLOURS.len()];
+    match result {
+        PointResult::Passed if !is_short => draw_marker(area, server, at, colour),
+        PointResult::Passed => draw_outline(area, server, at, 3, colour.filled()),
+        PointResult::Failed | PointResult::Nothing => {
+            draw_outline(area, server, at, if is_short { 3 } else { 5 }, colour.stroke_width(1))
+        }
+        PointResult::ToolLimited => {
+            let (x, y) = at;
+            draw_outline(area, server, at, 5, colour.stroke_width(1))?;
+            for ends in [[(x - 7, y - 7), (x + 7, y + 7)], [(x - 7, y + 7), (x + 7, y - 7)]] {
+                area.draw(&PathElement::new(ends.to_vec(), colour.stroke_width(1))).map_err(broken)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A server's shape of a size, filled or as an outline.
+fn draw_outline(
+    area: &Area<'_>,
+    server: usize,
+    (x, y): (i32, i32),
+    size: i32,
+    style: ShapeStyle,
+) -> Result<()> {
+    let corners = match server % 4 {
+        0 => return area.draw(&Circle::new((x, y), size, style)).map_err(broken),
+        1 => vec![(x - size, y - size), (x + size, y - size), (x + size, y + size), (x - size, y + size)],
+        2 => vec![(x, y - size - 1), (x + size + 1, y + size), (x - size - 1, y + size)],
+        _ => vec![(x, y - size - 1), (x + size + 1, y), (x, y + size + 1), (x - size - 1, y)],
+    };
+    if style.filled {
+        return area.draw(&Polygon::new(corners, style)).map_err(broken);
+    }
+    let mut outline = corners;
+    outline.push(outline[0]);
+    area.draw(&PathElement::new(outline, style)).map_err(broken)
+}

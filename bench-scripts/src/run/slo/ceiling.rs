@@ -1,0 +1,106 @@
+//! What the load tool can send on this machine, before any server is searched: a search of its own on the server that answers at
+//! once, in a folder inside the searches'.
+
+use anyhow::{Context, Result};
+
+use crate::analysis::ceilings::{Ceiling, holds};
+use crate::analysis::slo::{Goal, Load, Rules, Search, Shown};
+use crate::config::{Campaign, Slo};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tools;
+use crate::observation::{Observation, Outcome};
+use crate::plan::Trial;
+use crate::results::{CEILINGS, Plan, RunFolder};
+use crate::run::{Bench, begin_folder, truths};
+
+/// How it is searched: 10 % apart; the tool holds a rate that it held in one window of two.
+const RULES: Rules = Rules {
+    width: 0.1,
+    initial_trial_ms: 1_500,
+    goal: Goal { final_trial_ms: 1_500, duration_sum_ms: 3_000, exceed_ratio: 0.5 },
+    most_trials: 24,
+};
+
+/// Finds the highest rate of a campaign that its tool can send.
+///
+/// # Errors
+/// The run is ended, or the campaign names no server that answers at once.
+pub(super) fn find(
+    folder: &RunFolder,
+    plan: &Plan,
+    slo: &Slo,
+    tools: &Tools,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<Ceiling> {
+    let inner = RunFolder::create_inside(folder, CEILINGS)?;
+    let plan = on_ceiling(plan)?;
+    begin_folder(&inner, &plan, "", tools, command)?;
+    let truths = truths(&plan)?;
+    let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
+    eprintln!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
+    let mut search = Search::new(slo.from, slo.most, RULES);
+    let mut number = 0;
+    while let Some(Load { rate, duration_ms }) = search.next() {
+        number += 1;
+        let trial = Trial {
+            number,
+            block: 1,
+            server: plan.campaign.servers[0].clone(),
+            workload: plan.campaign.workloads[0].clone(),
+            connections: slo.connections,
+            rate: Some(rate),
+            tool: slo.tool,
+            window_ms: Some(duration_ms),
+            ..Trial::default()
+        };
+        let observation = bench.run(&trial)?;
+        bench.folder.forget_tool_output(&trial)?;
+        inner.append(&observation)?;
+        let shown = shown(&observation);
+        let held = if matches!(shown, Shown::Measured { passed: true, .. }) { "held" } else { "not held" };
+        eprintln!("  {rate:>6}/s {held}");
+        search.tell(shown);
+    }
+    let found = search.found();
+    let rate = |end: Option<crate::analysis::slo::Tested>| end.map(|end| end.rate);
+    Ok(Ceiling { tool: slo.tool, held: rate(found.lower), not_held: rate(found.upper) })
+}
+
+/// What a trial showed of the tool.
+fn shown(observation: &Observation) -> Shown {
+    match &observation.outcome {
+        Outcome::Completed(sample) => Shown::Measured { passed: holds(&sample.load), missed: 0.0 },
+        Outcome::NoSuccess(_) | Outcome::Silent(_) | Outcome::Unanswered { .. } => {
+            Shown::Measured { passed: false, missed: 1.0 }
+        }
+        Outcome::ToolFailed { .. }
+        | Outcome::ServerDied { .. }
+        | Outcome::WrongAnswer { .. }
+        | Outcome::Invalid { .. } => Shown::Nothing,
+    }
+}
+
+/// The plan of the trials: the campaign's ceiling and its first request.
+fn on_ceiling(plan: &Plan) -> Result<Plan> {
+    let campaign = &plan.campaign;
+    let name = campaign.ceiling.as_ref().context("[slo] without a ceiling")?;
+    let server = plan.servers.iter().find(|server| server.name == *name);
+    let workload = plan.workloads.first().context("the plan has no workload")?;
+    let campaign = Campaign {
+        name: CEILINGS.to_owned(),
+        servers: vec![name.clone()],
+        baseline: None,
+        workloads: vec![workload.name.clone()],
+        comparisons: Vec::new(),
+        pass: Vec::new(),
+        ..campaign.clone()
+    };
+    Ok(Plan {
+        campaign,
+        workloads: vec![workload.clone()],
+        servers: vec![server.with_context(|| format!("the plan has no {name:?}"))?.clone()],
+        trials: Vec::new(),
+        ..plan.clone()
+    })
+}

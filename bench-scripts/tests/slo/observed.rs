@@ -1,0 +1,352 @@
+//! From observations to what was found: what meets a service level, when the load tool was the limit, what a report shows, and
+//! observations that are not the search's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rpc_bench::analysis::ceilings::Ceiling;
+use rpc_bench::analysis::slo::{
+    Asked, Ending, Judge, Missed, PointResult, RateBound, RateLimit, Shown, SloPlan, SloSearched, SloSummary,
+    summarize,
+};
+use rpc_bench::config::{Campaign, ConfigDir, Slo};
+use rpc_bench::load::{Latency, OpenWindow};
+use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::Trial;
+use rpc_bench::probe::process::CpuTime;
+use rpc_bench::report;
+use rpc_bench::results::{Plan, RunFolder, SLO, SLO_PLAN, pretty};
+use serde_json::json;
+
+use crate::samples::sample;
+
+fn campaign() -> Campaign {
+    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    let (campaign, _) = config.campaign("slo").unwrap();
+    Campaign { workloads: vec!["getBalance".into()], ..campaign }
+}
+
+fn slo() -> Slo {
+    campaign().slo.unwrap()
+}
+
+/// Searches of two servers.
+fn plan() -> SloPlan {
+    let limit = RateLimit { rate: 40_000, by: RateBound::Campaign };
+    let searched =
+        |server: &str| SloSearched { server: server.to_owned(), workload: "getBalance".to_owned(), limit };
+    let ceiling = Ceiling { tool: slo().tool, held: Some(64_000), not_held: Some(70_000) };
+    SloPlan { slo: slo(), seed: 3, cores: 2, ceiling, searches: vec![searched("legacy"), searched("actix")] }
+}
+
+fn latency(mean_us: f64, p99_us: f64) -> Latency {
+    Latency { mean: mean_us, p50: mean_us, p90: p99_us, p99: p99_us, p999: None, max: p99_us * 2.0 }
+}
+
+/// What a window was like.
+#[derive(Clone, Copy)]
+struct Window {
+    rate: u32,
+    achieved: f64,
+    p99_ms: f64,
+    lag_p99_ms: f64,
+    from_send_ms: f64,
+    failed: u64,
+    server_cores: f64,
+    client_cores: f64,
+}
+
+/// One that met the level with ease.
+const GOOD: Window = Window {
+    rate: 10_000,
+    achieved: 1.0,
+    p99_ms: 2.0,
+    lag_p99_ms: 0.1,
+    from_send_ms: 1.0,
+    failed: 0,
+    server_cores: 0.4,
+    client_cores: 0.3,
+};
+
+/// The server can't keep up: every connection waits for it, and so the tool is late.
+const SLOW_SERVER: Window = Window {
+    achieved: 0.9,
+    p99_ms: 500.0,
+    lag_p99_ms: 480.0,
+    from_send_ms: 20.0,
+    server_cores: 1.4,
+    client_cores: 0.5,
+    ..GOOD
+};
+
+/// The tool can't keep up: few connections are at work, and requests are late all the same.
+const SLOW_TOOL: Window = Window { from_send_ms: 0.5, server_cores: 0.5, client_cores: 1.4, ..SLOW_SERVER };
+
+fn measured(window: Window) -> Sample {
+    let Window { rate, achieved, p99_ms, lag_p99_ms, from_send_ms, failed, server_cores, client_cores } =
+        window;
+    let mut sample = sample(f64::from(rate), 1.0);
+    sample.load.latency_us = latency(p99_ms * 500.0, p99_ms * 1e3);
+    sample.load.succeeded = u64::from(rate) - failed;
+    if failed > 0 {
+        sample.load.failed.insert("timeout".to_owned(), failed);
+    }
+    sample.load.open = Some(OpenWindow {
+        requested_rate: f64::from(rate),
+        achieved_rate: f64::from(rate) * achieved,
+        intended: u64::from(rate),
+        sent: u64::from(rate),
+        send_lag_us: Some(latency(lag_p99_ms * 500.0, lag_p99_ms * 1e3)),
+        from_send_us: latency(from_send_ms * 1e3, from_send_ms * 2e3),
+    });
+    sample.server_cpu = CpuTime { user_s: server_cores, system_s: 0.0 };
+    sample.client_cpu = CpuTime { user_s: client_cores, system_s: 0.0 };
+    sample
+}
+
+fn window(window: Window) -> Outcome {
+    Outcome::Completed(Box::new(measured(window)))
+}
+
+fn trial(searched: &SloSearched, asked: Asked) -> Trial {
+    let slo = slo();
+    Trial {
+        number: asked.number,
+        block: asked.round,
+        server: searched.server.clone(),
+        workload: searched.workload.clone(),
+        connections: slo.connections,
+        rate: Some(asked.load.rate),
+        tool: slo.tool,
+        window_ms: Some(asked.load.duration_ms),
+        ..Trial::default()
+    }
+}
+
+fn observation(trial: Trial, outcome: Outcome) -> Observation {
+    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+}
+
+/// All trials of a plan, as `gives` answers them.
+fn observe(plan: &SloPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
+    let (judge, mut schedule) = (plan.judge(), plan.schedule());
+    let mut observations = Vec::new();
+    while let Some(asked) = schedule.next() {
+        let searched = &plan.searches[asked.search];
+        let observation = observation(trial(searched, asked), gives(&searched.server, asked.load.rate));
+        schedule.tell(judge.shown(&observation));
+        observations.push(observation);
+    }
+    observations
+}
+
+fn summary(plan: &SloPlan, observations: &[Observation]) -> SloSummary {
+    summarize(plan, &campaign(), &BTreeMap::new(), observations).unwrap()
+}
+
+/// legacy sustains up to 12,000 and is slow above; the tool can't ask actix for more than 20,000.
+fn two_ends(server: &str, rate: u32) -> Outcome {
+    match (server, rate) {
+        ("legacy", 0..=12_000) | ("actix", 0..=20_000) => window(Window { rate, ..GOOD }),
+        ("legacy", _) => window(Window { rate, ..SLOW_SERVER }),
+        _ => window(Window { rate, ..SLOW_TOOL }),
+    }
+}
+
+fn judged(outcome: Outcome) -> (Shown, Vec<Missed>) {
+    let plan = plan();
+    let asked = plan.schedule().next().unwrap();
+    let observation = observation(trial(&plan.searches[asked.search], asked), outcome);
+    let judge: Judge = plan.judge();
+    (judge.shown(&observation), judge.missed(&observation))
+}
+
+#[test]
+fn each_part_of_the_level_is_held_against_a_trial_and_named() {
+    let passed = |outcome| matches!(judged(outcome).0, Shown::Measured { passed: true, .. });
+    assert!(passed(window(GOOD)));
+    assert!(judged(window(GOOD)).1.is_empty());
+    assert!(passed(window(Window { p99_ms: 99.9, from_send_ms: 40.0, ..GOOD })));
+    assert!(passed(window(Window { achieved: 0.991, ..GOOD })));
+
+    let busy = Window { server_cores: 1.9, client_cores: 0.1, ..GOOD };
+    type IsNamed = fn(&Missed) -> bool;
+    let cases: [(Window, IsNamed); 3] = [
+        (Window { failed: 1, ..busy }, |missed| matches!(missed, Missed::Failed(share, _) if *share == 1e-4)),
+        (Window { p99_ms: 100.0, from_send_ms: 90.0, ..busy }, |missed| *missed == Missed::P99(100_000.0)),
+        (Window { achieved: 0.98, from_send_ms: 20.0, ..busy }, |missed| *missed == Missed::Rate(0.98)),
+    ];
+    for (bad, is_named) in cases {
+        let (shown, missed) = judged(window(bad));
+        assert!(matches!(shown, Shown::Measured { passed: false, .. }), "{missed:?}");
+        assert!(missed.len() == 1 && is_named(&missed[0]), "{missed:?}");
+    }
+}
+
+#[test]
+fn what_was_never_sent_is_rate_that_was_not_achieved_and_no_failure_of_the_server() {
+    let unsent = |count: u64| {
+        let mut sample = measured(Window { server_cores: 1.9, client_cores: 0.1, ..GOOD });
+        sample.load.failed.insert("not sent".to_owned(), count);
+        sample.load.succeeded -= count;
+        Outcome::Completed(Box::new(sample))
+    };
+    assert!(judged(unsent(90)).1.is_empty(), "0.9 % is within the shortfall");
+    let (_, missed) = judged(unsent(110));
+    assert!(matches!(missed[..], [Missed::Rate(share)] if (share - 0.989).abs() < 1e-9), "{missed:?}");
+}
+
+#[test]
+fn the_share_that_missed_is_never_too_small() {
+    let share = |outcome| match judged(outcome).0 {
+        Shown::Measured { missed, .. } => missed,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(share(window(GOOD)), 0.0);
+    // Of the slowest hundredth some took over 100 ms; how many is not known, so all of them count.
+    let tail = share(window(Window { p99_ms: 60.0, from_send_ms: 40.0, ..GOOD }));
+    assert!((tail - 0.01).abs() < 1e-9, "{tail}");
+    let mut fine = measured(Window { p99_ms: 60.0, from_send_ms: 40.0, ..GOOD });
+    fine.load.quantiles = vec![(0.5, 1e3), (0.99, 60e3), (0.999, 90e3), (1.0, 120e3)];
+    let tail = share(Outcome::Completed(Box::new(fine)));
+    assert!((tail - 0.001).abs() < 1e-9, "{tail}");
+    let busy = Window { failed: 2_000, server_cores: 1.9, client_cores: 0.1, ..GOOD };
+    let failed = share(window(busy));
+    assert!((failed - 0.2).abs() < 1e-9, "{failed}");
+}
+
+#[test]
+fn a_slow_tool_is_not_held_against_the_server_and_a_slow_server_is() {
+    assert_eq!(judged(window(SLOW_TOOL)).0, Shown::ToolLimited);
+    assert!(matches!(judged(window(SLOW_SERVER)).0, Shown::Measured { passed: false, .. }));
+    // An idle machine and a server that waits: all connections are at work.
+    let waits = Window { server_cores: 0.1, client_cores: 0.1, ..SLOW_SERVER };
+    assert!(matches!(judged(window(waits)).0, Shown::Measured { passed: false, .. }));
+    // A full machine of which the tool takes the larger part, with all connections at work.
+    let greedy = Window { server_cores: 0.8, client_cores: 1.1, ..SLOW_SERVER };
+    assert_eq!(judged(window(greedy)).0, Shown::ToolLimited);
+    // Sent in time and answered late: the server, whoever used the machine.
+    let late = Window { lag_p99_ms: 1.0, achieved: 1.0, ..greedy };
+    assert!(matches!(judged(window(late)).0, Shown::Measured { passed: false, .. }));
+}
+
+#[test]
+fn a_server_that_goes_has_missed_the_level_and_a_tool_that_fails_says_nothing() {
+    let reason = || "x".to_owned();
+    let lost = Shown::Measured { passed: false, missed: 1.0 };
+    let cases = [
+        (Outcome::NoSuccess(Box::new(measured(GOOD))), lost),
+        (Outcome::Silent(Box::new(measured(GOOD))), lost),
+        (Outcome::Unanswered { reason: reason() }, lost),
+        (Outcome::ServerDied { reason: reason() }, lost),
+        (Outcome::WrongAnswer { when: reason(), answer: reason() }, lost),
+        (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
+        (Outcome::Invalid { reason: reason() }, Shown::Nothing),
+        (Outcome::Completed(Box::new(sample(10_000.0, 1.0))), Shown::Nothing),
+    ];
+    for (outcome, expected) in cases {
+        let said = format!("{outcome:?}");
+        let (shown, missed) = judged(outcome);
+        assert_eq!(shown, expected, "{said}");
+        assert!(matches!(missed[..], [Missed::NoFigure(_)]), "{missed:?}");
+    }
+}
+
+#[test]
+fn what_was_found_holds_bounds_figures_and_what_was_missed() {
+    let plan = plan();
+    let observations = observe(&plan, two_ends);
+    let summary = summary(&plan, &observations);
+    assert_eq!((summary.left, summary.trials), (0, observations.len()));
+    let [legacy, actix] = &summary.searches[..] else { panic!("two searches") };
+
+    assert_eq!(legacy.found.ending, Ending::Interval);
+    let (low, high) = (legacy.found.lower.unwrap(), legacy.found.upper.unwrap());
+    assert!(low.rate <= 12_000 && high.rate > 12_000, "{}", legacy.found);
+    let there = legacy.at_lower.unwrap();
+    assert_eq!(there.p99_us, 2_000.0);
+    assert!(there.cpu_us_per_request > 0.0);
+    let kinds: Vec<&str> = legacy.complaints.keys().map(String::as_str).collect();
+    assert_eq!(kinds, ["p99 too long", "rate not achieved"]);
+    assert_eq!(legacy.tool_limited, None);
+
+    assert_eq!(actix.found.ending, Ending::ToolCeiling);
+    assert_eq!(actix.found.upper, None, "nothing is held against it");
+    let limited = actix.tool_limited.unwrap();
+    assert!(limited.rate > 20_000 && limited.achieved == 0.9, "{limited:?}");
+    assert_eq!((limited.client_cores, limited.server_cores), (1.4, 0.5));
+    assert!(actix.points.iter().any(|point| point.result == PointResult::ToolLimited));
+}
+
+#[test]
+fn observations_of_another_search_are_refused() {
+    let plan = plan();
+    let mut observations = observe(&plan, two_ends);
+    assert!(summary(&plan, &observations[..5]).left > 0, "a part of them is a search that goes on");
+    observations[3].trial.rate = Some(1);
+    let error = summarize(&plan, &campaign(), &BTreeMap::new(), &observations).unwrap_err().to_string();
+    assert!(error.contains("is not the one that its search asks for"), "{error}");
+}
+
+/// The folder of a run that only searches, with these observations.
+fn written(observations: &[Observation]) -> (tempfile::TempDir, RunFolder) {
+    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(dir.path(), "slo").unwrap();
+    let inner = RunFolder::create_inside(&run, SLO).unwrap();
+    let campaign = Campaign { servers: vec!["legacy".into(), "actix".into()], ceiling: None, ..campaign() };
+    let resolved = Plan {
+        workloads: vec![config.workload("getBalance").unwrap()],
+        servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
+        threads: 2,
+        left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
+        trials: Vec::new(),
+        campaign,
+    };
+    let environment = json!({
+        "started_at": "2026-01-01T00:00:00Z",
+        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
+            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
+        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
+        "servers": {},
+        "command": "rpc-bench run slo",
+    });
+    for folder in [&run, &inner] {
+        folder.write_new("environment.json", &environment.to_string()).unwrap();
+        folder.write_new("plan.json", &pretty(&resolved).unwrap()).unwrap();
+    }
+    inner.write_new(SLO_PLAN, &pretty(&plan()).unwrap()).unwrap();
+    observations.iter().for_each(|observation| inner.append(observation).unwrap());
+    (dir, run)
+}
+
+#[test]
+fn the_report_is_made_from_the_folder_alone() {
+    let observations = observe(&plan(), two_ends);
+    let (_dir, run) = written(&observations);
+    report::write(&run).unwrap();
+    let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
+    for needed in [
+        "## The highest rate under a service level",
+        "**legacy** sustains 11,",
+        "**actix** sustains at least 19,",
+        "the tool's ceiling",
+        "it sent 90.0 % of the rate with 1.40 cores, the server used 0.50",
+        "### Why it misses the level there",
+        "![99th percentile of latency against the rate, trial by trial](slo.svg)",
+    ] {
+        assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
+    }
+    let chart = std::fs::read_to_string(run.0.join("slo.svg")).unwrap();
+    assert!(chart.contains("requested rate") && chart.contains("legacy"), "{chart}");
+    let summary: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(run.0.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["slo"]["searches"][0]["found"]["ending"], json!("interval"));
+
+    let (_dir, begun) = written(&observations[..4]);
+    report::write(&begun).unwrap();
+    let text = std::fs::read_to_string(begun.0.join("report.md")).unwrap();
+    assert!(text.contains("**Incomplete: 0 searches have ended"), "{text}");
+}
