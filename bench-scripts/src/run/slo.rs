@@ -9,7 +9,7 @@ use std::io::{IsTerminal, Write, stderr};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Bench, begin_folder, most_connections, note_ready_lines, truths};
+use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Asked, Judge, RateBound, RateLimit, Schedule, Shown, SloPlan, SloSearched};
 use crate::config::{Campaign, Server, Slo};
@@ -108,7 +108,7 @@ fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()
     if schedule.next().is_none() {
         return Ok(());
     }
-    let truths = truths(&plan)?;
+    let truths = Truths::of(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
     let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let judge = searches.judge();

@@ -81,7 +81,9 @@ pub fn remedied(
             let factor = if remedy == Remedy::Backlog { 4 } else { 32 };
             let new = (now * factor).min(most);
             let capped = format!("the system allows no listen queue longer than {most} (net.core.somaxconn)");
-            if new > now {
+            // Where the system's limit cut the shorter one already, the longer one is the same again.
+            let shorter = if remedy == Remedy::LongBacklog { now * 4 } else { now };
+            if new > shorter {
                 Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
             } else {
                 Err(capped)
@@ -176,6 +178,8 @@ mod tests {
         let ready = json!({"backlog": 4_096});
         let refused = |remedy| remedied(&server(&[]), &ready, remedy, Some(4_096), 20_000).unwrap_err();
         assert!(refused(Remedy::Backlog).contains("somaxconn"));
+        let cut = remedied(&server(&[]), &json!({"backlog": 1_024}), Remedy::LongBacklog, Some(4_096), 1);
+        assert!(cut.unwrap_err().contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
         let full = Server { open_files: Some(20_000), ..server(&[]) };
         let refused = remedied(&full, &ready, Remedy::OpenFiles, None, 20_000).unwrap_err();

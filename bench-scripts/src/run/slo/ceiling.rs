@@ -11,7 +11,7 @@ use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Trial;
 use crate::results::{CEILINGS, Plan, RunFolder};
-use crate::run::{Bench, begin_folder, truths};
+use crate::run::{Bench, Truths, begin_folder};
 
 /// How it is searched: 10 % apart; the tool holds a rate that it held in one window of two.
 const RULES: Rules = Rules {
@@ -36,7 +36,7 @@ pub(super) fn find(
     let inner = RunFolder::create_inside(folder, CEILINGS)?;
     let plan = on_ceiling(plan)?;
     begin_folder(&inner, &plan, "", tools, command)?;
-    let truths = truths(&plan)?;
+    let truths = Truths::of(&plan)?;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
     eprintln!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
     let mut search = Search::new(slo.from, slo.most, RULES);
