@@ -11,7 +11,6 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::calibration::{CalibrationSummary, CommonWay, Power, calibrate};
 use rpc_bench::analysis::{Figure, Verdict};
 use rpc_bench::config::{Arm, Calibration, ConfigDir, Placement};
-use rpc_bench::load::Client;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
 use samples::sample;
