@@ -49,7 +49,9 @@ pub fn arguments(
     let due = bodies.min(load.intended());
     let duration_us = due * 1_000_000 / u64::from(load.rate) + OVERTIME_MS * 1_000;
     let mut args = asking(load, duration_us);
-    for (option, value) in [("--output-format", "json".to_owned()), ("--db-url", database.display().to_string())] {
+    for (option, value) in
+        [("--output-format", "json".to_owned()), ("--db-url", database.display().to_string())]
+    {
         args.extend([option.to_owned(), value]);
     }
     args.push("--no-tui".to_owned());
