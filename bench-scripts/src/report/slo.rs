@@ -237,9 +237,9 @@ pub(super) fn distrust(run: &Run) -> String {
     let cores = run.conditions.host.cores;
     format!(
         "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the server's own.\n\
-         - An answer is no confidence interval: few windows decide a rate, and the machine's noise lowers an answer more often than it \
-         raises it (docs/METHODOLOGY.md has how often, by simulation).\n\
-         - A rate stands for a steady stream of requests; where they come in bursts a server sustains less.\n"
+         - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from window to window it \
+         may well lie a step too high; where single windows are disturbed, too low (docs/METHODOLOGY.md has how often, by simulation).\n\
+         - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n"
     )
 }
 
