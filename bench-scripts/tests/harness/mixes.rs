@@ -1,15 +1,18 @@
-//! The shipped mixes asked of a real server over a socket: each answer is the true one.
+//! The shipped mixes asked of a real server over a socket: each answer is the true one. A mix in an open loop: what is right at
+//! leisure is asked again while the load is on, and a server that lies then is found out.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rpc_bench::config::ConfigDir;
 use rpc_bench::http::Connection;
+use rpc_bench::load::LoadTool;
+use rpc_bench::load::toolchain::Tool;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
-use crate::bench::{Bench, PATIENCE, until};
+use crate::bench::{Bench, PATIENCE, stderr, until};
 
 #[test]
 fn a_real_server_answers_every_mix_with_the_truth() {
@@ -35,4 +38,87 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     }
     server.signal(libc::SIGTERM);
     assert_eq!(server.exit_code(), Some(0));
+}
+
+/// vegeta; without it the test says so and ends, except in CI, where that is a failure.
+fn vegeta() -> Option<PathBuf> {
+    match Tool::find(LoadTool::Vegeta, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tools")) {
+        Ok(tool) => Some(fs::canonicalize(tool.path).unwrap()),
+        Err(error) if std::env::var_os("CI").is_none() => {
+            eprintln!("SKIPPED: {error:#}");
+            None
+        }
+        Err(error) => panic!("no vegeta in CI: {error:#}"),
+    }
+}
+
+/// Runs one block of a mix at a rate, and gives the exit code.
+fn run_mix(bench: &Bench, vegeta: &Path) -> Option<i32> {
+    let mix = "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.0 }\n\
+               [[request]]\nweight = 1\nmethod = \"getBlocks\"\nblocks = { slots = 9, from = \"random\" }\n";
+    bench.write("workloads/mix.toml", mix);
+    bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"mix\"]");
+    bench.replace("campaigns/tiny.toml", "connections = [3]", "connections = []");
+    bench.replace(
+        "campaigns/tiny.toml",
+        "[environment]",
+        "[open]\nrates = [100]\nconnections = 8\n[environment]",
+    );
+    let output = bench.command(&["run", "tiny"]).env("VEGETA", vegeta).output().unwrap();
+    bench.nothing_is_left_running();
+    assert!(bench.folder().join("report.md").is_file(), "{}", stderr(&output));
+    output.status.code()
+}
+
+#[test]
+fn a_mix_at_a_rate_is_checked_under_load() {
+    let (Some(bench), Some(vegeta)) = (Bench::new(1), vegeta()) else { return };
+    assert_eq!(run_mix(&bench, &vegeta), Some(0));
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+    for observation in bench.observations() {
+        let count = |pointer: &str| observation["outcome"].pointer(pointer).and_then(Value::as_u64).unwrap();
+        assert!(count("/checked/asked") > 0, "{observation}");
+        assert_eq!((count("/checked/wrong"), count("/checked/unanswered")), (0, 0), "{observation}");
+        // The server counts the load's requests and the harness's own, and no more.
+        assert_eq!(
+            count("/server_requests"),
+            count("/load/succeeded") + count("/checked/asked"),
+            "{observation}"
+        );
+    }
+    assert!(
+        bench.report().contains("exponent 1 (75 %), getBlocks of 9 slots anywhere (25 %)"),
+        "{}",
+        bench.report()
+    );
+}
+
+#[test]
+fn a_server_that_lies_under_load_gives_no_figure() {
+    let (Some(bench), Some(vegeta)) = (Bench::new(1), vegeta()) else { return };
+    let program = bench.link_example("server-actix", "faulty-actix");
+    // It tells the truth to all that comes before the window: some forty questions, and the warm-up's hundred requests.
+    let args = bench.path("servers.toml");
+    let text = fs::read_to_string(args).unwrap();
+    let actix = bench.path("server-actix");
+    let text = text.replace(&format!("{actix:?}"), &format!("{program:?}"));
+    bench.write(
+        "servers.toml",
+        &text.replacen("\"--accounts\"", "\"--lie-after\", \"170\", \"--accounts\"", 1),
+    );
+    assert_eq!(run_mix(&bench, &vegeta), Some(1));
+    let of = |server: &str| {
+        let found = bench.observations().into_iter().find(|observation| observation["server"] == server);
+        found.unwrap()["outcome"].clone()
+    };
+    let lied = of("actix");
+    assert_eq!(
+        (&lied["kind"], &lied["when"]),
+        (&Value::from("wrong_answer"), &Value::from("under load")),
+        "{lied}"
+    );
+    let said = lied["answer"].as_str().unwrap();
+    assert!(said.contains("a lie") && said.contains("instead of") && said.contains("asked {"), "{said}");
+    assert_eq!(of("control")["kind"], "completed");
+    assert!(bench.report().contains("wrong answer under load"), "{}", bench.report());
 }
