@@ -20,8 +20,8 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     let server = bench.start(&["serve", "actix", "--listen", "127.0.0.1:0"]);
     let addr = until("the server is ready", || {
         let log = fs::read_to_string(bench.path("log")).unwrap();
-        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let ready = lines.filter(|line| line["ready"] == true).next()?;
+        let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ready = lines.find(|line| line["ready"] == true)?;
         ready["addr"].as_str().map(str::to_owned)
     });
     let ledger = SeededSpec::default();
