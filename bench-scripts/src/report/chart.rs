@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
-use super::format::{bytes, significant, thousands, time_us};
+use super::format::{significant, thousands, time_us};
 use super::series::series;
 use crate::analysis::Figure;
 use crate::analysis::stats::Estimate;
@@ -81,16 +81,26 @@ fn axis(figure: Figure) -> &'static str {
         Figure::RequestsPerSecond => "requests/s (log scale)",
         Figure::P99Us => "latency (log scale)",
         Figure::ServerCores => "cores (log scale)",
-        Figure::PeakMemoryBytes => "bytes (log scale)",
+        Figure::PeakMemoryBytes => "MiB (log scale)",
         _ => "log scale",
     }
+}
+
+/// What one unit of the axis is of the figure's own.
+fn unit(figure: Figure) -> f64 {
+    if figure == Figure::PeakMemoryBytes { 1024.0 * 1024.0 } else { 1.0 }
+}
+
+/// A number without digits that say nothing.
+fn short(value: f64) -> String {
+    let text = significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 fn tick(figure: Figure, value: f64) -> String {
     match figure {
         Figure::P99Us => time_tick(value),
-        Figure::ServerCores => significant(value),
-        Figure::PeakMemoryBytes => bytes(value),
+        Figure::ServerCores | Figure::PeakMemoryBytes => short(value),
         _ => thousands(value),
     }
 }
@@ -110,7 +120,7 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         .map(|series| {
             let point = |amount: &u32| {
                 let cell = series.cell(run, workload, *amount)?;
-                Some((f64::from(*amount), cell.figure(figure)?))
+                Some((f64::from(*amount), cell.figure(figure)?.map(|value| value / unit(figure))))
             };
             let mut line: Line = amounts.iter().filter_map(point).collect();
             line.sort_by(|a, b| a.0.total_cmp(&b.0));
