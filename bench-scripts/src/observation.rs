@@ -119,7 +119,7 @@ pub struct Sample {
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,
-    /// Answers that were held against the truth while the load was on; none where the load asks one request in a closed loop.
+    /// Answers that were held against the truth while the load was on; none in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
 }
@@ -272,6 +272,16 @@ impl Sample {
     pub fn steal_share(&self) -> Option<f64> {
         Some(self.host.steal_s? / (self.window_s * crate::probe::host::cores() as f64))
     }
+}
+
+/// What was held against the truth in several samples, where anything was.
+pub fn checked_answers<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Checked> {
+    samples.filter_map(|sample| sample.checked.clone()).reduce(|sum, checked| Checked {
+        asked: sum.asked + checked.asked,
+        wrong: sum.wrong + checked.wrong,
+        unanswered: sum.unanswered + checked.unanswered,
+        first_wrong: sum.first_wrong.or(checked.first_wrong),
+    })
 }
 
 /// Failed requests of several samples, by kind.

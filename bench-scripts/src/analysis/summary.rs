@@ -17,7 +17,7 @@ use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::load::Level;
-use crate::observation::{Observation, Sample, failed_requests};
+use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
 use crate::plan::Trial;
 
 /// What a run showed.
@@ -102,6 +102,9 @@ pub struct Cell {
     pub retransmits: Option<u64>,
     /// Bytes of one answer's body.
     pub answer_bytes: Option<u64>,
+    /// Answers that were held against the truth under load, in all trials; none in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// What to distrust.
     pub marks: Vec<Mark>,
     /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small; empty
@@ -353,6 +356,7 @@ fn cell(
         listen_overflows: listen_overflows.filter(|_| !measured.is_empty()),
         retransmits: sum(|sample| sample.network.retransmits).filter(|_| !measured.is_empty()),
         answer_bytes: measured.values().next().map(|sample| sample.answer_bytes),
+        checked: checked_answers(measured.values().copied()),
         marks,
         timeline: Vec::new(),
         quantiles: Vec::new(),

@@ -16,6 +16,7 @@ use crate::analysis::ceilings::Ceiling;
 use crate::analysis::{Cell, Comparison, Figure};
 use crate::config::{Open, Workload};
 use crate::load::Level;
+use crate::observation::Checked;
 
 pub(super) use beside::sections as beside;
 pub(super) use recovery_chart::svg as recovery_chart;
@@ -80,7 +81,12 @@ fn sentence(run: &Run, pair: &Comparison) -> String {
 pub(super) fn tables(run: &Run, workload: &Workload) -> String {
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
-    let mut out = format!("## {name}\n\n{}\n\n### Latency at a rate\n\n", workload.why.trim());
+    let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
+    if workload.is_mix() {
+        let _ = writeln!(out, "\nIt asks: {}.", workload.words());
+    }
+    out.push_str(&held_against_the_truth(cells()));
+    out.push_str("\n### Latency at a rate\n\n");
     out.push_str(&latencies(run, cells()).markdown());
     out.push_str(
         "\nLatency counts from the moment at which a request was to be sent, so what it waited for its turn is in it; \"from the \
@@ -92,6 +98,25 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
         out.push_str(&comparisons(run, name));
     }
     out
+}
+
+/// How many answers were looked at while the load was on. A trial with a wrong one gives no figure and stands under what failed.
+fn held_against_the_truth<'a>(cells: impl Iterator<Item = &'a Cell>) -> String {
+    let checked: Vec<&Checked> = cells.filter_map(|cell| cell.checked.as_ref()).collect();
+    if checked.is_empty() {
+        return String::new();
+    }
+    let asked: u64 = checked.iter().map(|checked| checked.asked).sum();
+    let unanswered: u64 = checked.iter().map(|checked| checked.unanswered).sum();
+    let but = match unanswered {
+        0 => String::new(),
+        count => format!(", but for {} that had no answer in time or were refused", thousands(count as f64)),
+    };
+    format!(
+        "\nWhile the load was on, {} more questions were asked on a connection of their own, and each answer was held against the \
+         truth: all were true{but}.\n",
+        thousands(asked as f64)
+    )
 }
 
 fn requested(level: Level) -> String {
