@@ -145,11 +145,13 @@ fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
     parts.into_iter().filter_map(bin).collect()
 }
 
-/// From when the first request was due to when the last was sent, and the time that the last stands for, in seconds.
+/// From when the first request was due to when the last was sent, and the time that the last stands for, in seconds; no less than
+/// all requests were due in, since of some that were sent it is not known when.
 fn sending_s(records: &[Record], rate: u32) -> f64 {
     let first_us = records.iter().map(|record| record.intended_us).min().unwrap_or(0);
     let last_us = records.iter().filter_map(|record| record.sent_us).max().unwrap_or(first_us);
-    last_us.saturating_sub(first_us) as f64 / 1e6 + 1.0 / f64::from(rate)
+    let due_s = records.len() as f64 / f64::from(rate);
+    (last_us.saturating_sub(first_us) as f64 / 1e6 + 1.0 / f64::from(rate)).max(due_s)
 }
 
 /// Times, sorted, in microseconds.
