@@ -197,7 +197,7 @@ pub struct Bin {
 pub struct OpenWindow {
     /// Requests a second that were asked for.
     pub requested_rate: f64,
-    /// Requests a second that were sent, from when the first was due to when the last was sent.
+    /// Requests a second that were sent, from when the first was due to when the last was due or sent.
     pub achieved_rate: f64,
     /// Requests that were due.
     pub intended: u64,

@@ -123,7 +123,7 @@ fn reads_well(bench: &Bench, search: &Value) {
 fn a_remedy_that_helps_is_searched_with_again() {
     let Some(bench) = Bench::new(1) else { return };
     let campaign =
-        CAMPAIGN.replace("seed = 1\n", "seed = 1\nremedy_trials = 4\n").replace("from = 8", "from = 32");
+        CAMPAIGN.replace("\nseed = 1\n", "\nseed = 1\nremedy_trials = 4\n").replace("from = 8", "from = 32");
     bench.write("campaigns/search.toml", &campaign);
     bench.replace("servers.toml", "name = \"actix\"", &format!("name = \"actix\"\nopen_files = {FILES}"));
     let output = bench.run(&["run", "search"]);
