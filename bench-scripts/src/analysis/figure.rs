@@ -139,9 +139,10 @@ fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
     Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
 }
 
-/// How far server and load tool disagree about the number of requests, relative to the tool's.
+/// How far server and load tools disagree about the number of requests, relative to the tools'.
 pub fn count_disagreement(sample: &Sample) -> Option<f64> {
-    let load = &sample.load;
-    let tool = (load.succeeded + load.failures()) as f64;
+    let loads = std::iter::once(&sample.load).chain(sample.background.as_deref());
+    let beside = sample.checked.as_ref().map_or(0, |checked| checked.asked);
+    let tool = (loads.map(|load| load.succeeded + load.failures()).sum::<u64>() + beside) as f64;
     Some((sample.counted_of_load()? as f64 - tool).abs() / tool)
 }

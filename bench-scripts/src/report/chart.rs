@@ -16,7 +16,9 @@ use crate::analysis::stats::Estimate;
 use crate::load::Level;
 
 const PANEL: (u32, u32) = (560, 400);
-pub(super) const LEGEND_HEIGHT: u32 = 44;
+const LEGEND_HEIGHT: u32 = 44;
+const LEGEND_ROW: u32 = 26;
+const LEGEND_LEFT: i32 = 40;
 pub(super) const FONT: &str = "sans-serif";
 pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
@@ -45,13 +47,14 @@ pub(super) fn by_workload(
     draw: impl Fn(&str, &Area<'_>) -> Result<()>,
 ) -> Result<String> {
     let mut text = String::new();
-    let panels = run.plan.workloads.len().max(1) as u32;
-    let size = (panel_size.0 * panels, panel_size.1 + LEGEND_HEIGHT);
+    let panels = run.measured_workloads().count().max(1) as u32;
+    let width = panel_size.0 * panels;
+    let size = (width, panel_size.1 + legend_height(run, width));
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         root.fill(&WHITE).map_err(broken)?;
         let (above, below) = root.split_vertically(panel_size.1);
-        for (workload, area) in run.plan.workloads.iter().zip(above.split_evenly((1, panels as usize))) {
+        for (workload, area) in run.measured_workloads().zip(above.split_evenly((1, panels as usize))) {
             draw(&workload.name, &area)?;
         }
         legend(run, &below)?;
@@ -231,17 +234,40 @@ pub(super) fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), col
     .map_err(broken)
 }
 
+/// The room that a name with its line takes, in pixels.
+fn legend_width(name: &str) -> i32 {
+    36 + 9 * name.len() as i32 + 30
+}
+
+/// Where each line of a run is named, in pixels, in a legend so wide: from left to right, and in a new row where one is full.
+fn legend_places(run: &Run, width: u32) -> Vec<(String, (i32, i32))> {
+    let (mut x, mut row) = (LEGEND_LEFT, 0);
+    let mut places = Vec::new();
+    for series in series(run) {
+        let wide = legend_width(&series.name);
+        if x > LEGEND_LEFT && x + wide > width as i32 {
+            (x, row) = (LEGEND_LEFT, row + 1);
+        }
+        places.push((series.name, (x, LEGEND_HEIGHT as i32 / 2 - 4 + row * LEGEND_ROW as i32)));
+        x += wide;
+    }
+    places
+}
+
+/// How high the legend of a run is, in pixels, where it is so wide.
+pub(super) fn legend_height(run: &Run, width: u32) -> u32 {
+    let lowest = legend_places(run, width).into_iter().map(|(_, (_, y))| y as u32).max();
+    lowest.map_or(LEGEND_HEIGHT, |y| y + LEGEND_HEIGHT / 2 + 4)
+}
+
 /// Names the lines of a run, each with its line and marker.
 pub(super) fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
     let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    let mut x = 40;
-    let y = LEGEND_HEIGHT as i32 / 2 - 4;
-    for (index, series) in series(run).iter().enumerate() {
+    for (index, (name, (x, y))) in legend_places(run, area.dim_in_pixel().0).into_iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         area.draw(&PathElement::new(vec![(x, y), (x + 28, y)], colour.stroke_width(2))).map_err(broken)?;
         draw_marker(area, index, (x + 14, y), colour)?;
-        area.draw(&Text::new(series.name.clone(), (x + 36, y), style.clone())).map_err(broken)?;
-        x += 36 + 9 * series.name.len() as i32 + 30;
+        area.draw(&Text::new(name, (x + 36, y), style.clone())).map_err(broken)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
-use super::chart::{Area, COLOURS, FONT, GRID, INK, LEGEND_HEIGHT, broken, draw_marker, legend, say};
+use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, draw_marker, legend, legend_height, say};
 use super::format::{at, thousands};
 use super::series::series;
 use crate::analysis::{Cell, Moment};
@@ -85,20 +85,22 @@ pub(super) fn svg(run: &Run) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut text = String::new();
-    let (columns, rows) = (run.plan.workloads.len().max(1), ROWS.len());
+    let (columns, rows) = (run.measured_workloads().count().max(1), ROWS.len());
     let height = PANEL.1 * rows as u32;
     {
-        let size = (PANEL.0 * columns as u32, height + LEGEND_HEIGHT + NOTE_HEIGHT);
+        let width = PANEL.0 * columns as u32;
+        let legend_height = legend_height(run, width);
+        let size = (width, height + legend_height + NOTE_HEIGHT);
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         root.fill(&WHITE).map_err(broken)?;
         let (above, below) = root.split_vertically(height);
         let mut areas = above.split_evenly((rows, columns)).into_iter();
         for row in &ROWS {
-            for (workload, area) in run.plan.workloads.iter().zip(areas.by_ref()) {
+            for (workload, area) in run.measured_workloads().zip(areas.by_ref()) {
                 panel(run, &workload.name, row, &area)?;
             }
         }
-        let (servers, note) = below.split_vertically(LEGEND_HEIGHT);
+        let (servers, note) = below.split_vertically(legend_height);
         legend(run, &servers)?;
         let style = (FONT, 14).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
         let said = "Medians over blocks. A rate stands in the middle of the time that it is of.";

@@ -22,6 +22,7 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
         [_, _, ..] => tools.iter().copied().map(Some).collect(),
         _ => vec![None],
     };
+    let is_always = !levels.is_empty() && levels.iter().all(|level| level.disturbed);
     let mut series = Vec::new();
     for server in &run.plan.servers {
         for &tool in &tools {
@@ -29,11 +30,11 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
                 if disturbed && !levels.iter().any(|level| level.disturbed) {
                     continue;
                 }
-                if !disturbed && !levels.is_empty() && levels.iter().all(|level| level.disturbed) {
+                if !disturbed && is_always {
                     continue;
                 }
                 let by = tool.map_or_else(String::new, |tool| format!(" by {}", tool.name()));
-                let beside = if disturbed { ", disturbed" } else { "" };
+                let beside = if disturbed && !is_always { ", disturbed" } else { "" };
                 series.push(Series {
                     name: format!("{}{by}{beside}", server.name),
                     server: &server.name,

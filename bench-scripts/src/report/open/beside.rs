@@ -15,6 +15,33 @@ pub(in crate::report) fn sections(run: &Run) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// One line for each server that another load disturbs, or that comes back from an overload.
+pub(super) fn headline(run: &Run) -> String {
+    let Some(other) = background(run) else { return String::new() };
+    let is_measured = |server: &String| run.plan.campaign.ceiling.as_ref() != Some(server);
+    let mut out = String::new();
+    for found in run.summary.isolation.iter().filter(|found| is_measured(&found.server)) {
+        let p99 = found.p99_ratio.map_or_else(|| "not measured".to_owned(), ratio);
+        let _ = writeln!(
+            out,
+            "- **{}** on {}: p99 is **{p99} times** as long while it also answers {}.",
+            at(&found.workload, found.level),
+            found.server,
+            other_load(other)
+        );
+    }
+    for found in run.summary.recovery.iter().filter(|found| is_measured(&found.server)) {
+        let _ = writeln!(
+            out,
+            "- **{}** on {}: after the overload p99 is back at its old level **{}**.",
+            at(&found.workload, found.level),
+            found.server,
+            after(found)
+        );
+    }
+    out
+}
+
 fn background(run: &Run) -> Option<&Background> {
     super::of(run)?.background.as_ref()
 }
@@ -107,20 +134,24 @@ fn after(recovery: &Recovery) -> String {
     let known: Vec<f64> = recovery.after_ms.iter().copied().flatten().collect();
     let never = recovery.after_ms.len() - known.len();
     let mut text = match median(&known) {
-        None => "not in the window".to_owned(),
+        None => "not within the window".to_owned(),
         Some(middle) => {
-            let ends = |low: f64, high: f64| format!("{} ({} to {})", ms(middle.value), ms(low), ms(high));
+            let ends =
+                |low: f64, high: f64| format!("after {} ({} to {})", ms(middle.value), ms(low), ms(high));
             let low = known.iter().copied().fold(f64::INFINITY, f64::min);
             ends(low, known.iter().copied().fold(0.0, f64::max))
         }
     };
     if never > 0 && !known.is_empty() {
-        let _ = write!(text, "; not in the window in {never} of {}", recovery.after_ms.len());
+        let _ = write!(text, "; not within the window in {never} of {}", recovery.after_ms.len());
     }
     text
 }
 
 fn ms(value: f64) -> String {
+    if value <= 0.0 {
+        return "0 ms".to_owned();
+    }
     time_us(value * 1e3)
 }
 

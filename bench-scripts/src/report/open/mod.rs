@@ -31,12 +31,11 @@ pub(super) fn headline(run: &Run) -> String {
     let mut out = warnings(run);
     for workload in &run.plan.campaign.workloads {
         let level = run.plan.headline_level(workload);
-        for pair in
-            run.summary.comparisons.iter().filter(|pair| pair.workload == *workload && pair.level == level)
-        {
+        for pair in compared(run, workload).filter(|pair| pair.level == level) {
             let _ = writeln!(out, "- {}", sentence(run, pair));
         }
     }
+    out.push_str(&beside::headline(run));
     if !out.is_empty() {
         out.push('\n');
     }
@@ -57,6 +56,11 @@ fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
             && run.plan.campaign.ceiling.as_ref() != Some(&cell.server)
     };
     run.summary.cells.iter().filter(is_shown)
+}
+
+/// The comparisons of a workload that say something: beside another load the CPU time is that of both loads.
+fn compared<'a>(run: &'a Run, workload: &'a str) -> impl Iterator<Item = &'a Comparison> {
+    run.summary.comparisons.iter().filter(move |pair| pair.workload == workload && !pair.level.disturbed)
 }
 
 fn sentence(run: &Run, pair: &Comparison) -> String {
@@ -93,7 +97,7 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
          send\" leaves that out. The p99 of the send lag is how late the load tool itself was.\n\n### What the server used\n\n",
     );
     out.push_str(&resources(cells()).markdown());
-    if run.summary.comparisons.iter().any(|pair| &pair.workload == name) {
+    if compared(run, name).next().is_some() {
         out.push_str("\n### Comparisons\n\n");
         out.push_str(&comparisons(run, name));
     }
@@ -208,7 +212,7 @@ fn comparisons(run: &Run, workload: &str) -> String {
         "resolves",
     ];
     let mut table = Table::new(&headers, 2);
-    for pair in run.summary.comparisons.iter().filter(|pair| pair.workload == workload) {
+    for pair in compared(run, workload) {
         table.row(vec![
             requested(pair.level),
             format!("{} / {}", pair.server, pair.over),
