@@ -199,9 +199,9 @@ fn agreement(run: &Run) -> String {
     );
     if found.iter().any(|agreement| agreement.level.tool != agreement.against && !agreement.holds()) {
         out.push_str(
-            "\nWhere they don't agree, the server is the same, so the difference is the tool's: its client's own work stands between \
-             the send and the answer's time stamp, and on cores that it shares with the server it also slows the server. Of two \
-             tools the one with the lower median disturbs less.\n",
+            "\nWhere they don't agree, the server is the same, so the tools make the difference: the client's own work between the send and the \
+             answer's time stamp, or the processors that it takes from the server. Which of the two was not measured, so medians of \
+             different tools don't compare.\n",
         );
     }
     out
