@@ -11,6 +11,7 @@ use crate::probe::network::NetworkCounters;
 use crate::probe::process::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
+use crate::probe::wire::Wire;
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,6 +117,9 @@ pub struct Sample {
     /// How often the server was stopped in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u32>,
+    /// Requests and answers on the network interface, where the campaign asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,

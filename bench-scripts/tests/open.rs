@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use rpc_bench::analysis::{Mark, Summary, summarize};
 use rpc_bench::config::{Background, Campaign, ConfigDir, Open};
-use rpc_bench::load::{Bin, Latency, Level, LoadTool, OpenWindow};
+use rpc_bench::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{self, Trial};
+use rpc_bench::probe::resources::ResourceSample;
+use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
 use rpc_bench::results::{Plan, RunFolder, pretty};
 use serde_json::json;
@@ -50,7 +52,14 @@ fn plan(open: Open) -> Plan {
 }
 
 fn open(rates: &[u32]) -> Open {
-    Open { rates: rates.to_vec(), connections: 64, tools: Vec::new(), background: None, stall: None }
+    Open {
+        rates: rates.to_vec(),
+        connections: 64,
+        tools: Vec::new(),
+        background: None,
+        stall: None,
+        wire: false,
+    }
 }
 
 /// A window at a rate in which requests took so long from the send, and were sent so late.
@@ -161,6 +170,41 @@ fn tools_that_disagree_are_told() {
     assert_eq!(told, [vegeta, vegeta, oha, oha]);
 }
 
+#[test]
+fn the_wire_says_whether_a_tool_or_the_server_makes_the_difference() {
+    let tools = vec![LoadTool::Vegeta, LoadTool::Oha, LoadTool::Bombardier];
+    let plan = plan(Open { tools, ..open(&[1_000]) });
+    let report = |seen: bool| {
+        let dir = tempfile::tempdir().unwrap();
+        let gave = |trial: &Trial| {
+            let (from_send_us, p50_us) = match trial.tool {
+                LoadTool::Vegeta => (180.0, 70.0),
+                LoadTool::Oha => (120.0, 72.0),
+                LoadTool::Bombardier => (260.0, 200.0),
+            };
+            let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
+            let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };
+            let wire = Wire::Seen { requests: 1_000, p50_us, p99_us: 500.0 };
+            sample.wire = Some(if seen { wire } else { unseen });
+            sample
+        };
+        reported(&plan, dir.path(), gave).1
+    };
+    let seen = report(true);
+    for said in [
+        "**oha against vegeta**, actix, getBalance at 1,000/s: the server answers both alike (1.029",
+        "oha adds 48.2 us, vegeta 110 us",
+        "**bombardier against vegeta**, actix, getBalance at 1,000/s: on the wire already the server answers 2.86",
+    ] {
+        assert!(seen.contains(said), "{said}\n{seen}");
+    }
+    let unseen = report(false);
+    assert!(
+        unseen.contains("whose time it is was not measured") && unseen.contains("can't start tcpdump"),
+        "{unseen}"
+    );
+}
+
 /// A results folder of these samples, and its report.
 fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
     let folder = RunFolder::create(results, "open").unwrap();
@@ -252,8 +296,43 @@ fn a_recovery_has_its_table_and_its_chart() {
                 max_us: 1e5,
             })
             .collect();
+        let overload = LoadSample {
+            succeeded: 400,
+            failed: [("timeout".to_owned(), 600)].into(),
+            ..sample.load.clone()
+        };
+        sample.background = Some(Box::new(overload));
         sample
     });
     assert!(report.contains("## Recovery") && report.contains("1.00 s (1.00 s to 1.00 s)"), "{report}");
+    assert!(report.contains("40 %"), "of the overload 400 of 1,000 were answered in time: {report}");
     assert!(folder.0.join("recovery.svg").is_file());
+}
+
+#[test]
+fn steps_of_rate_have_a_page_a_workload_and_its_course_of_latency_is_the_median_trials() {
+    let plan = plan(open(&[1_000, 4_000]));
+    let gave = |trial: &Trial| {
+        let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+        let us = f64::from(trial.block) * 100.0;
+        let bin = |from_ms| Bin { from_ms, requests: 250, p50_us: us, p99_us: us * 2.0, max_us: us * 3.0 };
+        sample.load.series = [0, 250, 500].map(bin).to_vec();
+        let reading = |t_ms| ResourceSample { t_ms, user_us: Some(t_ms * 500), ..ResourceSample::default() };
+        sample.resources = [250, 500, 750].map(reading).to_vec();
+        sample
+    };
+    let summary = summary(&plan, gave);
+    for cell in &summary.cells {
+        let course: Vec<(f64, f64, f64)> =
+            cell.latency.iter().map(|moment| (moment.t_ms, moment.p50_us, moment.p99_us)).collect();
+        // Six blocks: the median lies between the third and the fourth.
+        assert_eq!(course, [(125.0, 350.0, 700.0), (375.0, 350.0, 700.0), (625.0, 350.0, 700.0)]);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, report) = reported(&plan, dir.path(), gave);
+    assert!(report.contains("](steps-getBalance.svg)"), "{report}");
+    let drawn = fs::read_to_string(folder.0.join("steps-getBalance.svg")).unwrap();
+    for named in ["1,000 requests/s: p99 latency", "4,000 requests/s: CPU"] {
+        assert!(drawn.contains(named), "{named}");
+    }
 }

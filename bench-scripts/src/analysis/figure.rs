@@ -53,11 +53,15 @@ pub enum Figure {
     P50FromSendUs,
     /// 99th percentile of latency from the send itself in an open loop, in microseconds.
     P99FromSendUs,
+    /// Median time from a request's first segment on the network interface to its answer's, in microseconds.
+    WireP50Us,
+    /// What the median from the send has beyond that, in microseconds: the load tool's own work.
+    ToolUs,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -79,6 +83,8 @@ impl Figure {
         Self::SendLagP99Us,
         Self::P50FromSendUs,
         Self::P99FromSendUs,
+        Self::WireP50Us,
+        Self::ToolUs,
     ];
 
     /// Its value in a sample; `None` where the machine or the tool does not tell.
@@ -105,6 +111,8 @@ impl Figure {
             Self::SendLagP99Us => sample.load.open.as_ref()?.send_lag_us?.p99,
             Self::P50FromSendUs => sample.load.open.as_ref()?.from_send_us.p50,
             Self::P99FromSendUs => sample.load.open.as_ref()?.from_send_us.p99,
+            Self::WireP50Us => sample.wire.as_ref()?.p50_us()?,
+            Self::ToolUs => sample.load.open.as_ref()?.from_send_us.p50 - sample.wire.as_ref()?.p50_us()?,
         })
     }
 }

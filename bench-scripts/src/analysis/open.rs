@@ -1,17 +1,17 @@
 //! What only an open loop can show: what another load does to a server's latency, how long it needs after an overload, and
 //! whether the load tools agree.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
 use super::figure::Figure;
+use super::latency_course::width_ms;
 use super::observed::{Observed, valid};
 use super::stats::{Estimate, median};
 use crate::config::{Background, Campaign};
-use crate::load::{Bin, Level, LoadTool};
+use crate::load::{Bin, Level, LoadSample, LoadTool};
 use crate::observation::Sample;
+use crate::probe::wire::Wire;
 
 /// So long p99 must stay at its old level to count as recovered, in milliseconds.
 const STAYS_MS: u32 = 1_000;
@@ -49,10 +49,13 @@ pub struct Recovery {
     pub before_us: Option<Estimate>,
     /// The highest 99th percentile of any part of the window during the overload, in microseconds, median over trials.
     pub peak_us: Option<Estimate>,
+    /// Requests a second that the overload sent, median over trials.
+    pub overload_per_s: Option<Estimate>,
+    /// Share of them that the server answered in time, from 0 to 1, median over trials. Of an overload by rate less than 1 says
+    /// that it was one.
+    pub overload_answered: Option<Estimate>,
     /// How long after the overload's end p99 was at its old level, in milliseconds, by trial; none where it was not to the end.
     pub after_ms: Vec<Option<f64>>,
-    /// The 99th percentile through the window, in milliseconds of it and microseconds, medians over trials.
-    pub series: Vec<(f64, f64)>,
 }
 
 /// What one tool shows beside another of the same server at the same rate.
@@ -71,6 +74,14 @@ pub struct Agreement {
     pub p50_us: Option<Estimate>,
     /// Ratio of these medians, paired by block.
     pub ratio: Option<Estimate>,
+    /// Median on the network interface, from a request to its answer, in microseconds; unknown where that was not captured.
+    pub wire_us: Option<Estimate>,
+    /// Ratio of these, paired by block.
+    pub wire_ratio: Option<Estimate>,
+    /// What the tool's median has beyond the interface's, in microseconds.
+    pub tool_us: Option<Estimate>,
+    /// Why the interface was not captured, in a trial of which that is so.
+    pub unseen: Option<String>,
     /// Ratio of the rates at which requests were sent, paired by block.
     pub rate_ratio: Option<Estimate>,
 }
@@ -78,8 +89,17 @@ pub struct Agreement {
 impl Agreement {
     /// Whether the medians differ by no more than [`AGREEMENT`].
     pub fn holds(&self) -> bool {
-        self.ratio.is_some_and(|ratio| ratio.value.ln().abs() <= (1.0 + AGREEMENT).ln())
+        self.ratio.is_some_and(within)
     }
+
+    /// Whether the medians on the network interface do; unknown where they are.
+    pub fn holds_on_the_wire(&self) -> Option<bool> {
+        self.wire_ratio.map(within)
+    }
+}
+
+fn within(ratio: Estimate) -> bool {
+    ratio.value.ln().abs() <= (1.0 + AGREEMENT).ln()
 }
 
 /// The servers and workloads of a campaign's cells at a level.
@@ -127,6 +147,11 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 .iter()
                 .filter_map(|sample| Told::of(&sample.load.series, background, for_ms))
                 .collect();
+            let overloads: Vec<&LoadSample> =
+                samples.iter().filter_map(|sample| sample.background.as_deref()).collect();
+            let overload = |value: fn(&LoadSample) -> f64| {
+                median(&overloads.iter().copied().map(value).collect::<Vec<_>>())
+            };
             let over = |value: fn(&Told) -> f64| median(&told.iter().map(value).collect::<Vec<_>>());
             found.push(Recovery {
                 server: server.clone(),
@@ -134,8 +159,9 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 level,
                 before_us: over(|told| told.before_us),
                 peak_us: over(|told| told.peak_us),
+                overload_per_s: overload(LoadSample::sent_per_second),
+                overload_answered: overload(LoadSample::answered_share),
                 after_ms: told.iter().map(|told| told.after_ms).collect(),
-                series: median_series(&samples),
             });
         }
     }
@@ -177,24 +203,6 @@ impl Told {
     }
 }
 
-/// How long a part of the window is, in milliseconds; `None` where there are not two. Parts without an answer are missing.
-fn width_ms(series: &[Bin]) -> Option<f64> {
-    series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
-}
-
-/// The p99 of each part of the window, medians over trials, at the part's middle.
-fn median_series(samples: &[&Sample]) -> Vec<(f64, f64)> {
-    let mut parts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for bin in samples.iter().flat_map(|sample| &sample.load.series) {
-        parts.entry(bin.from_ms).or_default().push(bin.p99_us);
-    }
-    let half_ms = samples.iter().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0) / 2.0;
-    parts
-        .iter()
-        .filter_map(|(from, values)| Some((f64::from(*from) + half_ms, median(values)?.value)))
-        .collect()
-}
-
 /// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them.
 pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Agreement> {
     let tools = campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
@@ -205,14 +213,24 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
         for (server, workload) in places(campaign) {
             let own = valid(&observed.samples(server, workload, level));
             let other = valid(&observed.samples(server, workload, Level { tool: against, ..level }));
-            let p50s: Vec<f64> = own.values().filter_map(|sample| Figure::P50FromSendUs.of(sample)).collect();
+            let over = |figure: Figure| {
+                median(&own.values().filter_map(|sample| figure.of(sample)).collect::<Vec<_>>())
+            };
+            let unseen = own.values().find_map(|sample| match &sample.wire {
+                Some(Wire::Unseen { reason }) => Some(reason.clone()),
+                _ => None,
+            });
             found.push(Agreement {
                 server: server.clone(),
                 workload: workload.clone(),
                 level,
                 against,
-                p50_us: median(&p50s),
+                p50_us: over(Figure::P50FromSendUs),
                 ratio: ratio(Figure::P50FromSendUs, &own, &other),
+                wire_us: over(Figure::WireP50Us),
+                wire_ratio: ratio(Figure::WireP50Us, &own, &other),
+                tool_us: over(Figure::ToolUs),
+                unseen,
                 rate_ratio: ratio(Figure::AchievedRate, &own, &other),
             });
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{Comparison, Standing, ratio};
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
+use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
 use super::observed::{Observed, Place, Samples, invalid};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
@@ -111,6 +112,9 @@ pub struct Cell {
     /// elsewhere, and in runs of before it was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Moment>,
+    /// Latency through the window, in an open loop; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyMoment>,
     /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each, in
     /// microseconds. Only at the headline's load; empty elsewhere, and in runs of before it was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -228,6 +232,7 @@ pub fn summarize(
                 let mut cell = cell(place, &measured, ceiling.as_ref(), &failed);
                 if level.rate.is_some() || level == campaign.headline_level(workload, &levels) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
+                    cell.latency = latency_course(measured.values().copied());
                     cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
                 }
                 cells.push(cell);
@@ -359,6 +364,7 @@ fn cell(
         checked: checked_answers(measured.values().copied()),
         marks,
         timeline: Vec::new(),
+        latency: Vec::new(),
         quantiles: Vec::new(),
     }
 }

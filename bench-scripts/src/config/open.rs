@@ -28,6 +28,10 @@ pub struct Open {
     /// The server is stopped now and then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
+    /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be told
+    /// from the server's. It needs the right to capture packets; without it that is said and nothing else changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wire: bool,
 }
 
 /// Another load on the same server.
@@ -136,7 +140,14 @@ mod tests {
     use super::*;
 
     fn open() -> Open {
-        Open { rates: vec![100, 200], connections: 8, tools: Vec::new(), background: None, stall: None }
+        Open {
+            rates: vec![100, 200],
+            connections: 8,
+            tools: Vec::new(),
+            background: None,
+            stall: None,
+            wire: false,
+        }
     }
 
     fn background(always: bool) -> Background {

@@ -235,6 +235,17 @@ impl LoadSample {
         self.failed.values().sum()
     }
 
+    /// Requests a second that were sent, whatever became of them.
+    pub fn sent_per_second(&self) -> f64 {
+        let all = (self.succeeded + self.failures()) as f64;
+        self.open.map_or(all / self.time_taken_s, |open| open.achieved_rate)
+    }
+
+    /// Share of all requests that were answered with a 2xx status, from 0 to 1.
+    pub fn answered_share(&self) -> f64 {
+        self.succeeded as f64 / ((self.succeeded + self.failures()) as f64).max(1.0)
+    }
+
     /// Successful requests a second.
     pub fn requests_per_second(&self) -> f64 {
         self.succeeded as f64 / self.time_taken_s

@@ -11,3 +11,4 @@ mod reader;
 pub mod resources;
 pub mod syscalls;
 pub mod threads;
+pub mod wire;

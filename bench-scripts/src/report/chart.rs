@@ -5,6 +5,7 @@
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -13,7 +14,6 @@ use super::format::{significant, thousands, time_us};
 use super::series::series;
 use crate::analysis::Figure;
 use crate::analysis::stats::Estimate;
-use crate::load::Level;
 
 const PANEL: (u32, u32) = (560, 400);
 const LEGEND_HEIGHT: u32 = 44;
@@ -31,6 +31,66 @@ pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
+
+/// A panel's frame: its title, its axes' names and how their ticks are written. Charts differ in their coordinates, not in this.
+pub(super) struct Frame<'a> {
+    /// What the panel shows.
+    pub caption: String,
+    /// What the axes show, each with its unit.
+    pub names: [&'a str; 2],
+    /// How a tick of each axis is written.
+    pub ticks: [&'a dyn Fn(f64) -> String; 2],
+    /// The most ticks of each axis; one with key points needs room for all of them.
+    pub labels: [usize; 2],
+    /// Whether the panel is one of many, with little room.
+    pub is_small: bool,
+}
+
+/// A panel in which lines can be drawn, with those coordinates.
+pub(super) type Panel<'a, X, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>;
+
+/// The most ticks of an axis that has key points: all of them.
+pub(super) const ALL_KEY_POINTS: usize = 30;
+
+impl Frame<'_> {
+    /// Draws the frame of a panel with those coordinates, and gives what draws in it.
+    pub fn draw<'a, X, Y>(
+        &self,
+        area: &Area<'a>,
+        x: X,
+        y: Y,
+    ) -> Result<Panel<'a, X::CoordDescType, Y::CoordDescType>>
+    where
+        X: AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>>,
+        Y: AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>>,
+    {
+        let (font, margin, below) = if self.is_small { (15, 8, 42) } else { (17, 14, 48) };
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.caption, (FONT, font).into_font().color(&INK))
+            .margin(margin)
+            .margin_right(28)
+            .x_label_area_size(below)
+            .y_label_area_size(78)
+            .build_cartesian_2d(x, y)
+            .map_err(broken)?;
+        chart
+            .configure_mesh()
+            .axis_style(GRID)
+            .light_line_style(GRID.mix(0.0))
+            .bold_line_style(GRID)
+            .x_desc(self.names[0])
+            .y_desc(self.names[1])
+            .label_style((FONT, 13).into_font().color(&INK))
+            .axis_desc_style((FONT, 13).into_font().color(&INK))
+            .x_label_formatter(&|value| self.ticks[0](*value))
+            .y_label_formatter(&|value| self.ticks[1](*value))
+            .x_labels(self.labels[0])
+            .y_labels(self.labels[1])
+            .draw()
+            .map_err(broken)?;
+        Ok(chart)
+    }
+}
 
 /// A line of a chart: connections, or requests a second, and estimates.
 type Line = Vec<(f64, Estimate)>;
@@ -116,8 +176,7 @@ pub(super) fn time_tick(value_us: f64) -> String {
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<()> {
-    let mut amounts: Vec<u32> = run.plan.levels().into_iter().map(Level::amount).collect();
-    amounts.dedup();
+    let amounts = run.plan.amounts();
     let lines: Vec<Line> = series(run)
         .iter()
         .map(|series| {
@@ -137,34 +196,20 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
     let y_ticks = ticks(y_low, y_high);
     let is_open = run.plan.campaign.open.is_some();
     let x_axis = if is_open { "requested requests/s (log scale)" } else { "connections (log scale)" };
-    let mut chart = ChartBuilder::on(area)
-        .caption(caption, (FONT, 17).into_font().color(&INK))
-        .margin(14)
-        .margin_right(28)
-        .x_label_area_size(48)
-        .y_label_area_size(78)
-        .build_cartesian_2d(
-            (x_low..x_high)
-                .log_scale()
-                .with_key_points(amounts.iter().map(|amount| f64::from(*amount)).collect()),
-            (y_low..y_high).log_scale().with_key_points(y_ticks),
-        )
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc(x_axis)
-        .y_desc(axis(figure))
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|value| thousands(*value))
-        .y_label_formatter(&|value| tick(figure, *value))
-        .x_labels(30)
-        .y_labels(30)
-        .draw()
-        .map_err(broken)?;
+    let frame = Frame {
+        caption,
+        names: [x_axis, axis(figure)],
+        ticks: [&thousands, &|value| tick(figure, value)],
+        labels: [ALL_KEY_POINTS; 2],
+        is_small: false,
+    };
+    let mut chart = frame.draw(
+        area,
+        (x_low..x_high)
+            .log_scale()
+            .with_key_points(amounts.iter().map(|amount| f64::from(*amount)).collect()),
+        (y_low..y_high).log_scale().with_key_points(y_ticks),
+    )?;
     for (index, line) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         let aside = beside(index, lines.len());
@@ -191,7 +236,7 @@ pub(super) fn say(area: &Area<'_>, text: &str) -> Result<()> {
 }
 
 /// How far a line's points are moved aside, as a factor, so that the bars of several lines can be told apart.
-fn beside(index: usize, lines: usize) -> f64 {
+pub(super) fn beside(index: usize, lines: usize) -> f64 {
     const STEP: f64 = 0.045;
     (STEP * (index as f64 - (lines as f64 - 1.0) / 2.0)).exp()
 }

@@ -42,16 +42,11 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts an open loop's load on it; `None` for a mix, which is drawn as it is sent.
-pub fn open_load(run: &Run, workload: &Workload, level: Level) -> Option<String> {
+/// The command that puts an open loop's load on it for so long; `None` for a mix, which is drawn as it is sent.
+pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
-    let campaign = &run.plan.campaign;
-    let load = OpenLoad {
-        rate,
-        connections: level.connections,
-        duration_ms: campaign.window_ms,
-        timeout_ms: campaign.timeout_ms,
-    };
+    let timeout_ms = run.plan.campaign.timeout_ms;
+    let load = OpenLoad { rate, connections: level.connections, duration_ms, timeout_ms };
     let url = format!("http://{ADDR}/");
     let words = |mut args: Vec<String>, program: &str| {
         args.insert(0, program.to_owned());

@@ -159,6 +159,13 @@ impl Plan {
         self.connections().into_iter().map(Level::from).collect()
     }
 
+    /// How much each of these loads is: connections, or requests a second, each once.
+    pub fn amounts(&self) -> Vec<u32> {
+        let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
+        amounts.dedup();
+        amounts
+    }
+
     /// The plan of the duets, where the campaign asks for them.
     pub fn duets(&self) -> Option<Self> {
         let campaign = self.campaign.duet_campaign()?;
@@ -212,13 +219,17 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
         ("quantiles.svg", quantile_chart::svg(&run)?),
         ("resources.svg", resource_chart::svg(&run)?),
         ("recovery.svg", open::recovery_chart(&run)?),
+        ("slo.svg", slo_chart::svg(&run)?),
     ] {
         if let Some(chart) = chart {
             folder.write_derived(name, &chart)?;
         }
     }
-    if let Some(chart) = slo_chart::svg(&run)? {
-        folder.write_derived("slo.svg", &chart)?;
+    if resource_chart::has_steps(&run) {
+        for Workload { name, .. } in run.measured_workloads() {
+            folder
+                .write_derived(&resource_chart::steps_file(name), &resource_chart::steps_svg(&run, name)?)?;
+        }
     }
     folder.write_derived("report.md", &sections::markdown(&run))?;
     Ok(run)

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, draw_marker};
+use super::chart::{Area, COLOURS, FONT, Frame, INK, broken, draw_marker};
 use crate::analysis::Figure;
 use crate::analysis::calibration::{CalibrationSummary, Share};
 
@@ -56,31 +56,24 @@ fn ways(summary: &CalibrationSummary, figure: Figure) -> Vec<Way> {
     ways
 }
 
+/// A percentage as a tick has it.
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
 fn panel(ways: &[Way], title: &str, area: &Area<'_>) -> Result<()> {
     let most = ways.iter().flat_map(|way| &way.shares).map(|(x, _)| *x).fold(1.0, f64::max);
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, (FONT, 17).into_font().color(&INK))
-        .margin(14)
-        .margin_right(24)
-        .x_label_area_size(48)
-        .y_label_area_size(64)
-        .build_cartesian_2d(-0.4..most + 0.4, 0.0..103.0)
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc("handicap: extra CPU time for a request, % (0: the server against itself)")
-        .y_desc("comparisons that claim a difference, %")
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|value| format!("{value:.0}"))
-        .y_label_formatter(&|value| format!("{value:.0}"))
-        .x_labels(12)
-        .y_labels(11)
-        .draw()
-        .map_err(broken)?;
+    let frame = Frame {
+        caption: title.to_owned(),
+        names: [
+            "handicap: extra CPU time for a request, % (0: the server against itself)",
+            "comparisons that claim a difference, %",
+        ],
+        ticks: [&whole, &whole],
+        labels: [12, 11],
+        is_small: false,
+    };
+    let mut chart = frame.draw(area, -0.4..most + 0.4, 0.0..103.0)?;
     let nominal = PathElement::new(vec![(-0.4, 5.0), (most + 0.4, 5.0)], INK.mix(0.5).stroke_width(1));
     chart.plotting_area().draw(&nominal).map_err(broken)?;
     for (index, way) in ways.iter().enumerate() {

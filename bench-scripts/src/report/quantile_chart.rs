@@ -5,7 +5,9 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::Run;
-use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
+use super::chart::{
+    ALL_KEY_POINTS, Area, COLOURS, Frame, broken, by_workload, draw_marker, say, ticks, time_tick,
+};
 use super::format::load;
 use super::series::series;
 use crate::analysis::Cell;
@@ -63,32 +65,18 @@ fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
     };
     let (low, high) = (low / 1.3, high * 1.3);
     let named: Vec<f64> = NAMED.into_iter().map(place).collect();
-    let mut chart = ChartBuilder::on(area)
-        .caption(format!("{workload} at {}: latency", load(*level)), (FONT, 17).into_font().color(&INK))
-        .margin(14)
-        .margin_right(28)
-        .x_label_area_size(48)
-        .y_label_area_size(78)
-        .build_cartesian_2d(
-            (place(0.5) / 1.25..place(0.9999) * 1.25).log_scale().with_key_points(named),
-            (low..high).log_scale().with_key_points(ticks(low, high)),
-        )
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc("percentile of requests, % (the tail is stretched)")
-        .y_desc("latency (log scale)")
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|place| percentile(*place))
-        .y_label_formatter(&|value| time_tick(*value))
-        .x_labels(30)
-        .y_labels(30)
-        .draw()
-        .map_err(broken)?;
+    let frame = Frame {
+        caption: format!("{workload} at {}: latency", load(*level)),
+        names: ["percentile of requests, % (the tail is stretched)", "latency (log scale)"],
+        ticks: [&percentile, &time_tick],
+        labels: [ALL_KEY_POINTS; 2],
+        is_small: false,
+    };
+    let mut chart = frame.draw(
+        area,
+        (place(0.5) / 1.25..place(0.9999) * 1.25).log_scale().with_key_points(named),
+        (low..high).log_scale().with_key_points(ticks(low, high)),
+    )?;
     for (index, line) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;

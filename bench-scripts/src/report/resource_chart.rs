@@ -1,5 +1,5 @@
-//! Each server's resources through the window, at the headline's load: one column a workload, one row a resource, one line a
-//! server.
+//! Each server through the window: one row a resource, one line a server. At the headline's load of each workload, or, on a page
+//! a workload, at each rate of an open loop with its latency.
 
 use anyhow::Result;
 use plotters::coord::types::RangedCoordf64;
@@ -7,159 +7,216 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
-use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, draw_marker, legend, legend_height, say};
+use super::chart::{Area, COLOURS, FONT, Frame, INK, broken, draw_marker, legend, legend_height, say};
 use super::format::{at, thousands};
 use super::series::series;
 use crate::analysis::{Cell, Moment};
 
 const PANEL: (u32, u32) = (560, 210);
+/// A panel of a page that has a column for each of several rates.
+const NARROW_PANEL: (u32, u32) = (430, 230);
 const NOTE_HEIGHT: u32 = 30;
 /// About as many markers on a line; more would hide it.
 const MARKERS: usize = 4;
 
-/// A row of panels: what is drawn of each moment.
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// A server's line: milliseconds of the window, and values.
+type Line = Vec<(f64, f64)>;
+
+/// A row of panels: what is drawn of each cell.
 struct Row {
     /// Its name.
     name: &'static str,
     /// The unit of its axis.
     unit: &'static str,
     /// The thick line.
-    whole: fn(&Moment) -> Option<f64>,
+    whole: fn(&Cell) -> Line,
     /// The thin line.
-    part: Option<fn(&Moment) -> Option<f64>>,
-    /// Whether values are of the time since the moment before, and so belong to its middle.
-    is_rate: bool,
+    part: Option<fn(&Cell) -> Line>,
 }
 
-const ROWS: [Row; 5] = [
-    Row {
-        name: "CPU (thin: of it in the kernel)",
-        unit: "cores",
-        whole: |moment| moment.cores,
-        part: Some(|moment| moment.system_cores),
-        is_rate: true,
-    },
-    Row {
-        name: "resident memory",
-        unit: "MiB",
-        whole: |moment| moment.memory_bytes.map(|bytes| bytes / 1024.0 / 1024.0),
-        part: None,
-        is_rate: false,
-    },
-    Row {
-        name: "open connections",
-        unit: "connections",
-        whole: |moment| moment.connections,
-        part: None,
-        is_rate: false,
-    },
-    Row {
-        name: "context switches, voluntary (thin: involuntary)",
-        unit: "switches/s",
-        whole: |moment| moment.voluntary_switches_per_s,
-        part: Some(|moment| moment.involuntary_switches_per_s),
-        is_rate: true,
-    },
-    Row {
-        name: "run delay: waiting for a core, all threads",
-        unit: "ms waited per s",
-        whole: |moment| moment.run_delay_ms_per_s,
-        part: None,
-        is_rate: true,
-    },
-];
+const CPU: Row = Row {
+    name: "CPU (thin: of it in the kernel)",
+    unit: "cores",
+    whole: |cell| over_time(cell, |moment| moment.cores),
+    part: Some(|cell| over_time(cell, |moment| moment.system_cores)),
+};
 
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+const MEMORY: Row = Row {
+    name: "resident memory",
+    unit: "MiB",
+    whole: |cell| held(cell, |moment| moment.memory_bytes.map(|bytes| bytes / 1024.0 / 1024.0)),
+    part: None,
+};
 
-/// A line: milliseconds and values.
-type Line = Vec<(f64, f64)>;
+const CONNECTIONS: Row = Row {
+    name: "open connections",
+    unit: "connections",
+    whole: |cell| held(cell, |moment| moment.connections),
+    part: None,
+};
+
+const SWITCHES: Row = Row {
+    name: "context switches, voluntary (thin: involuntary)",
+    unit: "switches/s",
+    whole: |cell| over_time(cell, |moment| moment.voluntary_switches_per_s),
+    part: Some(|cell| over_time(cell, |moment| moment.involuntary_switches_per_s)),
+};
+
+const RUN_DELAY: Row = Row {
+    name: "run delay: waiting for a core, all threads",
+    unit: "ms waited per s",
+    whole: |cell| over_time(cell, |moment| moment.run_delay_ms_per_s),
+    part: None,
+};
+
+const LATENCY: Row = Row {
+    name: "p99 latency (thin: median)",
+    unit: "ms",
+    whole: |cell| cell.latency.iter().map(|moment| (moment.t_ms, moment.p99_us / 1e3)).collect(),
+    part: Some(|cell| cell.latency.iter().map(|moment| (moment.t_ms, moment.p50_us / 1e3)).collect()),
+};
+
+/// What is held at moments.
+fn held(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
+    cell.timeline.iter().filter_map(|moment| Some((moment.t_ms, value(moment)?))).collect()
+}
+
+/// What is counted over the time since the moment before, and so belongs to its middle. Moments are evenly spaced, and the
+/// first one is a step from the start.
+fn over_time(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
+    let back_ms = cell.timeline.first().map_or(0.0, |first| first.t_ms / 2.0);
+    held(cell, value).into_iter().map(|(t_ms, value)| (t_ms - back_ms, value)).collect()
+}
+
+/// A column of panels: what stands over it, and a cell for each line.
+struct Column<'a> {
+    name: String,
+    cells: Vec<Option<&'a Cell>>,
+}
 
 /// Whether there is anything to draw.
 pub(super) fn is_drawn(run: &Run) -> bool {
     run.summary.cells.iter().any(|cell| !cell.timeline.is_empty())
 }
 
-/// Draws the chart; `None` where no server was watched.
+/// Whether a workload has a page of its own: where its load rises in steps of rate, and not several tools send it.
+pub(super) fn has_steps(run: &Run) -> bool {
+    let several_tools = run.plan.campaign.open.as_ref().is_none_or(|open| open.tools.len() > 1);
+    is_drawn(run) && !several_tools && run.plan.amounts().len() > 1
+}
+
+/// The file of a workload's page.
+pub(super) fn steps_file(workload: &str) -> String {
+    format!("steps-{workload}.svg")
+}
+
+/// Draws the chart at the headline's loads; `None` where no server was watched.
 pub(super) fn svg(run: &Run) -> Result<Option<String>> {
     if !is_drawn(run) {
         return Ok(None);
     }
+    let columns = run.measured_workloads().map(|workload| {
+        let level = run.plan.headline_level(&workload.name);
+        column(run, &workload.name, level.amount(), at(&workload.name, level))
+    });
+    let rows = [CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY];
+    let note = "Medians over blocks. A rate stands in the middle of the time that it is of.";
+    page(run, &columns.collect::<Vec<_>>(), &rows, PANEL, note).map(Some)
+}
+
+/// Draws the page of a workload: a column for each rate, and in each row one scale.
+pub(super) fn steps_svg(run: &Run, workload: &str) -> Result<String> {
+    let columns = run.plan.amounts().into_iter().map(|rate| {
+        let name = format!("{} requests/s", thousands(f64::from(rate)));
+        column(run, workload, rate, name)
+    });
+    let rows = [CPU, MEMORY, CONNECTIONS, LATENCY];
+    let note = format!(
+        "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts of the window."
+    );
+    page(run, &columns.collect::<Vec<_>>(), &rows, NARROW_PANEL, &note)
+}
+
+fn column<'a>(run: &'a Run, workload: &str, amount: u32, name: String) -> Column<'a> {
+    Column { name, cells: series(run).iter().map(|series| series.cell(run, workload, amount)).collect() }
+}
+
+fn page(
+    run: &Run,
+    columns: &[Column<'_>],
+    rows: &[Row],
+    panel_size: (u32, u32),
+    note: &str,
+) -> Result<String> {
     let mut text = String::new();
-    let (columns, rows) = (run.measured_workloads().count().max(1), ROWS.len());
-    let height = PANEL.1 * rows as u32;
+    let (width, height) = (panel_size.0 * columns.len().max(1) as u32, panel_size.1 * rows.len() as u32);
     {
-        let width = PANEL.0 * columns as u32;
         let legend_height = legend_height(run, width);
         let size = (width, height + legend_height + NOTE_HEIGHT);
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         root.fill(&WHITE).map_err(broken)?;
         let (above, below) = root.split_vertically(height);
-        let mut areas = above.split_evenly((rows, columns)).into_iter();
-        for row in &ROWS {
-            for (workload, area) in run.measured_workloads().zip(areas.by_ref()) {
-                panel(run, &workload.name, row, &area)?;
+        let mut areas = above.split_evenly((rows.len(), columns.len().max(1))).into_iter();
+        for row in rows {
+            let drawn: Vec<Drawn> = columns.iter().map(|column| Drawn::of(column, row)).collect();
+            // Rates of one workload compare, so they share a scale.
+            let shared = drawn.iter().filter_map(Drawn::highest).max_by(f64::total_cmp);
+            for ((column, drawn), area) in columns.iter().zip(&drawn).zip(areas.by_ref()) {
+                let highest = if panel_size == NARROW_PANEL { shared } else { drawn.highest() };
+                panel(run, &format!("{}: {}", column.name, row.name), row.unit, drawn, highest, &area)?;
             }
         }
-        let (servers, note) = below.split_vertically(legend_height);
+        let (servers, below) = below.split_vertically(legend_height);
         legend(run, &servers)?;
         let style = (FONT, 14).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-        let said = "Medians over blocks. A rate stands in the middle of the time that it is of.";
-        note.draw(&Text::new(said, (40, 8), style)).map_err(broken)?;
+        below.draw(&Text::new(note, (40, 8), style)).map_err(broken)?;
         root.present().map_err(broken)?;
     }
-    Ok(Some(text))
+    Ok(text)
 }
 
-/// A cell's line of one value.
-fn line(cell: Option<&Cell>, value: fn(&Moment) -> Option<f64>, is_rate: bool) -> Line {
-    let timeline = cell.map_or(&[] as &[Moment], |cell| cell.timeline.as_slice());
-    // Moments are evenly spaced, and the first one is a step from the start.
-    let back_ms = if is_rate { timeline.first().map_or(0.0, |first| first.t_ms / 2.0) } else { 0.0 };
-    timeline.iter().filter_map(|moment| Some((moment.t_ms - back_ms, value(moment)?))).collect()
+/// The lines of a panel, by server.
+struct Drawn {
+    whole: Vec<Line>,
+    part: Vec<Line>,
 }
 
-fn panel(run: &Run, workload: &str, row: &Row, area: &Area<'_>) -> Result<()> {
-    let level = run.plan.headline_level(workload);
-    let cells: Vec<Option<&Cell>> =
-        series(run).iter().map(|series| series.cell(run, workload, level.amount())).collect();
-    if !cells.iter().flatten().any(|cell| !cell.timeline.is_empty()) {
-        return say(area, &format!("{workload}: {} was not read", row.name));
+impl Drawn {
+    fn of(column: &Column<'_>, row: &Row) -> Self {
+        let lines = |line: fn(&Cell) -> Line| -> Vec<Line> {
+            column.cells.iter().map(|cell| cell.map_or_else(Vec::new, line)).collect()
+        };
+        Self { whole: lines(row.whole), part: row.part.map_or_else(Vec::new, lines) }
     }
-    let lines = |value: fn(&Moment) -> Option<f64>| -> Vec<Line> {
-        cells.iter().map(|cell| line(*cell, value, row.is_rate)).collect()
-    };
-    let whole = lines(row.whole);
-    let part = row.part.map_or_else(Vec::new, lines);
-    let caption = format!("{}: {}", at(workload, level), row.name);
-    let highest = whole.iter().chain(&part).flatten().map(|(_, value)| *value).max_by(f64::total_cmp);
-    let Some(highest) = highest else {
-        return say(area, &format!("{caption}: unavailable on this machine"));
+
+    fn highest(&self) -> Option<f64> {
+        self.whole.iter().chain(&self.part).flatten().map(|(_, value)| *value).max_by(f64::total_cmp)
+    }
+}
+
+fn panel(
+    run: &Run,
+    caption: &str,
+    unit: &str,
+    drawn: &Drawn,
+    highest: Option<f64>,
+    area: &Area<'_>,
+) -> Result<()> {
+    let (Some(highest), Some(_)) = (highest, drawn.highest()) else {
+        return say(area, &format!("{caption}: was not read, or is unavailable on this machine"));
     };
     let top = if highest > 0.0 { highest * 1.12 } else { 1.0 };
-    let mut chart = ChartBuilder::on(area)
-        .caption(caption, (FONT, 15).into_font().color(&INK))
-        .margin(8)
-        .margin_right(28)
-        .x_label_area_size(42)
-        .y_label_area_size(78)
-        .build_cartesian_2d(0.0..run.plan.campaign.window_ms as f64, 0.0..top)
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc("time in the window, ms")
-        .y_desc(row.unit)
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|value| thousands(*value))
-        .y_label_formatter(&|value| tick(*value))
-        .x_labels(8)
-        .y_labels(5)
-        .draw()
-        .map_err(broken)?;
-    draw(&mut chart, area, &whole, &part)
+    let frame = Frame {
+        caption: caption.to_owned(),
+        names: ["time in the window, ms", unit],
+        ticks: [&thousands, &tick],
+        labels: [6, 5],
+        is_small: true,
+    };
+    let mut chart = frame.draw(area, 0.0..run.plan.campaign.window_ms as f64, 0.0..top)?;
+    draw(&mut chart, area, &drawn.whole, &drawn.part)
 }
 
 /// Draws the servers' lines: thin ones below, thick ones above. Dashes would be an element each, and most of the file.

@@ -318,6 +318,9 @@ fn sampling(cost: SamplingCores, cores: usize) -> String {
 
 fn by_hand(run: &Run) -> String {
     let campaign = &run.plan.campaign;
+    if let (false, Some(summary)) = (run.has_sweep(), &run.summary.slo) {
+        return slo::by_hand(run, summary, &servers_by_hand(run));
+    }
     if !run.has_sweep() {
         return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
     }

@@ -25,6 +25,10 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
     let is_always = !levels.is_empty() && levels.iter().all(|level| level.disturbed);
     let mut series = Vec::new();
     for server in &run.plan.servers {
+        // Of a search for rates the ceiling only tells what the tool can send.
+        if !run.has_sweep() && run.plan.campaign.ceiling.as_ref() == Some(&server.name) {
+            continue;
+        }
         for &tool in &tools {
             for disturbed in [false, true] {
                 if disturbed && !levels.iter().any(|level| level.disturbed) {

@@ -4,10 +4,14 @@
 use std::fmt::Write;
 
 use super::format::{Table, significant, thousands, time_us};
-use super::{Run, causes, threshold};
+use super::{Run, causes, commands, threshold};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, ToolLimited};
 use crate::config::Slo;
+use crate::load::{Level, LoadTool};
+
+/// From this share of the tool's ceiling on a server's rate may be the tool's.
+const NEAR_CEILING: f64 = 0.9;
 
 /// One line for each request.
 pub fn headline(summary: &SloSummary) -> String {
@@ -96,7 +100,7 @@ fn reason(search: &SloSearch) -> String {
 }
 
 /// What stands behind a search's counts.
-fn note(search: &SloSearch) -> String {
+fn note(search: &SloSearch, ceiling: Ceiling) -> String {
     let found = &search.found;
     let mut notes = Vec::new();
     if found.ending != Ending::Interval {
@@ -110,6 +114,13 @@ fn note(search: &SloSearch) -> String {
             rate(at),
             achieved * 100.0
         ));
+    }
+    let highest = found.upper.or(found.lower).map(|end| f64::from(end.rate));
+    if highest.zip(ceiling.held).is_some_and(|(rate, held)| rate >= NEAR_CEILING * f64::from(held)) {
+        notes.push(
+            "within 10 % of the tool's ceiling: what holds the tool back may hold this server back too"
+                .to_owned(),
+        );
     }
     if !search.complaints.is_empty() {
         let kinds: Vec<String> =
@@ -152,7 +163,7 @@ pub fn section(run: &Run) -> String {
             there(thousands, found.conditional_rate),
             there(time_us, search.at_lower.map(|there| there.p99_us)),
             there(significant, search.at_lower.map(|there| there.cpu_us_per_request)),
-            note(search),
+            note(search, summary.ceiling),
         ]);
     }
     let mut out = format!(
@@ -229,6 +240,39 @@ fn chart(summary: &SloSummary) -> String {
         let _ =
             writeln!(out, "\nNot drawn, since there was no latency: {died} trials that missed the level.");
     }
+    out
+}
+
+/// The commands that put the load of each highest rate on a server again.
+pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String {
+    let slo = &summary.slo;
+    let mut out = format!(
+        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand send it one window of a highest rate, \
+         on `{}`, whose place `just tools {}` tells. {}\n\n```sh\n",
+        slo.tool.name(),
+        slo.tool.name(),
+        match slo.tool {
+            LoadTool::Oha => "Its own report counts from the intended send, too.",
+            _ => "Its own report counts from the send, so it leaves out what a request waited for its turn.",
+        }
+    );
+    for search in &summary.searches {
+        let (searched, Some(lower)) = (&search.searched, search.found.lower) else { continue };
+        let level =
+            Level { connections: slo.connections, rate: Some(lower.rate), tool: slo.tool, disturbed: false };
+        let workload = run.measured_workloads().find(|workload| workload.name == searched.workload);
+        let command =
+            workload.and_then(|workload| commands::open_load(run, workload, level, slo.final_trial_ms));
+        let command = command.unwrap_or_else(|| "# a mix, drawn as it is sent".to_owned());
+        let _ = writeln!(
+            out,
+            "# {} at {}/s, sustained by {}\n{command}",
+            searched.workload,
+            rate(lower.rate),
+            searched.server
+        );
+    }
+    let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
     out
 }
 

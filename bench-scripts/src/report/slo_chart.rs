@@ -5,7 +5,10 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::Run;
-use super::chart::{Area, COLOURS, FONT, GRID, INK, broken, by_workload, draw_marker, say, ticks, time_tick};
+use super::chart::{
+    ALL_KEY_POINTS, Area, COLOURS, Frame, INK, beside, broken, by_workload, draw_marker, say, ticks,
+    time_tick,
+};
 use super::format::thousands;
 use crate::analysis::slo::{Point, PointResult, SloSummary};
 
@@ -51,37 +54,23 @@ fn panel(run: &Run, summary: &SloSummary, workload: &str, area: &Area<'_>) -> Re
     };
     let (x_low, x_high) = (x_low / 1.2, x_high * 1.2);
     let (y_low, y_high) = (y_low.min(limit_us) / 1.5, y_high.max(limit_us) * 1.5);
-    let mut chart = ChartBuilder::on(area)
-        .caption(format!("{workload}: p99 latency of each trial"), (FONT, 17).into_font().color(&INK))
-        .margin(14)
-        .margin_right(28)
-        .x_label_area_size(48)
-        .y_label_area_size(78)
-        .build_cartesian_2d(
-            (x_low..x_high).log_scale().with_key_points(ticks(x_low, x_high)),
-            (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
-        )
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc("requested rate, requests/s (log scale)")
-        .y_desc("p99 from the intended send (log scale)")
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|value| thousands(*value))
-        .y_label_formatter(&|value| time_tick(*value))
-        .x_labels(30)
-        .y_labels(30)
-        .draw()
-        .map_err(broken)?;
+    let frame = Frame {
+        caption: format!("{workload}: p99 latency of each trial"),
+        names: ["requested rate, requests/s (log scale)", "p99 from the intended send (log scale)"],
+        ticks: [&thousands, &time_tick],
+        labels: [ALL_KEY_POINTS; 2],
+        is_small: false,
+    };
+    let chart = frame.draw(
+        area,
+        (x_low..x_high).log_scale().with_key_points(ticks(x_low, x_high)),
+        (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
+    )?;
     let limit = PathElement::new(vec![(x_low, limit_us), (x_high, limit_us)], INK.stroke_width(1));
     chart.plotting_area().draw(&limit).map_err(broken)?;
     let (left, top) = area.get_base_pixel();
     for ((server, point), at) in &points {
-        let (x, y) = chart.backend_coord(at);
+        let (x, y) = chart.backend_coord(&(at.0 * beside(*server, run.plan.servers.len()), at.1));
         let is_short = point.duration_ms < summary.slo.final_trial_ms;
         draw_point(area, *server, point.result, is_short, (x - left, y - top))?;
     }

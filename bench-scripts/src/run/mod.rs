@@ -9,6 +9,7 @@ pub mod remedies;
 pub mod slo;
 pub mod threshold;
 mod trial;
+mod trial_line;
 mod truths;
 pub mod why;
 

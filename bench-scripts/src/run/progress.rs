@@ -1,8 +1,8 @@
 //! What a person sees while a campaign runs: which trial, what it gave, how far, and how long still.
 
-use std::io::{IsTerminal, Write, stderr};
 use std::time::Instant;
 
+use super::trial_line::TrialLine;
 use crate::observation::Observation;
 use crate::plan::Trial;
 use crate::results::Plan;
@@ -20,7 +20,7 @@ pub struct Progress {
     name: String,
     guess_s: f64,
     began: Instant,
-    terminal: bool,
+    line: TrialLine,
 }
 
 impl Progress {
@@ -36,7 +36,7 @@ impl Progress {
             name: campaign.name.clone(),
             guess_s: (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S,
             began: Instant::now(),
-            terminal: stderr().is_terminal(),
+            line: TrialLine::new(),
         }
     }
 
@@ -61,11 +61,7 @@ impl Progress {
 
     /// A trial begins.
     pub fn begin(&self, trial: &Trial) {
-        if self.terminal {
-            eprint!("\r\x1b[K{} …", self.head(trial));
-            // A terminal that takes no text is no reason to stop measuring.
-            let _ = stderr().flush();
-        }
+        self.line.begin(&self.head(trial));
     }
 
     /// A trial gave something.
@@ -83,9 +79,8 @@ impl Progress {
                 format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
             }
         };
-        let start = if self.terminal { "\r\x1b[K" } else { "" };
         let left = minutes(self.trial_s() * self.left as f64);
-        eprintln!("{start}{}  {gave}  {left} left", self.head(&observation.trial));
+        self.line.end(&self.head(&observation.trial), &format!("{gave}  {left} left"));
     }
 
     fn head(&self, trial: &Trial) -> String {

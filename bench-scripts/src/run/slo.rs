@@ -5,10 +5,10 @@
 mod ceiling;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write, stderr};
 
 use anyhow::{Context, Result, ensure};
 
+use super::trial_line::TrialLine;
 use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Asked, Judge, RateBound, RateLimit, Schedule, Shown, SloPlan, SloSearched};
@@ -112,7 +112,7 @@ fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()
     note_ready_lines(folder, &plan, interrupt)?;
     let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
     let judge = searches.judge();
-    let progress = Progress { searches: &searches, judge, terminal: stderr().is_terminal() };
+    let progress = Progress { searches: &searches, judge, line: TrialLine::new() };
     progress.stage(&schedule);
     while let Some(asked) = schedule.next() {
         let trial = trial(&searches, asked);
@@ -160,7 +160,7 @@ fn keep(bench: &Bench<'_>, trial: &Trial, searches: &SloPlan) -> Result<Observat
 struct Progress<'a> {
     searches: &'a SloPlan,
     judge: Judge,
-    terminal: bool,
+    line: TrialLine,
 }
 
 impl Progress<'_> {
@@ -176,11 +176,7 @@ impl Progress<'_> {
     }
 
     fn begin(&self, trial: &Trial) {
-        if self.terminal {
-            eprint!("\r\x1b[K{} …", head(trial));
-            // A terminal that takes no text is no reason to stop measuring.
-            let _ = stderr().flush();
-        }
+        self.line.begin(&head(trial));
     }
 
     fn end(&self, observation: &Observation, asked: Asked, schedule: &Schedule) {
@@ -198,8 +194,7 @@ impl Progress<'_> {
             Shown::ToolLimited => format!("the tool was the limit: {}", missed()),
             Shown::Nothing => format!("FAILED {}", missed()),
         };
-        let start = if self.terminal { "\r\x1b[K" } else { "" };
-        eprintln!("{start}{}  {said}", head(&observation.trial));
+        self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];
         if search.next().is_none() {
             let left = schedule.left();

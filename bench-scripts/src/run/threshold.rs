@@ -3,10 +3,9 @@
 
 mod remedied;
 
-use std::io::{IsTerminal, Write, stderr};
-
 use anyhow::{Context, Result, ensure};
 
+use super::trial_line::TrialLine;
 use super::{Bench, SPARE_FILES, Truths, begin_folder, note_ready_lines};
 use crate::analysis::threshold::{
     Asked, Bound, Limit, Schedule, SearchPlan, Searched, Shown, complaint, shown,
@@ -174,7 +173,7 @@ pub fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Resul
     let truths = Truths::of(&plan)?;
     note_ready_lines(folder, &plan, interrupt)?;
     let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
-    let progress = Progress { searches: &searches, terminal: stderr().is_terminal() };
+    let progress = Progress { searches: &searches, line: TrialLine::new() };
     progress.stage(&schedule);
     while let Some(asked) = schedule.next() {
         let trial = trial(&searches.searches[asked.search], asked);
@@ -214,7 +213,7 @@ fn keep(bench: &Bench<'_>, trial: &Trial, timeout_ms: u64) -> Result<Observation
 /// What a person sees meanwhile, on standard error.
 struct Progress<'a> {
     searches: &'a SearchPlan,
-    terminal: bool,
+    line: TrialLine,
 }
 
 impl Progress<'_> {
@@ -229,11 +228,7 @@ impl Progress<'_> {
     }
 
     fn begin(&self, trial: &Trial) {
-        if self.terminal {
-            eprint!("\r\x1b[K{} …", head(trial));
-            // A terminal that takes no text is no reason to stop measuring.
-            let _ = stderr().flush();
-        }
+        self.line.begin(&head(trial));
     }
 
     fn end(&self, observation: &Observation, asked: Asked, schedule: &Schedule) {
@@ -248,8 +243,7 @@ impl Progress<'_> {
                 format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
             }
         };
-        let start = if self.terminal { "\r\x1b[K" } else { "" };
-        eprintln!("{start}{}  {said}", head(&observation.trial));
+        self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];
         if search.next().is_none() {
             let left = schedule.left();

@@ -7,6 +7,7 @@ mod half;
 mod means;
 pub(super) mod open;
 pub(super) mod tool;
+mod wire;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -128,6 +129,7 @@ impl Bench<'_> {
         let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
         or_failed!(meet(beside.as_ref()));
 
+        let capture = self.capture(trial, &subject.addr)?;
         let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms)?);
         let counts = or_failed!(counts::read(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
@@ -142,6 +144,7 @@ impl Bench<'_> {
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = threads::since(threads::read(pid), &threads_before, window_s);
         let Watched { sampled, asked, checked } = watch.end();
+        let wire = self.captured(capture)?;
         let loaded = or_failed!(self.read_window(&ready, put)?);
         or_failed!(meet(beside.as_ref()));
         // A server that failed the load may fail this question too, and what the load showed is worth more.
@@ -174,6 +177,7 @@ impl Bench<'_> {
             threads,
             background: loaded.background.map(Box::new),
             stalls: loaded.stalls,
+            wire,
             checked: checked.checked,
         };
         or_failed!(counts::check_answers(sample.checked.as_ref()));

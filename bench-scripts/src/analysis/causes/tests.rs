@@ -78,6 +78,7 @@ fn healthy() -> Sample {
         threads: vec![thread("worker"), thread("worker")],
         background: None,
         stalls: None,
+        wire: None,
         checked: None,
     }
 }

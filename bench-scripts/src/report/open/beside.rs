@@ -8,6 +8,7 @@ use super::super::format::{Table, at, ratio, thousands, time_us};
 use crate::analysis::open::{AGREEMENT, Agreement, Recovery};
 use crate::analysis::stats::{Estimate, median};
 use crate::config::Background;
+use crate::load::Level;
 
 /// All of them that the campaign asks for.
 pub(in crate::report) fn sections(run: &Run) -> String {
@@ -99,6 +100,8 @@ fn recovery(run: &Run) -> String {
         "request",
         "server",
         "p99 before",
+        "overload, requests/s",
+        "answered in time",
         "highest p99 in the overload",
         "back at its old level after",
         "trials",
@@ -112,6 +115,10 @@ fn recovery(run: &Run) -> String {
             at(&recovery.workload, recovery.level),
             recovery.server.clone(),
             time(recovery.before_us),
+            recovery.overload_per_s.map_or_else(|| "-".to_owned(), |rate| thousands(rate.value)),
+            recovery
+                .overload_answered
+                .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.value * 100.0)),
             time(recovery.peak_us),
             after(recovery),
             recovery.after_ms.len().to_string(),
@@ -166,20 +173,25 @@ fn agreement(run: &Run) -> String {
         "tool",
         "median from the send",
         "ratio of medians",
-        "ratio of rates sent",
         "agree",
+        "median on the wire",
+        "ratio on the wire",
+        "the tool adds",
+        "ratio of rates sent",
     ];
     let mut table = Table::new(&headers, 3);
     for agreement in found {
-        let Agreement { server, workload, level, against, p50_us, .. } = agreement;
+        let Agreement { server, workload, level, against, p50_us, wire_us, wire_ratio, tool_us, .. } =
+            agreement;
         let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
+        let time =
+            |estimate: &Option<Estimate>| estimate.map_or_else(|| "-".to_owned(), |time| time_us(time.value));
         table.row(vec![
             at(workload, *level),
             server.clone(),
             level.tool.name().to_owned(),
-            p50_us.map_or_else(|| "-".to_owned(), |p50| time_us(p50.value)),
+            time(p50_us),
             shown(agreement.ratio),
-            shown(agreement.rate_ratio),
             if level.tool == *against {
                 "reference"
             } else if agreement.holds() {
@@ -188,21 +200,63 @@ fn agreement(run: &Run) -> String {
                 "**no**"
             }
             .to_owned(),
+            time(wire_us),
+            shown(*wire_ratio),
+            time(tool_us),
+            shown(agreement.rate_ratio),
         ]);
     }
-    let mut out = format!(
+    format!(
         "## Do the load tools agree?\n\nThe same server at the same rate, asked by each tool in turn. The median from the send is what \
-         all of them know; tools agree where it differs by no more than {:.0} %. bombardier held to a rate stays a closed loop: it \
-         does not tell when a request was to be sent.\n\n{}",
+         all of them know; tools agree where it differs by no more than {:.0} %. *On the wire* is from a request's first segment on the \
+         loopback interface to its answer's first, by a clock that is no tool's; what a tool's median has beyond that it adds itself. \
+         bombardier held to a rate stays a closed loop: it does not tell when a request was to be sent.\n\n{}{}",
         AGREEMENT * 100.0,
-        table.markdown()
-    );
-    if found.iter().any(|agreement| agreement.level.tool != agreement.against && !agreement.holds()) {
-        out.push_str(
-            "\nWhere they don't agree, the server is the same, so the tools make the difference: the client's own work between the send and the \
-             answer's time stamp, or the processors that it takes from the server. Which of the two was not measured, so medians of \
-             different tools don't compare.\n",
-        );
+        table.markdown(),
+        why_they_differ(found)
+    )
+}
+
+/// Where tools don't agree, what the wire says of it.
+fn why_they_differ(found: &[Agreement]) -> String {
+    let differ: Vec<&Agreement> = found
+        .iter()
+        .filter(|agreement| agreement.level.tool != agreement.against && !agreement.holds())
+        .collect();
+    if differ.is_empty() {
+        return String::new();
     }
+    let mut out = "\nWhere they don't agree:\n\n".to_owned();
+    for agreement in differ {
+        let Agreement { server, workload, level, against, .. } = agreement;
+        let reference = found.iter().find(|other| {
+            other.level == Level { tool: *against, ..*level }
+                && (&other.server, &other.workload) == (server, workload)
+        });
+        let adds = |agreement: Option<&Agreement>| {
+            let adds = agreement.and_then(|agreement| agreement.tool_us);
+            adds.map_or_else(|| "an unknown time".to_owned(), |adds| time_us(adds.value))
+        };
+        let (tool, other) = (level.tool.name(), against.name());
+        let added = format!("{tool} adds {}, {other} {}", adds(Some(agreement)), adds(reference));
+        let why = match (agreement.holds_on_the_wire(), agreement.wire_ratio) {
+            (Some(true), Some(wire)) => format!(
+                "the server answers both alike ({} times as late on the wire), so the difference is the tools' own work: {added}.",
+                ratio(wire)
+            ),
+            (Some(false), Some(wire)) => format!(
+                "on the wire already the server answers {} times as late, so {tool} asks it in another rhythm, or takes its processors; \
+                 and {added}.",
+                ratio(wire)
+            ),
+            _ => format!(
+                "whose time it is was not measured, since the loopback interface was not captured ({}). The server is the same, so the \
+                 tools make the difference.",
+                agreement.unseen.as_deref().unwrap_or("the campaign does not ask for it: open.wire")
+            ),
+        };
+        let _ = writeln!(out, "- **{tool} against {other}**, {server}, {}: {why}", at(workload, *level));
+    }
+    out.push_str("\nMedians of different tools don't compare where they don't agree.\n");
     out
 }

@@ -13,7 +13,7 @@ use super::headline::{used_marks, warnings, with_marks};
 use super::tables::resolution;
 use super::{commands, quantile_chart, resource_chart};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::{Cell, Comparison, Figure};
+use crate::analysis::{Cell, Comparison, Figure, Mark};
 use crate::config::{Open, Workload};
 use crate::load::Level;
 use crate::observation::Checked;
@@ -65,19 +65,26 @@ fn compared<'a>(run: &'a Run, workload: &'a str) -> impl Iterator<Item = &'a Com
 
 fn sentence(run: &Run, pair: &Comparison) -> String {
     let Comparison { server, over, workload, level, cpu, .. } = pair;
-    let p99 = |name: &str| {
-        let cell = run.summary.cell(name, workload, *level);
-        cell.and_then(|cell| cell.figure(Figure::P99Us))
-            .map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
+    let cells = [server, over].map(|name| run.summary.cell(name, workload, *level));
+    let both = |figure: Figure| {
+        let [a, b] = cells.map(|cell| {
+            cell.and_then(|cell| cell.figure(figure)).map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
+        });
+        format!("{a} and {b}")
+    };
+    let is_late = cells.iter().flatten().any(|cell| cell.marks.contains(&Mark::SentLate));
+    let from_send = if is_late {
+        format!(", much of it the load tool's own lateness: from the send {}", both(Figure::P99FromSendUs))
+    } else {
+        String::new()
     };
     format!(
-        "**{workload}** at {}: {server} needs **{} times the CPU** of {over} for a request ({}); p99 from the intended send is {} \
-         and {}.",
+        "**{workload}** at {}: {server} needs **{} times the CPU** of {over} for a request ({}); p99 from the intended send is \
+         {}{from_send}.",
         load(*level),
         ratio(cpu.ratio),
         cpu.words(),
-        p99(server),
-        p99(over)
+        both(Figure::P99Us),
     )
 }
 
@@ -257,6 +264,19 @@ pub(super) fn charts(run: &Run) -> String {
              What a server used and held at one moment of the window, medians over blocks, at the headline's rate.\n",
         );
     }
+    if resource_chart::has_steps(run) {
+        for Workload { name, .. } in run.measured_workloads() {
+            let file = resource_chart::steps_file(name);
+            let _ = writeln!(
+                out,
+                "\n![{name}: CPU, memory and latency through the window, rate by rate]({file})"
+            );
+        }
+        out.push_str(
+            "\nEach row has one scale, so that the steps of the rate compare. A part of the window holds few requests at a low rate; \
+             of fewer than a hundred the 99th percentile is the slowest.\n",
+        );
+    }
     out
 }
 
@@ -287,7 +307,7 @@ pub(super) fn distrust(run: &Run) -> String {
             rates.join(", ")
         );
     }
-    for mark in crate::analysis::Mark::ALL {
+    for mark in Mark::ALL {
         let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
         let cells: Vec<String> =
             marked.map(|cell| format!("{} {}", cell.server, at(&cell.workload, cell.level))).collect();
@@ -311,7 +331,7 @@ pub(super) fn by_hand(run: &Run, servers: &str) -> String {
     );
     for workload in run.measured_workloads() {
         for level in run.plan.levels().into_iter().filter(|level| !level.disturbed) {
-            let command = commands::open_load(run, workload, level)
+            let command = commands::open_load(run, workload, level, run.plan.campaign.window_ms)
                 .unwrap_or_else(|| format!("# a mix, drawn as it is sent: {}", workload.words()));
             let _ = writeln!(out, "# {}\n{command}", at(&workload.name, level));
         }

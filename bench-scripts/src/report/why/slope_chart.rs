@@ -6,7 +6,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::analysis::why::{Line, SlopeSummary};
-use crate::report::chart::{Area, COLOURS, FONT, GRID, INK, broken, draw_marker, say, ticks, time_tick};
+use crate::report::chart::{
+    ALL_KEY_POINTS, Area, COLOURS, FONT, Frame, INK, broken, draw_marker, say, ticks, time_tick,
+};
 use crate::report::format::thousands;
 
 const SIZE: (u32, u32) = (1_000, 520);
@@ -46,35 +48,18 @@ fn panel(slope: &SlopeSummary, area: &Area<'_>) -> Result<()> {
         return say(area, "nothing was measured");
     };
     let lengths = slope.lines.iter().flat_map(|line| &line.points).map(|point| point.slots as f64);
-    let mut chart = ChartBuilder::on(area)
-        .caption(
-            "getBlocks: server CPU time for a request against slots returned",
-            (FONT, 17).into_font().color(&INK),
-        )
-        .margin(14)
-        .margin_right(28)
-        .x_label_area_size(48)
-        .y_label_area_size(78)
-        .build_cartesian_2d(
-            (x_low..x_high).log_scale().with_key_points(lengths.collect()),
-            (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
-        )
-        .map_err(broken)?;
-    chart
-        .configure_mesh()
-        .axis_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .bold_line_style(GRID)
-        .x_desc("slots returned (log scale)")
-        .y_desc("CPU time for a request (log scale)")
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 13).into_font().color(&INK))
-        .x_label_formatter(&|value| thousands(*value))
-        .y_label_formatter(&|value| time_tick(*value))
-        .x_labels(30)
-        .y_labels(30)
-        .draw()
-        .map_err(broken)?;
+    let frame = Frame {
+        caption: "getBlocks: server CPU time for a request against slots returned".to_owned(),
+        names: ["slots returned (log scale)", "CPU time for a request (log scale)"],
+        ticks: [&thousands, &time_tick],
+        labels: [ALL_KEY_POINTS; 2],
+        is_small: false,
+    };
+    let mut chart = frame.draw(
+        area,
+        (x_low..x_high).log_scale().with_key_points(lengths.collect()),
+        (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
+    )?;
     for (index, line) in slope.lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         let in_process =

@@ -106,7 +106,7 @@ pub(in crate::run) fn template(folder: &RunFolder) -> Result<PathBuf> {
 }
 
 /// The last line that says something in a file, if there is one.
-fn last_line(path: &Path) -> Option<String> {
+pub(super) fn last_line(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
 }

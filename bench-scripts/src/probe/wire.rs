@@ -1,0 +1,147 @@
+//! When requests and answers pass the loopback interface, as tcpdump saw them: a clock that belongs to no load tool.
+//!
+//! From the first segment of a request to the first of its answer: what the server took, with the time that it waited for a
+//! processor. What a load tool's own latency has beyond that is the tool's work. Not for pipelined requests: a connection is
+//! taken to have one under way at a time.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Requests and answers in a window, on the network interface.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Wire {
+    /// What was seen.
+    Seen {
+        /// Requests that were answered.
+        requests: u64,
+        /// Median time from a request's first segment to its answer's, in microseconds.
+        p50_us: f64,
+        /// 99th percentile of that time, in microseconds.
+        p99_us: f64,
+    },
+    /// Nothing that can be used.
+    Unseen {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Wire {
+    /// The median, where it was seen.
+    pub fn p50_us(&self) -> Option<f64> {
+        match self {
+            Self::Seen { p50_us, .. } => Some(*p50_us),
+            Self::Unseen { .. } => None,
+        }
+    }
+}
+
+/// What makes tcpdump note the packets of a server's port, on its standard output in its own format.
+pub fn capture(port: u16) -> Vec<String> {
+    // Heads of packets are enough, and a buffer of 16 MiB outlasts a time without a processor.
+    let options = "-i lo -n -s 80 -B 16384 --time-stamp-precision=nano -w - tcp port";
+    options.split(' ').map(str::to_owned).chain([port.to_string()]).collect()
+}
+
+/// What makes it print those packets as [`seen`] reads them.
+pub const PRINT: [&str; 4] = ["-n", "-tt", "-q", "-r"];
+
+/// Whether tcpdump said that it lost packets; it says so in any case, with how many.
+pub fn lost(stderr: &str) -> Option<&str> {
+    let lines = stderr.lines().map(str::trim);
+    lines.into_iter().find(|line| line.contains("dropped by") && !line.starts_with("0 "))
+}
+
+/// Works out what packets tell of the requests to a port.
+///
+/// # Errors
+/// A line is not tcpdump's, or no request was answered.
+pub fn seen(printed: &str, port: u16) -> Result<Wire> {
+    let mut asked: BTreeMap<u16, f64> = BTreeMap::new();
+    let mut took_us = Vec::new();
+    for line in printed.lines() {
+        let packet = packet(line).with_context(|| format!("tcpdump printed {line:?}"))?;
+        let Some((at_s, from, to, bytes)) = packet else { continue };
+        if bytes == 0 {
+            continue;
+        }
+        if to == port {
+            asked.entry(from).or_insert(at_s);
+        } else if from == port
+            && let Some(asked_s) = asked.remove(&to)
+        {
+            took_us.push((at_s - asked_s) * 1e6);
+        }
+    }
+    ensure!(!took_us.is_empty(), "tcpdump saw no request that was answered");
+    took_us.sort_by(f64::total_cmp);
+    let at = |share: f64| took_us[((took_us.len() - 1) as f64 * share).round() as usize];
+    Ok(Wire::Seen { requests: took_us.len() as u64, p50_us: at(0.5), p99_us: at(0.99) })
+}
+
+/// Seconds, the ports and the bytes of data of a line like `1.000000250 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 120`; `None` of
+/// another protocol's.
+fn packet(line: &str) -> Result<Option<(f64, u16, u16, u64)>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [at, "IP" | "IP6", from, ">", to, "tcp", bytes] = words[..] else {
+        if words.get(1).is_some_and(|word| !word.starts_with("IP")) {
+            return Ok(None);
+        }
+        bail!("no packet of TCP");
+    };
+    let port = |address: &str| address.trim_end_matches(':').rsplit('.').next().unwrap_or_default().parse();
+    Ok(Some((at.parse()?, port(from)?, port(to)?, bytes.parse()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Two connections: one asks in two segments and is answered in two, the other asks while the first waits.
+    const PRINTED: &str = "\
+1732225.000000000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 0
+1732225.000100000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 100
+1732225.000110000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 20
+1732225.000150000 IP 127.0.0.1.40001 > 127.0.0.1.8899: tcp 120
+1732225.000160000 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 80
+1732225.000170000 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 30
+1732225.000250000 IP6 ::1.8899 > ::1.40001: tcp 110
+";
+
+    #[test]
+    fn a_request_takes_from_its_first_segment_to_its_answers_first() {
+        let Wire::Seen { requests, p50_us, p99_us } = seen(PRINTED, 8899).unwrap() else { panic!() };
+        assert_eq!(requests, 2);
+        assert!((p50_us - 100.0).abs() < 0.5 && (p99_us - 100.0).abs() < 0.5, "{p50_us} {p99_us}");
+        let one = seen(&PRINTED.replace("40001: tcp 110", "40001: tcp 0"), 8899).unwrap();
+        assert!((one.p50_us().unwrap() - 60.0).abs() < 0.5, "{one:?}");
+    }
+
+    #[test]
+    fn what_is_not_tcpdumps_or_has_no_answer_is_said() {
+        assert!(format!("{:#}", seen("rubbish", 1).unwrap_err()).contains("rubbish"));
+        assert!(format!("{:#}", seen("1.0 IP 1.1 > 2.2: tcp x", 1).unwrap_err()).contains("tcp x"));
+        assert!(format!("{:#}", seen("", 8899).unwrap_err()).contains("no request"));
+        assert!(seen("1.0 ARP, Request who-has", 1).unwrap_err().to_string().contains("no request"));
+    }
+
+    #[test]
+    fn lost_packets_are_told_from_none() {
+        assert_eq!(
+            lost("12 packets captured\n24 packets received by filter\n0 packets dropped by kernel\n"),
+            None
+        );
+        assert_eq!(lost("3 packets dropped by kernel\n"), Some("3 packets dropped by kernel"));
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        for wire in [seen(PRINTED, 8899).unwrap(), Wire::Unseen { reason: "no tcpdump".to_owned() }] {
+            let kept = serde_json::to_string(&wire).unwrap();
+            assert_eq!(serde_json::from_str::<Wire>(&kept).unwrap(), wire);
+        }
+    }
+}
