@@ -61,13 +61,11 @@ pub(super) fn levels(
 }
 
 fn say(ceiling: &Ceiling) {
-    let rate = |rate: Option<u32>| rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
-    eprintln!(
-        "{} held {} requests/s, and did not hold {}",
-        ceiling.tool.name(),
-        rate(ceiling.held),
-        rate(ceiling.not_held)
-    );
+    let Ceiling { tool, held, not_held } = *ceiling;
+    let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
+    let beyond = not_held
+        .map_or_else(|| "no more was asked of it".to_owned(), |rate| format!("and did not hold {rate}"));
+    eprintln!("{} held {held}, {beyond}", tool.name());
 }
 
 /// The plan of the trials: one server and one request, no list of trials beforehand.

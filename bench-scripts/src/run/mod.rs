@@ -57,9 +57,11 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     );
     let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
     if let Some(open) = &campaign.open {
+        let beside = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
         ensure!(
-            u64::from(open.connections) <= most,
-            "campaign {name}: field open.connections: this machine holds at most {most}; see `just doctor`"
+            u64::from(open.connections) + beside <= most,
+            "campaign {name}: fields open.connections and open.background.connections: this machine holds at most {most} together; \
+             see `just doctor`"
         );
     }
     let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
