@@ -1,5 +1,7 @@
 //! What each load tool can send: judged by what it sent to a server that answers at once.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::load::{LoadSample, LoadTool};
@@ -33,36 +35,38 @@ pub fn holds(sample: &LoadSample) -> bool {
 /// Each tool's ceiling, from what it sent to the server that answers at once; in the order of their first trials.
 pub fn ceilings(observations: &[Observation]) -> Vec<Ceiling> {
     let mut found: Vec<Ceiling> = Vec::new();
-    let mut tried: Vec<(LoadTool, u32, bool)> = observations
-        .iter()
-        .filter_map(|observation| {
-            let held = observation.outcome.sample().is_some_and(|sample| holds(&sample.load));
-            Some((observation.trial.tool, observation.trial.rate?, held))
-        })
-        .collect();
-    tried.sort_by_key(|(_, rate, _)| *rate);
-    for observation in observations {
-        let tool = observation.trial.tool;
+    for tool in observations.iter().map(|observation| observation.trial.tool) {
         if found.iter().any(|ceiling| ceiling.tool == tool) {
             continue;
         }
-        let mut ceiling = Ceiling { tool, held: None, not_held: None };
-        for (_, rate, held) in tried.iter().filter(|(of, ..)| *of == tool) {
-            if !held {
-                ceiling.not_held = Some(*rate);
-                break;
-            }
-            ceiling.held = Some(*rate);
-        }
-        found.push(ceiling);
+        let of_tool = observations.iter().filter(|observation| observation.trial.tool == tool);
+        found.push(ceiling(
+            tool,
+            of_tool.filter_map(|observation| {
+                let held = observation.outcome.sample().is_some_and(|sample| holds(&sample.load));
+                Some((observation.trial.rate?, held))
+            }),
+        ));
     }
     found
 }
 
+/// One tool's ceiling, from the rate of each window and whether the tool held it there. It holds a rate that it held in any
+/// window.
+fn ceiling(tool: LoadTool, windows: impl Iterator<Item = (u32, bool)>) -> Ceiling {
+    let mut rates: BTreeMap<u32, bool> = BTreeMap::new();
+    for (rate, held) in windows {
+        *rates.entry(rate).or_default() |= held;
+    }
+    Ceiling {
+        tool,
+        held: rates.iter().map_while(|(rate, held)| held.then_some(*rate)).last(),
+        not_held: rates.iter().find(|(_, held)| !**held).map(|(rate, _)| *rate),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::load::{Latency, OpenWindow};
     use crate::observation::Outcome;
@@ -83,6 +87,7 @@ mod tests {
                 intended: 1_000,
                 sent: 1_000,
                 send_lag_us: Some(all(lag_us)),
+                own_lag_us: None,
                 from_send_us: all(100.0),
             }),
             series: Vec::new(),
@@ -112,5 +117,18 @@ mod tests {
         let found = ceilings(&[observation(1, LoadTool::Vegeta, 100), observation(2, LoadTool::Oha, 50)]);
         let none = |tool, rate| Ceiling { tool, held: None, not_held: Some(rate) };
         assert_eq!(found, [none(LoadTool::Vegeta, 100), none(LoadTool::Oha, 50)]);
+    }
+
+    #[test]
+    fn a_rate_is_held_where_one_of_its_windows_was() {
+        let of = |windows: &[(u32, bool)]| {
+            let Ceiling { held, not_held, .. } = ceiling(LoadTool::Oha, windows.iter().copied());
+            (held, not_held)
+        };
+        assert_eq!(of(&[(50, true), (100, false), (100, true), (200, true)]), (Some(200), None));
+        assert_eq!(of(&[(50, true), (100, false), (100, false)]), (Some(50), Some(100)));
+        assert_eq!(of(&[(50, false), (50, false)]), (None, Some(50)));
+        assert_eq!(of(&[(200, true), (100, false), (50, true)]), (Some(50), Some(100)), "in any order");
+        assert_eq!(of(&[]), (None, None));
     }
 }

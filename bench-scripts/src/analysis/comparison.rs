@@ -38,6 +38,9 @@ pub struct Comparison {
     pub cpu: Finding,
     /// Ratio of 99th percentiles over all valid blocks, its interval right by itself with 95 %; not judged.
     pub p99_ratio: Option<Estimate>,
+    /// The same of latency from the send, in an open loop: without what the load tool was late by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_from_send_ratio: Option<Estimate>,
     /// Blocks left out, since a trial was invalid (steal, throttling).
     pub invalid_blocks: u32,
     /// The ratios of rate and CPU with those blocks; none where there are none.
@@ -205,6 +208,7 @@ impl Pair {
             rate,
             cpu,
             p99_ratio: ratio(Figure::P99Us, &valid(&a), &valid(&b)),
+            p99_from_send_ratio: ratio(Figure::P99FromSendUs, &valid(&a), &valid(&b)),
             invalid_blocks,
             with_invalid: with_invalid.filter(|_| invalid_blocks > 0),
             settled_at: answer.settled_at,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::causes::{Cause, Confirmation, Diagnosis, Setting, confirm, diagnose};
 use crate::config::Campaign;
-use crate::load::Client;
+use crate::load::{Client, Level};
 use crate::observation::Observation;
 
 /// A diagnosis and what it is of.
@@ -23,6 +23,9 @@ pub struct Diagnosed {
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
+    /// The load, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Level>,
     /// What its trials show.
     pub diagnosis: Diagnosis,
 }
@@ -79,14 +82,15 @@ pub fn diagnosed(
     cores: usize,
     observations: &[Observation],
 ) -> Vec<Diagnosed> {
-    let mut cells: BTreeMap<(&str, &str, u32, Client), Vec<&Observation>> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str, Level, Client), Vec<&Observation>> = BTreeMap::new();
     for observation in observations {
         let trial = &observation.trial;
-        let cell = (trial.workload.as_str(), trial.server.as_str(), trial.connections, trial.client);
+        let cell = (trial.workload.as_str(), trial.server.as_str(), trial.level(), trial.client);
         cells.entry(cell).or_default().push(observation);
     }
-    let diagnosed = cells.into_iter().map(|((workload, server, connections, client), observations)| {
+    let diagnosed = cells.into_iter().map(|((workload, server, level, client), observations)| {
         let ready = ready.get(server).cloned().unwrap_or(Value::Null);
+        let connections = level.connections;
         let setting =
             Setting::new(connections, campaign.timeout_ms, cores, campaign.environment.placement, ready);
         Diagnosed {
@@ -94,6 +98,7 @@ pub fn diagnosed(
             workload: workload.to_owned(),
             connections,
             client,
+            open: level.rate.map(|_| level),
             diagnosis: diagnose(&setting, &observations),
         }
     });

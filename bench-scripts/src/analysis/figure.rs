@@ -45,10 +45,14 @@ pub enum Figure {
     SystemUsPerRequest,
     /// How often the server's threads left a processor, for a request.
     SwitchesPerRequest,
+    /// How often the server was stopped in the window.
+    Stalls,
     /// Requests a second that the load tool sent in an open loop.
     AchievedRate,
-    /// 99th percentile of how late the load tool sent a request in an open loop, in microseconds.
+    /// 99th percentile of how late a request was sent in an open loop, in microseconds.
     SendLagP99Us,
+    /// The same where the server was not the reason; in runs of before that was told apart, all of it.
+    OwnLagP99Us,
     /// Median latency from the send itself in an open loop, in microseconds.
     P50FromSendUs,
     /// 99th percentile of latency from the send itself in an open loop, in microseconds.
@@ -61,7 +65,7 @@ pub enum Figure {
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -79,8 +83,10 @@ impl Figure {
         Self::UserUsPerRequest,
         Self::SystemUsPerRequest,
         Self::SwitchesPerRequest,
+        Self::Stalls,
         Self::AchievedRate,
         Self::SendLagP99Us,
+        Self::OwnLagP99Us,
         Self::P50FromSendUs,
         Self::P99FromSendUs,
         Self::WireP50Us,
@@ -107,8 +113,13 @@ impl Figure {
             Self::UserUsPerRequest => sample.server_cpu.user_s * 1e6 / sample.served() as f64,
             Self::SystemUsPerRequest => sample.server_cpu.system_s * 1e6 / sample.served() as f64,
             Self::SwitchesPerRequest => switches_per_request(sample)?,
+            Self::Stalls => f64::from(sample.stalls?),
             Self::AchievedRate => sample.load.open.as_ref()?.achieved_rate,
             Self::SendLagP99Us => sample.load.open.as_ref()?.send_lag_us?.p99,
+            Self::OwnLagP99Us => {
+                let open = sample.load.open.as_ref()?;
+                open.own_lag_us.or(open.send_lag_us)?.p99
+            }
             Self::P50FromSendUs => sample.load.open.as_ref()?.from_send_us.p50,
             Self::P99FromSendUs => sample.load.open.as_ref()?.from_send_us.p99,
             Self::WireP50Us => sample.wire.as_ref()?.p50_us()?,

@@ -48,7 +48,7 @@ pub enum Mark {
     Throttled,
     /// The load tool sent fewer requests than were asked for.
     RateNotReached,
-    /// The load tool sent requests late.
+    /// The load tool sent requests late by itself.
     SentLate,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Evidence {
     pub stolen_trials: usize,
     pub throttled_trials: usize,
     pub achieved_share: Option<f64>,
-    pub send_lag_share: Option<f64>,
+    pub own_lag_share: Option<f64>,
 }
 
 impl Mark {
@@ -118,7 +118,9 @@ impl Mark {
             Self::NearCeiling => {
                 "within 10 % of the ceiling's rate: what holds the ceiling back may hold this server back too"
             }
-            Self::FailedRequests => "some requests failed; they are in the latencies, not in the rate",
+            Self::FailedRequests => {
+                "some requests failed; they are not in the rate, and in the latencies those of which the load tool keeps the time"
+            }
             Self::ListenOverflow => {
                 "connections found the server's accept queue full and were repeated after a second or more"
             }
@@ -146,8 +148,8 @@ impl Mark {
                 "fewer than 99 % of the requests that were asked for were sent: the figures are of a lower rate than the row's"
             }
             Self::SentLate => {
-                "the load tool's lateness (99th percentile) is over a tenth of the latency (99th percentile): much of what is shown \
-                 may be the tool's own waiting"
+                "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the latency (99th \
+                 percentile): much of what is shown may be the tool's; the latency from the send leaves it out"
             }
         }
     }
@@ -171,7 +173,7 @@ impl Mark {
             Self::Steal => evidence.stolen_trials > 0,
             Self::Throttled => evidence.throttled_trials > 0,
             Self::RateNotReached => evidence.achieved_share.is_some_and(|share| share < LEAST_ACHIEVED),
-            Self::SentLate => evidence.send_lag_share.is_some_and(|share| share > MUCH_LAG),
+            Self::SentLate => evidence.own_lag_share.is_some_and(|share| share > MUCH_LAG),
         };
         Self::ALL.into_iter().filter(holds).collect()
     }
@@ -198,7 +200,7 @@ mod tests {
             (Evidence { stolen_trials: 1, ..clean }, Mark::Steal),
             (Evidence { throttled_trials: 1, ..clean }, Mark::Throttled),
             (Evidence { achieved_share: Some(0.98), ..clean }, Mark::RateNotReached),
-            (Evidence { send_lag_share: Some(0.3), ..clean }, Mark::SentLate),
+            (Evidence { own_lag_share: Some(0.3), ..clean }, Mark::SentLate),
         ];
         for (evidence, mark) in cases {
             assert_eq!(Mark::of(evidence), [mark]);

@@ -29,10 +29,23 @@ pub struct Isolation {
     /// The load without the other.
     #[serde(flatten)]
     pub level: Level,
-    /// Ratio of medians, with the other load over without, paired by block.
-    pub p50_ratio: Option<Estimate>,
-    /// Ratio of 99th percentiles.
+    /// Ratio of medians from the send, with the other load over without, paired by block.
+    pub p50_from_send_ratio: Option<Estimate>,
+    /// Ratio of 99th percentiles from the send.
+    pub p99_from_send_ratio: Option<Estimate>,
+    /// Ratio of 99th percentiles from the intended send: the load tool's own lateness is in both, and dilutes it.
     pub p99_ratio: Option<Estimate>,
+    /// Requests a second that the other load sent, median over trials.
+    pub other_per_s: Option<Estimate>,
+    /// Share of them that the server answered in time, from 0 to 1, median over trials.
+    pub other_answered: Option<Estimate>,
+}
+
+/// What another load sent, a second, and the share of it that was answered: medians over trials.
+fn other_load<'a>(samples: impl Iterator<Item = &'a Sample>) -> (Option<Estimate>, Option<Estimate>) {
+    let loads: Vec<&LoadSample> = samples.filter_map(|sample| sample.background.as_deref()).collect();
+    let over = |value: fn(&LoadSample) -> f64| median(&loads.iter().copied().map(value).collect::<Vec<_>>());
+    (over(LoadSample::sent_per_second), over(LoadSample::answered_share))
 }
 
 /// How a server comes back from an overload.
@@ -45,7 +58,8 @@ pub struct Recovery {
     /// The load.
     #[serde(flatten)]
     pub level: Level,
-    /// 99th percentile before the overload, in microseconds: the median over trials of each one's median part of the window.
+    /// The highest 99th percentile of any part of the window before the overload, in microseconds, median over trials: the old
+    /// level.
     pub before_us: Option<Estimate>,
     /// The highest 99th percentile of any part of the window during the overload, in microseconds, median over trials.
     pub peak_us: Option<Estimate>,
@@ -87,9 +101,9 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Whether the medians differ by no more than [`AGREEMENT`].
-    pub fn holds(&self) -> bool {
-        self.ratio.is_some_and(within)
+    /// Whether the medians differ by no more than [`AGREEMENT`]; unknown where they are.
+    pub fn holds(&self) -> Option<bool> {
+        self.ratio.map(within)
     }
 
     /// Whether the medians on the network interface do; unknown where they are.
@@ -121,12 +135,16 @@ pub fn isolation(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
         for (server, workload) in places(campaign) {
             let alone = valid(&observed.samples(server, workload, level));
             let beside = valid(&observed.samples(server, workload, with));
+            let (other_per_s, other_answered) = other_load(beside.values().copied());
             found.push(Isolation {
                 server: server.clone(),
                 workload: workload.clone(),
                 level,
-                p50_ratio: ratio(Figure::P50Us, &beside, &alone),
+                p50_from_send_ratio: ratio(Figure::P50FromSendUs, &beside, &alone),
+                p99_from_send_ratio: ratio(Figure::P99FromSendUs, &beside, &alone),
                 p99_ratio: ratio(Figure::P99Us, &beside, &alone),
+                other_per_s,
+                other_answered,
             });
         }
     }
@@ -147,11 +165,7 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 .iter()
                 .filter_map(|sample| Told::of(&sample.load.series, background, for_ms))
                 .collect();
-            let overloads: Vec<&LoadSample> =
-                samples.iter().filter_map(|sample| sample.background.as_deref()).collect();
-            let overload = |value: fn(&LoadSample) -> f64| {
-                median(&overloads.iter().copied().map(value).collect::<Vec<_>>())
-            };
+            let (overload_per_s, overload_answered) = other_load(samples.iter().copied());
             let over = |value: fn(&Told) -> f64| median(&told.iter().map(value).collect::<Vec<_>>());
             found.push(Recovery {
                 server: server.clone(),
@@ -159,8 +173,8 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 level,
                 before_us: over(|told| told.before_us),
                 peak_us: over(|told| told.peak_us),
-                overload_per_s: overload(LoadSample::sent_per_second),
-                overload_answered: overload(LoadSample::answered_share),
+                overload_per_s,
+                overload_answered,
                 after_ms: told.iter().map(|told| told.after_ms).collect(),
             });
         }
@@ -195,18 +209,18 @@ impl Told {
             lasts_ms < f64::from(STAYS_MS) + 2.0 * width_ms && bins.iter().all(|bin| bin.p99_us <= old_level)
         };
         let back = after.windows(stays.max(1)).find(whole);
-        Some(Self {
-            before_us: median(&before)?.value,
-            peak_us,
-            after_ms: back.map(|bins| from(&bins[0]) - ended),
-        })
+        Some(Self { before_us: old_level, peak_us, after_ms: back.map(|bins| from(&bins[0]) - ended) })
     }
 }
 
-/// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them.
+/// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them. Where the server is stopped
+/// now and then tools are to differ, and it is not asked.
 pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Agreement> {
     let tools = campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
     let [first, _, ..] = tools else { return Vec::new() };
+    if campaign.open.as_ref().is_some_and(|open| open.stall.is_some()) {
+        return Vec::new();
+    }
     let against = if tools.contains(&LoadTool::Vegeta) { LoadTool::Vegeta } else { *first };
     let mut found = Vec::new();
     for &level in levels {

@@ -330,7 +330,7 @@ fn cell(
     let known = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
     let achieved_share =
         known(Figure::AchievedRate).zip(level.rate).map(|(sent, rate)| sent / f64::from(rate));
-    let send_lag_share = known(Figure::SendLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
+    let own_lag_share = known(Figure::OwnLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let marks = Mark::of(Evidence {
@@ -347,7 +347,7 @@ fn cell(
         count_disagreement: median(&disagreements).map(|share| share.value),
         first_half_ratio: known(Figure::FirstHalfCpuRatio),
         achieved_share,
-        send_lag_share,
+        own_lag_share,
     });
     Cell {
         server: server.to_owned(),

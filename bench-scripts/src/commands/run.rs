@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
-use rpc_bench::load::toolchain::Tools;
+use rpc_bench::load::toolchain::{Tool, Tools};
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::{DUETS, Plan, RunFolder, SLO, THRESHOLD};
@@ -41,7 +41,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Some(folder) => (folder.plan()?, String::new()),
         None => run::resolve(config, &args.campaign)?,
     };
-    let mut tools = Tools::find(&needed(&plan), &config.0.join("tools"))?;
+    let begun_with = match &opened {
+        Some(folder) => folder.conditions()?.open_loop_tools,
+        None => Vec::new(),
+    };
+    let mut tools = Tools::find(&needed(&plan, &begun_with), &config.0.join("tools"))?;
     run::build(&plan)?;
     let folder = match opened {
         Some(folder) => {
@@ -51,7 +55,12 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         }
         None => {
             let command = format!("just bench-all {}", args.campaign);
-            run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?
+            let begun = run::begin(results, &plan, &text, &mut tools, &command, &interrupt);
+            begun.inspect_err(|error| {
+                if error.is::<Interrupted>() {
+                    eprintln!("\n{error}; start again with: cargo rpc-bench run {}", args.campaign);
+                }
+            })?
         }
     };
     let plan = folder.plan()?;
@@ -76,14 +85,17 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     Ok(measured && run.summary.bounds.iter().all(|bound| bound.holds))
 }
 
-/// The load tools that a plan names. Those that an open loop chooses by itself are found when it does.
-fn needed(plan: &Plan) -> Vec<LoadTool> {
+/// The load tools that a plan names, and those of the open loop that a run was begun with where it is gone on with: one that held
+/// no rate stands in no plan. Those that an open loop chooses by itself are found when it does.
+fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let open = plan.campaign.open.as_ref();
     let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
     let named = open.iter().flat_map(|open| open.tools.iter().copied());
     let chosen = plan.rates.iter().map(|level| level.tool);
     let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
-    named.chain(chosen).chain(background.map(|other| other.tool)).chain(searched).collect()
+    let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
+    let before = [LoadTool::Vegeta, LoadTool::Oha].into_iter().filter(known);
+    named.chain(chosen).chain(background.map(|other| other.tool)).chain(searched).chain(before).collect()
 }
 
 /// A run is measured with the same load tools throughout, or its parts don't compare.
@@ -104,4 +116,36 @@ pub(super) fn same_tools(folder: &RunFolder, tools: &Tools) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rpc_bench::load::Level;
+    use rpc_bench::load::toolchain::Source;
+
+    use super::*;
+
+    fn tool(tool: LoadTool) -> Tool {
+        Tool {
+            path: PathBuf::new(),
+            name: tool.name().to_owned(),
+            version: "1".to_owned(),
+            source: Source::Path,
+            sha256: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_gone_on_with_also_needs_the_tools_that_held_no_rate() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (plan, _) = run::resolve(&config, "smoke").unwrap();
+        assert!(needed(&plan, &[]).is_empty());
+        let level = |tool| Level { connections: 8, rate: Some(50), tool, ..Level::default() };
+        for (chosen, other) in [(LoadTool::Vegeta, LoadTool::Oha), (LoadTool::Oha, LoadTool::Vegeta)] {
+            let plan = Plan { rates: vec![level(chosen)], ..plan.clone() };
+            assert_eq!(needed(&plan, &[]), [chosen]);
+            let found = needed(&plan, &[tool(LoadTool::Vegeta), tool(LoadTool::Oha)]);
+            assert!(found.contains(&chosen) && found.contains(&other), "{found:?}");
+        }
+    }
 }

@@ -29,7 +29,8 @@ pub struct Open {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
     /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be told
-    /// from the server's. It needs the right to capture packets; without it that is said and nothing else changes.
+    /// from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
+    /// `background`: the packets of both loads have the same port.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wire: bool,
 }
@@ -121,6 +122,10 @@ impl Open {
             distinct("open.tools", &self.tools)?;
         }
         if let Some(background) = &self.background {
+            ensure!(
+                !self.wire,
+                "fields open.wire and open.background: on the wire the two loads can't be told apart; leave one of the two out"
+            );
             within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
             within("open.background.connections", background.connections.into(), 1, 60_000)?;
             within("open.background.from_ms", background.from_ms, 0, campaign.window_ms.saturating_sub(1))?;
@@ -138,6 +143,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ConfigDir;
 
     fn open() -> Open {
         Open {
@@ -183,5 +189,16 @@ mod tests {
         };
         assert_eq!(disturbed(false), [false, true, false, true]);
         assert_eq!(disturbed(true), [true, true]);
+    }
+
+    #[test]
+    fn the_wire_is_refused_where_two_loads_are_on_it() {
+        let (campaign, _) = ConfigDir(env!("CARGO_MANIFEST_DIR").into()).campaign("rates").unwrap();
+        let check = |wire, background| Open { wire, background, ..open() }.check(&campaign);
+        check(true, None).unwrap();
+        check(false, Some(background(false))).unwrap();
+        let refused = check(true, Some(background(true))).unwrap_err().to_string();
+        assert!(refused.contains("open.wire") && refused.contains("open.background"), "{refused}");
+        assert!(refused.contains("leave one of the two out") && refused.lines().count() == 1, "{refused}");
     }
 }

@@ -81,6 +81,7 @@ pub fn parse_at_rate(text: &str, load: &OpenLoad) -> Result<LoadSample> {
         intended: load.intended(),
         sent,
         send_lag_us: None,
+        own_lag_us: None,
         from_send_us: sample.latency_us,
     });
     Ok(sample)

@@ -38,6 +38,11 @@ impl LoadTool {
         }
     }
 
+    /// Whether it tells when a request was due, so that latency can count from then.
+    pub const fn tells_when_due(self) -> bool {
+        !matches!(self, Self::Bombardier)
+    }
+
     /// Whether it is the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -207,6 +212,10 @@ pub struct OpenWindow {
     /// `None` where the tool does not tell when a request was due; `latency_us` then counts from when it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_us: Option<Latency>,
+    /// The part of it that is the tool's own, in microseconds: 0 for a request that waited since the server had all connections
+    /// at work. `None` as above, and in runs of before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag_us: Option<Latency>,
     /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
     pub from_send_us: Latency,
 }

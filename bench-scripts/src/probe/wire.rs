@@ -46,8 +46,8 @@ pub fn capture(port: u16) -> Vec<String> {
     options.split(' ').map(str::to_owned).chain([port.to_string()]).collect()
 }
 
-/// What makes it print those packets as [`seen`] reads them.
-pub const PRINT: [&str; 4] = ["-n", "-tt", "-q", "-r"];
+/// What makes it print those packets as [`seen`] reads them. Without the precision it would print microseconds.
+pub const PRINT: [&str; 5] = ["--time-stamp-precision=nano", "-n", "-tt", "-q", "-r"];
 
 /// Whether tcpdump said that it lost packets; it says so in any case, with how many.
 pub fn lost(stderr: &str) -> Option<&str> {
@@ -60,31 +60,31 @@ pub fn lost(stderr: &str) -> Option<&str> {
 /// # Errors
 /// A line is not tcpdump's, or no request was answered.
 pub fn seen(printed: &str, port: u16) -> Result<Wire> {
-    let mut asked: BTreeMap<u16, f64> = BTreeMap::new();
-    let mut took_us = Vec::new();
+    let mut asked: BTreeMap<u16, i128> = BTreeMap::new();
+    let mut took_ns = Vec::new();
     for line in printed.lines() {
         let packet = packet(line).with_context(|| format!("tcpdump printed {line:?}"))?;
-        let Some((at_s, from, to, bytes)) = packet else { continue };
+        let Some((at_ns, from, to, bytes)) = packet else { continue };
         if bytes == 0 {
             continue;
         }
         if to == port {
-            asked.entry(from).or_insert(at_s);
+            asked.entry(from).or_insert(at_ns);
         } else if from == port
-            && let Some(asked_s) = asked.remove(&to)
+            && let Some(asked_ns) = asked.remove(&to)
         {
-            took_us.push((at_s - asked_s) * 1e6);
+            took_ns.push(at_ns - asked_ns);
         }
     }
-    ensure!(!took_us.is_empty(), "tcpdump saw no request that was answered");
-    took_us.sort_by(f64::total_cmp);
-    let at = |share: f64| took_us[((took_us.len() - 1) as f64 * share).round() as usize];
-    Ok(Wire::Seen { requests: took_us.len() as u64, p50_us: at(0.5), p99_us: at(0.99) })
+    ensure!(!took_ns.is_empty(), "tcpdump saw no request that was answered");
+    took_ns.sort_unstable();
+    let at_us = |share: f64| took_ns[((took_ns.len() - 1) as f64 * share).round() as usize] as f64 / 1e3;
+    Ok(Wire::Seen { requests: took_ns.len() as u64, p50_us: at_us(0.5), p99_us: at_us(0.99) })
 }
 
-/// Seconds, the ports and the bytes of data of a line like `1.000000250 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 120`; `None` of
-/// another protocol's.
-fn packet(line: &str) -> Result<Option<(f64, u16, u16, u64)>> {
+/// Nanoseconds since 1970, the ports and the bytes of data of a line like
+/// `1763760000.000100250 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 120`; `None` of another protocol's.
+fn packet(line: &str) -> Result<Option<(i128, u16, u16, u64)>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [at, "IP" | "IP6", from, ">", to, "tcp", bytes] = words[..] else {
         if words.get(1).is_some_and(|word| !word.starts_with("IP")) {
@@ -93,7 +93,15 @@ fn packet(line: &str) -> Result<Option<(f64, u16, u16, u64)>> {
         bail!("no packet of TCP");
     };
     let port = |address: &str| address.trim_end_matches(':').rsplit('.').next().unwrap_or_default().parse();
-    Ok(Some((at.parse()?, port(from)?, port(to)?, bytes.parse()?)))
+    Ok(Some((nanoseconds(at)?, port(from)?, port(to)?, bytes.parse()?)))
+}
+
+/// Nanoseconds of seconds with nine digits after the point. As an `f64` a time since 1970 is only good to a quarter of a
+/// microsecond.
+fn nanoseconds(at: &str) -> Result<i128> {
+    let parts = at.split_once('.').filter(|(_, fraction)| fraction.len() == 9);
+    let (seconds, fraction) = parts.with_context(|| format!("{at} is no time in nanoseconds"))?;
+    Ok(i128::from(seconds.parse::<u64>()?) * 1_000_000_000 + i128::from(fraction.parse::<u32>()?))
 }
 
 #[cfg(test)]
@@ -102,28 +110,32 @@ mod tests {
 
     // Two connections: one asks in two segments and is answered in two, the other asks while the first waits.
     const PRINTED: &str = "\
-1732225.000000000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 0
-1732225.000100000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 100
-1732225.000110000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 20
-1732225.000150000 IP 127.0.0.1.40001 > 127.0.0.1.8899: tcp 120
-1732225.000160000 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 80
-1732225.000170000 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 30
-1732225.000250000 IP6 ::1.8899 > ::1.40001: tcp 110
+1763759999.999900000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 0
+1763759999.999950000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 100
+1763759999.999960000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 20
+1763760000.000000125 IP 127.0.0.1.40001 > 127.0.0.1.8899: tcp 120
+1763760000.000010500 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 80
+1763760000.000020000 IP 127.0.0.1.8899 > 127.0.0.1.40000: tcp 30
+1763760000.000100250 IP6 ::1.8899 > ::1.40001: tcp 110
 ";
 
     #[test]
     fn a_request_takes_from_its_first_segment_to_its_answers_first() {
-        let Wire::Seen { requests, p50_us, p99_us } = seen(PRINTED, 8899).unwrap() else { panic!() };
-        assert_eq!(requests, 2);
-        assert!((p50_us - 100.0).abs() < 0.5 && (p99_us - 100.0).abs() < 0.5, "{p50_us} {p99_us}");
+        let both = seen(PRINTED, 8899).unwrap();
+        assert_eq!(both, Wire::Seen { requests: 2, p50_us: 100.125, p99_us: 100.125 });
         let one = seen(&PRINTED.replace("40001: tcp 110", "40001: tcp 0"), 8899).unwrap();
-        assert!((one.p50_us().unwrap() - 60.0).abs() < 0.5, "{one:?}");
+        assert_eq!(one, Wire::Seen { requests: 1, p50_us: 60.5, p99_us: 60.5 });
     }
 
     #[test]
     fn what_is_not_tcpdumps_or_has_no_answer_is_said() {
         assert!(format!("{:#}", seen("rubbish", 1).unwrap_err()).contains("rubbish"));
-        assert!(format!("{:#}", seen("1.0 IP 1.1 > 2.2: tcp x", 1).unwrap_err()).contains("tcp x"));
+        let digit = format!("{:#}", seen("1.000000000 IP 1.1 > 2.2: tcp x", 1).unwrap_err());
+        assert!(digit.contains("tcp x") && digit.contains("digit"), "{digit}");
+        for time in ["1763760000.000100", "1763760000", "1763760000."] {
+            let refused = format!("{:#}", seen(&format!("{time} IP 1.1 > 2.2: tcp 1"), 1).unwrap_err());
+            assert!(refused.contains("no time in nanoseconds"), "{refused}");
+        }
         assert!(format!("{:#}", seen("", 8899).unwrap_err()).contains("no request"));
         assert!(seen("1.0 ARP, Request who-has", 1).unwrap_err().to_string().contains("no request"));
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Run;
+use super::format::load;
 use crate::analysis::causes::{Cause, Confirmation, Standing, Symptom, count};
 use crate::analysis::{Diagnosed, TriedRemedy};
 
@@ -24,6 +25,14 @@ pub fn section(run: &Run) -> String {
 
 /// One server and load: how much failed, and each of its causes.
 pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
+    if let Some(level) = cell.open {
+        let beside = if level.disturbed { ", beside the other load" } else { "" };
+        return explained_at(
+            cell,
+            &format!(" at {} by {}{beside}", load(level), level.tool.name()),
+            remedies,
+        );
+    }
     let client =
         if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
     explained_at(cell, &format!(" at {}{client}", count(u64::from(cell.connections))), remedies)

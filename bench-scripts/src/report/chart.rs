@@ -177,11 +177,16 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<()> {
     let amounts = run.plan.amounts();
+    let is_open = run.plan.campaign.open.is_some();
     let lines: Vec<Line> = series(run)
         .iter()
         .map(|series| {
             let point = |amount: &u32| {
                 let cell = series.cell(run, workload, *amount)?;
+                // Its latency is from the send, and the others' from when a request was due.
+                if is_open && figure == Figure::P99Us && !cell.level.tool.tells_when_due() {
+                    return None;
+                }
                 Some((f64::from(*amount), cell.figure(figure)?.map(|value| value / unit(figure))))
             };
             let mut line: Line = amounts.iter().filter_map(point).collect();
@@ -194,7 +199,6 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
         return say(area, &format!("{caption}: nothing was measured"));
     };
     let y_ticks = ticks(y_low, y_high);
-    let is_open = run.plan.campaign.open.is_some();
     let x_axis = if is_open { "requested requests/s (log scale)" } else { "connections (log scale)" };
     let frame = Frame {
         caption,

@@ -155,7 +155,7 @@ fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
 }
 
 /// What CPU time per request allows to say, in brackets behind its ratio.
-fn by_cpu(cpu: &Finding, margin: Percent) -> String {
+pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
     match cpu.verdict {
         Verdict::Faster => "it needs less".to_owned(),
         Verdict::Slower => "it needs more".to_owned(),

@@ -37,7 +37,10 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
                 if !disturbed && is_always {
                     continue;
                 }
-                let by = tool.map_or_else(String::new, |tool| format!(" by {}", tool.name()));
+                let by = tool.map_or_else(String::new, |tool| {
+                    let from = if tool.tells_when_due() { "" } else { ", from the send" };
+                    format!(" by {}{from}", tool.name())
+                });
                 let beside = if disturbed && !is_always { ", disturbed" } else { "" };
                 series.push(Series {
                     name: format!("{}{by}{beside}", server.name),

@@ -1,6 +1,6 @@
 //! What each load tool can send on this machine, before any server is measured at a rate: the campaign's rates, rising, against
-//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate no more; one whose rates
-//! an earlier tool holds is not tried, nor built.
+//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in neither of two windows;
+//! one whose rates an earlier tool holds is not tried, nor built.
 
 use anyhow::{Context, Result, ensure};
 
@@ -16,8 +16,11 @@ use crate::results::{CEILINGS, Plan, RunFolder};
 /// The tools of open loops, in the order in which they are tried: the one that is there at once first.
 const TOOLS: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
 
-/// How long each rate is sent, in milliseconds.
-const WINDOW_MS: u64 = 1_500;
+/// How long a tool sends a rate, in milliseconds.
+pub(super) const WINDOW_MS: u64 = 1_500;
+
+/// Windows in which a tool may send a rate: it holds one that it held in any of them.
+const WINDOWS: u32 = 2;
 
 /// Finds the loads of an open-loop campaign, each with a tool that can send it. The rates that no tool holds are left out.
 ///
@@ -32,7 +35,7 @@ pub(super) fn levels(
     interrupt: &Interrupt,
 ) -> Result<Vec<Level>> {
     let inner = RunFolder::create_inside(folder, CEILINGS)?;
-    let tried = ceiling_plan(plan, open)?;
+    let tried = on_ceiling(plan)?;
     begin_folder(&inner, &tried, "", tools, command)?;
     let named = |tool: &&LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
@@ -68,12 +71,19 @@ fn say(ceiling: &Ceiling) {
     eprintln!("{} held {held}, {beyond}", tool.name());
 }
 
-/// The plan of the trials: one server and one request, no list of trials beforehand.
-fn ceiling_plan(plan: &Plan, open: &Open) -> Result<Plan> {
+/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, the load by itself,
+/// no list of trials beforehand.
+///
+/// # Errors
+/// The campaign names no server that answers at once.
+pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     let campaign = &plan.campaign;
-    let name = campaign.ceiling.as_ref().context(
-        "table [open]: what a load tool can send is measured with the server that answers at once; name it: ceiling = \"control\"",
-    )?;
+    let name = campaign.ceiling.as_ref().with_context(|| {
+        format!(
+            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\"",
+            campaign.name
+        )
+    })?;
     let server = plan.servers.iter().find(|server| server.name == *name);
     let workload = plan.workloads.first().context("the plan has no workload")?;
     let campaign = Campaign {
@@ -82,11 +92,11 @@ fn ceiling_plan(plan: &Plan, open: &Open) -> Result<Plan> {
         baseline: None,
         workloads: vec![workload.name.clone()],
         comparisons: Vec::new(),
-        max_blocks: 1,
+        max_blocks: WINDOWS,
         precision: None,
         window_ms: WINDOW_MS,
         pass: Vec::new(),
-        open: Some(Open { background: None, stall: None, ..open.clone() }),
+        open: campaign.open.clone().map(|open| Open { background: None, stall: None, wire: false, ..open }),
         ..campaign.clone()
     };
     Ok(Plan {
@@ -109,23 +119,35 @@ fn try_rates(
 ) -> Result<()> {
     let truths = Truths::of(plan)?;
     let bench = Bench { folder: inner, plan, tools, truths: &truths, interrupt };
-    let open = plan.campaign.open.as_ref().context("a campaign without [open]")?;
     for &rate in rates {
+        if !try_rate(&bench, tool, rate)? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have been the
+/// reason. Whether it held it.
+fn try_rate(bench: &Bench<'_>, tool: LoadTool, rate: u32) -> Result<bool> {
+    let campaign = &bench.plan.campaign;
+    let open = campaign.open.as_ref().context("a campaign without [open]")?;
+    for window in 1..=WINDOWS {
         let trial = Trial {
-            number: inner.observations()?.len() as u32 + 1,
-            block: 1,
-            server: plan.campaign.servers[0].clone(),
-            workload: plan.campaign.workloads[0].clone(),
+            number: bench.folder.observations()?.len() as u32 + 1,
+            block: window,
+            server: campaign.servers[0].clone(),
+            workload: campaign.workloads[0].clone(),
             connections: open.connections,
             rate: Some(rate),
             tool,
             ..Trial::default()
         };
         let observation = bench.run(&trial)?;
-        inner.append(&observation)?;
-        if !observation.outcome.sample().is_some_and(|sample| holds(&sample.load)) {
-            return Ok(());
+        bench.folder.append(&observation)?;
+        if observation.outcome.sample().is_some_and(|sample| holds(&sample.load)) {
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }

@@ -16,7 +16,7 @@ pub mod why;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 
 use crate::analysis::{Observed, Standing};
 use crate::config::{Campaign, ConfigDir, Server, Workload};
@@ -97,6 +97,10 @@ fn most_connections() -> u64 {
 
 /// Starts a new run: its folder, its plan, and what it is measured on. In an open loop the plan's rates are found first: those
 /// that a load tool can send here.
+///
+/// # Errors
+/// The run is ended, a tool is missing, no rate is left, or the folder takes no more. The folder is removed then, and the error
+/// says so.
 pub fn begin(
     results: &Path,
     plan: &Plan,
@@ -106,16 +110,36 @@ pub fn begin(
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
     let folder = RunFolder::create(results, &plan.campaign.name)?;
+    match begin_in(&folder, plan, text, tools, command, interrupt) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(undone(&folder, error)),
+    }
+}
+
+fn begin_in(
+    folder: &RunFolder,
+    plan: &Plan,
+    text: &str,
+    tools: &mut Tools,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let Some(open) = &plan.campaign.open else {
-        begin_folder(&folder, plan, text, tools, command)?;
-        return Ok(folder);
+        return begin_folder(folder, plan, text, tools, command);
     };
-    let rates = ceilings::levels(&folder, plan, open, tools, command, interrupt)?;
+    let rates = ceilings::levels(folder, plan, open, tools, command, interrupt)?;
     let is_left = |rate: &u32| rates.iter().any(|level| level.rate == Some(*rate));
     let left_out_rates: Vec<u32> = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
     let trials = plan::trials_at(&plan.campaign, &rates);
-    begin_folder(&folder, &Plan { rates, left_out_rates, trials, ..plan.clone() }, text, tools, command)?;
-    Ok(folder)
+    begin_folder(folder, &Plan { rates, left_out_rates, trials, ..plan.clone() }, text, tools, command)
+}
+
+/// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed stays.
+fn undone(folder: &RunFolder, error: Error) -> Error {
+    match std::fs::remove_dir_all(&folder.0) {
+        Ok(()) => error.context(format!("nothing was measured yet, so {} was removed", folder.0.display())),
+        Err(_) => error,
+    }
 }
 
 fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, command: &str) -> Result<()> {
@@ -250,4 +274,44 @@ pub fn build(plan: &Plan) -> Result<()> {
 /// Builds servers, each command once.
 pub fn build_servers(servers: &[Server]) -> Result<()> {
     subject::build(servers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::interrupt::Interrupted;
+    use crate::load::toolchain::{Source, Tool};
+
+    fn bombardier_alone() -> Tools {
+        let (name, version) = ("bombardier".to_owned(), "1.2.6".to_owned());
+        let bombardier =
+            Tool { path: PathBuf::new(), name, version, source: Source::Path, sha256: String::new() };
+        Tools { bombardier, vegeta: None, oha: None, pins: PathBuf::new() }
+    }
+
+    #[test]
+    fn a_run_that_can_not_begin_leaves_no_folder() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (mut plan, text) = resolve(&config, "rates").unwrap();
+        plan.campaign.ceiling = None;
+        let dir = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let begun = begin(dir.path(), &plan, &text, &mut bombardier_alone(), "", &interrupt);
+        let said = format!("{:#}", begun.unwrap_err());
+        assert!(said.contains("was removed: ") && said.contains("ceiling = "), "{said}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_run_that_was_ended_before_it_began_is_still_one_that_was_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "test").unwrap();
+        let error = undone(&folder, Interrupted.into());
+        assert!(error.is::<Interrupted>() && error.to_string().ends_with("was removed"), "{error:#}");
+        assert!(!folder.0.exists());
+        let error = undone(&folder, Interrupted.into());
+        assert_eq!(error.to_string(), "interrupted", "there was nothing to remove");
+    }
 }

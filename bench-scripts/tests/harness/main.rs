@@ -10,6 +10,7 @@ mod causes;
 mod failures;
 mod mistakes;
 mod mixes;
+mod open;
 mod slo;
 mod threshold;
 mod trial;

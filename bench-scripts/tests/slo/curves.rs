@@ -180,7 +180,11 @@ fn a_sloped_end_and_noise_are_answered_or_said_to_be_open() {
 #[test]
 fn the_rates_of_a_grid_are_so_far_apart_as_an_answer_may_be() {
     assert_eq!(grid(1_000, 4_000, 0.5), [1_000, 2_000, 4_000]);
-    assert_eq!(grid(1_000, 4_100, 0.5), [1_000, 2_000, 4_000, 4_100]);
+    assert_eq!(
+        grid(1_000, 4_100, 0.5),
+        [1_000, 1_601, 2_562, 4_100],
+        "the highest is no closer to the next than others"
+    );
     assert_eq!(grid(900, 300, 0.1), [300], "the tool reaches less than the lowest");
     for pair in grid(FROM, MOST, 0.05).windows(2) {
         let width = 1.0 - f64::from(pair[0]) / f64::from(pair[1]);

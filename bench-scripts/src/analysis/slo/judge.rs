@@ -5,8 +5,8 @@
 
 use super::search::Shown;
 use crate::config::Slo;
-use crate::load::LoadSample;
 use crate::load::records::{EXHAUSTED, NOT_SENT};
+use crate::load::{Latency, LoadSample};
 use crate::observation::{Observation, Outcome, Sample};
 
 /// The load tool was late by itself where it held less than this share of its connections at work: it could have sent.
@@ -69,7 +69,10 @@ impl Judge {
                 Some(missed) if missed.is_empty() => {
                     Shown::Measured { passed: true, missed: self.missed_share(&sample.load) }
                 }
-                Some(_) if tool_limit(sample, observation.trial.connections, self.cores) => {
+                Some(missed)
+                    if !has_failures(&missed)
+                        && tool_limit(sample, observation.trial.connections, self.cores) =>
+                {
                     Shown::ToolLimited
                 }
                 Some(_) => Shown::Measured { passed: false, missed: self.missed_share(&sample.load) },
@@ -122,6 +125,11 @@ impl Judge {
     }
 }
 
+/// Whether requests failed that were sent: no lateness of the tool excuses that, nor is it known how long they held connections.
+fn has_failures(missed: &[Missed]) -> bool {
+    missed.iter().any(|missed| matches!(missed, Missed::Failed(..)))
+}
+
 /// So many of a window's requests, as a share of all that were due, from 0 to 1.
 fn share(load: &LoadSample, requests: u64) -> f64 {
     let due = load.succeeded + load.failures();
@@ -141,19 +149,25 @@ pub(super) fn achieved_share(load: &LoadSample) -> Option<f64> {
 }
 
 /// Whether the load tool, and not the server, held a window back in which the level was missed. It was late (most of the
-/// latency passed before the requests were sent), and either it had connections free and still did not send, or it took at
-/// least as much of a full machine as the server did.
+/// latency passed before the requests were sent), and either that was its own lateness, with connections free, or it took at
+/// least as much of a full machine as the server did. A sample of before own lateness was told apart is judged by Little's law,
+/// which takes the load for steady.
 pub fn tool_limit(sample: &Sample, connections: u32, cores: usize) -> bool {
     let Some((open, lag_us)) = sample.load.open.as_ref().and_then(|open| Some((open, open.send_lag_us?)))
     else {
         return false;
     };
-    if lag_us.p99 < BEFORE_SENT * sample.load.latency_us.p99 {
+    let is_most = |lag: Latency| lag.p99 >= BEFORE_SENT * sample.load.latency_us.p99;
+    if !is_most(lag_us) {
         return false;
     }
-    // Little's law: so many requests were under way on average.
-    let under_way = open.achieved_rate * open.from_send_us.mean / 1e6;
-    let had_free = under_way < FREE * f64::from(connections);
+    let had_free = open.own_lag_us.map_or_else(
+        || {
+            let under_way = open.achieved_rate * open.from_send_us.mean / 1e6;
+            under_way < FREE * f64::from(connections)
+        },
+        is_most,
+    );
     let (client, server) = (sample.client_cores(), sample.server_cores());
     let is_full = client + server >= FULL * cores as f64;
     had_free || (is_full && client >= server)

@@ -62,15 +62,17 @@ pub enum Shown {
     Nothing,
 }
 
-/// The rates that a search may ask for: from the lowest, each so far above the one below that the two are an answer; the highest
-/// by itself.
+/// The rates that a search may ask for: from the lowest to the highest, evenly (by ratio) and so close that two neighbours are an
+/// answer.
 pub fn grid(from: u32, most: u32, width: f64) -> Vec<u32> {
     let from = from.min(most);
-    let rate = |step: i32| f64::from(from) * (1.0 - width).powi(-step);
-    let below = (0..).map(|step| rate(step).round() as u32).take_while(|rate| *rate < most);
-    let mut grid: Vec<u32> = below.collect();
-    grid.dedup();
+    let ratio = f64::from(most) / f64::from(from);
+    // A hair less, since a whole number of widths may come out as a little more.
+    let steps = (ratio.ln() / -(1.0 - width).ln() - 1e-9).ceil().max(0.0);
+    let rate = |step: u32| (f64::from(from) * ratio.powf(f64::from(step) / steps)).round() as u32;
+    let mut grid: Vec<u32> = (0..steps as u32).map(rate).collect();
     grid.push(most);
+    grid.dedup();
     grid
 }
 

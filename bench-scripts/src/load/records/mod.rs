@@ -4,6 +4,7 @@
 
 pub mod histogram;
 pub mod kept;
+mod lateness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,6 +102,7 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
         let kinds: Vec<String> = failed.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
         anyhow::bail!("no request has a known time, so there are no latencies; failed: {}", kinds.join(", "));
     };
+    let own_lag = Sorted::new(lateness::own_us(records, load.connections).into_iter());
     let sent = records.iter().filter(|record| record.was_sent()).count() as u64;
     let last_ended_us = records.iter().filter_map(|record| record.ended_us).max().unwrap_or(0);
     Ok(LoadSample {
@@ -116,6 +118,7 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
             intended: records.len() as u64,
             sent,
             send_lag_us: Some(send_lag_us),
+            own_lag_us: own_lag.latency(),
             from_send_us,
         }),
         series: series(records, load.duration_ms),

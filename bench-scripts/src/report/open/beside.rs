@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::super::Run;
 use super::super::format::{Table, at, ratio, thousands, time_us};
+use crate::analysis::Figure;
 use crate::analysis::open::{AGREEMENT, Agreement, Recovery};
 use crate::analysis::stats::{Estimate, median};
 use crate::config::Background;
@@ -12,7 +13,7 @@ use crate::load::Level;
 
 /// All of them that the campaign asks for.
 pub(in crate::report) fn sections(run: &Run) -> String {
-    let parts = [isolation(run), recovery(run), agreement(run)];
+    let parts = [stalls(run), isolation(run), recovery(run), agreement(run)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -22,13 +23,17 @@ pub(super) fn headline(run: &Run) -> String {
     let is_measured = |server: &String| run.plan.campaign.ceiling.as_ref() != Some(server);
     let mut out = String::new();
     for found in run.summary.isolation.iter().filter(|found| is_measured(&found.server)) {
-        let p99 = found.p99_ratio.map_or_else(|| "not measured".to_owned(), ratio);
+        let p99 = found.p99_from_send_ratio.map_or_else(|| "not measured".to_owned(), ratio);
         let _ = writeln!(
             out,
-            "- **{}** on {}: p99 is **{p99} times** as long while it also answers {}.",
+            "- **{}** on {}: p99 from the send is **{p99} times** as long while it is also asked {}{}.",
             at(&found.workload, found.level),
             found.server,
-            other_load(other)
+            other_load(other),
+            match found.other_answered {
+                Some(share) if share.value < 0.99 => format!(", of which it answers {}", percent(share)),
+                _ => String::new(),
+            }
         );
     }
     for found in run.summary.recovery.iter().filter(|found| is_measured(&found.server)) {
@@ -73,22 +78,66 @@ fn isolation(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["request", "server", "median, times", "p99, times"], 2);
+    let headers = [
+        "request",
+        "server",
+        "median from the send, times",
+        "p99 from the send, times",
+        "p99 from the intended send, times",
+        "other load sent/s",
+        "of it answered",
+    ];
+    let mut table = Table::new(&headers, 2);
     let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
     for found in found {
         table.row(vec![
             at(&found.workload, found.level),
             found.server.clone(),
-            shown(found.p50_ratio),
+            shown(found.p50_from_send_ratio),
+            shown(found.p99_from_send_ratio),
             shown(found.p99_ratio),
+            found.other_per_s.map_or_else(|| "-".to_owned(), |rate| thousands(rate.value)),
+            found.other_answered.map_or_else(|| "-".to_owned(), percent),
         ]);
     }
     format!(
-        "## Isolation\n\nHow many times as long a request takes while the same server also answers {}. Latency counts from the \
-         moment at which a request was to be sent; paired by block, each interval is right by itself with 95 %.\n\n{}",
+        "## Isolation\n\nHow many times as long a request takes while the same server is also asked {}; paired by block, each \
+         interval is right by itself with 95 %. What the load tool is late by is in both latencies from the intended send and draws \
+         their ratio towards 1; those from the send are without it.{}\n\n{}",
         other_load(other),
+        of_ceiling(run),
         table.markdown()
     )
+}
+
+/// How a window's stops went, where there are any.
+fn stalls(run: &Run) -> String {
+    let Some(stall) = super::of(run).and_then(|open| open.stall) else { return String::new() };
+    let counts =
+        run.summary.cells.iter().filter_map(|cell| cell.figure(Figure::Stalls)).map(|count| count.value);
+    let (least, most) =
+        counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| (least.min(count), most.max(count)));
+    if most < 1.0 {
+        return String::new();
+    }
+    let times = if least < most { format!("{least:.0} to {most:.0}") } else { format!("{most:.0}") };
+    format!(
+        "## Stops\n\nThe kernel held the server still for {} every {}: {times} times in a window of {}.\n",
+        time_us(stall.for_ms as f64 * 1e3),
+        time_us(stall.every_ms as f64 * 1e3),
+        time_us(run.plan.campaign.window_ms as f64 * 1e3)
+    )
+}
+
+/// What the ceiling's row is for, beside another load.
+fn of_ceiling(run: &Run) -> String {
+    run.plan.campaign.ceiling.as_ref().map_or_else(String::new, |name| {
+        format!(" {name} answers whatever it is asked with the same few bytes, so its row shows what the load tools do to each other.")
+    })
+}
+
+fn percent(share: Estimate) -> String {
+    format!("{:.0} %", share.value * 100.0)
 }
 
 fn recovery(run: &Run) -> String {
@@ -99,9 +148,11 @@ fn recovery(run: &Run) -> String {
     let headers = [
         "request",
         "server",
-        "p99 before",
+        "highest p99 before",
         "overload, requests/s",
         "answered in time",
+        "connections held at most",
+        "turned away by a full listen queue",
         "highest p99 in the overload",
         "back at its old level after",
         "trials",
@@ -111,14 +162,19 @@ fn recovery(run: &Run) -> String {
         let time = |estimate: Option<Estimate>| {
             estimate.map_or_else(|| "-".to_owned(), |estimate| time_us(estimate.value))
         };
+        let count = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), thousands);
+        let cell = run.summary.cell(&recovery.server, &recovery.workload, recovery.level);
+        let held = cell.and_then(|cell| cell.figure(Figure::EstablishedConnections));
+        let turned_away =
+            cell.and_then(|cell| Some(cell.listen_overflows? as f64 / cell.completed.max(1) as f64));
         table.row(vec![
             at(&recovery.workload, recovery.level),
             recovery.server.clone(),
             time(recovery.before_us),
-            recovery.overload_per_s.map_or_else(|| "-".to_owned(), |rate| thousands(rate.value)),
-            recovery
-                .overload_answered
-                .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share.value * 100.0)),
+            count(recovery.overload_per_s.map(|rate| rate.value)),
+            recovery.overload_answered.map_or_else(|| "-".to_owned(), percent),
+            count(held.map(|held| held.value)),
+            count(turned_away),
             time(recovery.peak_us),
             after(recovery),
             recovery.after_ms.len().to_string(),
@@ -126,12 +182,14 @@ fn recovery(run: &Run) -> String {
     }
     let ended_ms = other.from_ms + other.for_ms.unwrap_or_default();
     format!(
-        "## Recovery\n\nFrom {} to {} of the window the same server also answers {}. A server is back where p99 is no higher \
-         than it was at any time before, and stays so for a second.\n\n{}\n![p99 through the window](recovery.svg)\n\n\
+        "## Recovery\n\nFrom {} to {} of the window the same server is also asked {}. A server is back where p99 is no higher \
+         than it was at any time before, and stays so for a second. Connections that found the listen queue full are a trial's, on \
+         average; they count each try.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
          99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
         time_us(other.from_ms as f64 * 1e3),
         time_us(ended_ms as f64 * 1e3),
         other_load(other),
+        of_ceiling(run),
         table.markdown()
     )
 }
@@ -194,10 +252,12 @@ fn agreement(run: &Run) -> String {
             shown(agreement.ratio),
             if level.tool == *against {
                 "reference"
-            } else if agreement.holds() {
-                "yes"
             } else {
-                "**no**"
+                match agreement.holds() {
+                    Some(true) => "yes",
+                    Some(false) => "**no**",
+                    None => "not measured",
+                }
             }
             .to_owned(),
             time(wire_us),
@@ -221,7 +281,7 @@ fn agreement(run: &Run) -> String {
 fn why_they_differ(found: &[Agreement]) -> String {
     let differ: Vec<&Agreement> = found
         .iter()
-        .filter(|agreement| agreement.level.tool != agreement.against && !agreement.holds())
+        .filter(|agreement| agreement.level.tool != agreement.against && agreement.holds() == Some(false))
         .collect();
     if differ.is_empty() {
         return String::new();

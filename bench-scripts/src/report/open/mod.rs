@@ -9,12 +9,12 @@ use std::fmt::Write;
 
 use super::Run;
 use super::format::{Table, at, bytes, estimate, load, ratio, significant, thousands, time_us};
-use super::headline::{used_marks, warnings, with_marks};
+use super::headline::{by_cpu, used_marks, warnings, with_marks};
 use super::tables::resolution;
 use super::{commands, quantile_chart, resource_chart};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::{Cell, Comparison, Figure, Mark};
-use crate::config::{Open, Workload};
+use crate::analysis::{Cell, Comparison, Figure, Mark, Verdict};
+use crate::config::{Open, Percent, Workload};
 use crate::load::Level;
 use crate::observation::Checked;
 
@@ -83,7 +83,7 @@ fn sentence(run: &Run, pair: &Comparison) -> String {
          {}{from_send}.",
         load(*level),
         ratio(cpu.ratio),
-        cpu.words(),
+        by_cpu(cpu, run.plan.campaign.margin),
         both(Figure::P99Us),
     )
 }
@@ -101,7 +101,9 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
     out.push_str(&latencies(cells()).markdown());
     out.push_str(
         "\nLatency counts from the moment at which a request was to be sent, so what it waited for its turn is in it; \"from the \
-         send\" leaves that out. The p99 of the send lag is how late the load tool itself was.\n\n### What the server used\n\n",
+         send\" leaves that out. The send lag is by how much it was sent late: the tool was slow, or all of its connections waited for \
+         the server; where it was the tool by itself, **g** says so. bombardier does not know when a request was to be sent, so it has \
+         figures from the send alone.\n\n### What the server used\n\n",
     );
     out.push_str(&resources(cells()).markdown());
     if compared(run, name).next().is_some() {
@@ -156,17 +158,18 @@ fn latencies<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
         let bare = |figure: Figure, format: fn(f64) -> String| {
             cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
         };
-        let p99 = cell.figure(Figure::P99Us);
+        let from_due = |figure: Figure| cell.figure(figure).filter(|_| cell.level.tool.tells_when_due());
+        let time = |figure: Figure| from_due(figure).map_or_else(|| "-".to_owned(), |us| time_us(us.value));
         table.row(vec![
             cell.workload.clone(),
             requested(cell.level),
             cell.server.clone(),
             cell.level.tool.name().to_owned(),
             with_marks(bare(Figure::AchievedRate, thousands), &cell.marks),
-            bare(Figure::P50Us, time_us),
-            p99.map_or_else(|| "-".to_owned(), |value| estimate(value, time_us)),
-            bare(Figure::P999Us, time_us),
-            bare(Figure::MaxUs, time_us),
+            time(Figure::P50Us),
+            from_due(Figure::P99Us).map_or_else(|| "-".to_owned(), |value| estimate(value, time_us)),
+            time(Figure::P999Us),
+            time(Figure::MaxUs),
             bare(Figure::P99FromSendUs, time_us),
             bare(Figure::SendLagP99Us, time_us),
             thousands(cell.failed_requests.values().sum::<u64>() as f64),
@@ -180,6 +183,7 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = [
         "requested/s",
         "server",
+        "sent by",
         "CPU us/request",
         "of it in the kernel",
         "server cores",
@@ -187,7 +191,7 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
         "peak memory",
         "connections held",
     ];
-    let mut table = Table::new(&headers, 2);
+    let mut table = Table::new(&headers, 3);
     for cell in cells {
         let bare = |figure: Figure, format: fn(f64) -> String| {
             cell.figure(figure).map_or_else(|| "-".to_owned(), |value| format(value.value))
@@ -196,6 +200,7 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
         table.row(vec![
             requested(cell.level),
             cell.server.clone(),
+            cell.level.tool.name().to_owned(),
             cpu.map_or_else(|| "-".to_owned(), |value| estimate(value, significant)),
             bare(Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
             bare(Figure::ServerCores, |cores| format!("{cores:.2}")),
@@ -214,6 +219,7 @@ fn comparisons(run: &Run, workload: &str) -> String {
         "ratio of CPU per request",
         "by CPU per request",
         "ratio of p99",
+        "ratio of p99 from the send",
         "blocks",
         "resolves",
     ];
@@ -223,8 +229,9 @@ fn comparisons(run: &Run, workload: &str) -> String {
             requested(pair.level),
             format!("{} / {}", pair.server, pair.over),
             ratio(pair.cpu.ratio),
-            pair.cpu.words(),
+            cost(pair, run.plan.campaign.margin),
             pair.p99_ratio.map_or_else(|| "-".to_owned(), ratio),
+            pair.p99_from_send_ratio.map_or_else(|| "-".to_owned(), ratio),
             pair.cpu.blocks.to_string(),
             resolution(&pair.cpu),
         ]);
@@ -232,13 +239,22 @@ fn comparisons(run: &Run, workload: &str) -> String {
     let looks: Vec<String> = run.summary.looks.iter().map(ToString::to_string).collect();
     format!(
         "{}\nAt a rate that all servers hold none is saturated, so CPU time for a request is the fairest comparison. It is judged \
-         after {} blocks, with a margin of {}; all {} comparisons of the run and all looks share an error of 5 %. The ratio of p99s \
-         is not judged; its interval is right by itself with 95 %.\n",
+         after {} blocks, with a margin of {}; all {} comparisons of the run and all looks share an error of 5 %. The ratios of p99s \
+         are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both p99s and draws \
+         their ratio towards 1; those from the send are without it.\n",
         table.markdown(),
         looks.join(", "),
         run.plan.campaign.margin,
         run.summary.comparisons.len(),
     )
+}
+
+/// What is known of the cost of a request, or how many blocks would tell.
+fn cost(pair: &Comparison, margin: Percent) -> String {
+    match pair.cpu.verdict {
+        Verdict::Inconclusive => pair.cpu.words(),
+        _ => by_cpu(&pair.cpu, margin),
+    }
 }
 
 /// What the charts show and how they are read.
@@ -254,8 +270,8 @@ pub(super) fn charts(run: &Run) -> String {
         out.push_str(
             "\n![Latency by percentile](quantiles.svg)\n\n\
              Read it upwards: at 99, one request in a hundred took longer than the line's height, counted from the moment at which \
-             it was to be sent; from 90 on each step to the right leaves a tenth of the requests. Medians over blocks, at the \
-             headline's rate.\n",
+             it was to be sent (by bombardier from the send); from 90 on each step to the right leaves a tenth of the requests. \
+             Medians over blocks, at the headline's rate; at 99.99 a trial of fewer than 10,000 requests has only its slowest.\n",
         );
     }
     if resource_chart::is_drawn(run) {
@@ -310,7 +326,7 @@ pub(super) fn distrust(run: &Run) -> String {
     for mark in Mark::ALL {
         let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
         let cells: Vec<String> =
-            marked.map(|cell| format!("{} {}", cell.server, at(&cell.workload, cell.level))).collect();
+            marked.map(|cell| format!("{} {}", cell.server, place(&cell.workload, cell.level))).collect();
         if !cells.is_empty() {
             let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
         }
@@ -322,19 +338,54 @@ pub(super) fn distrust(run: &Run) -> String {
     out
 }
 
+/// A request at a load, with the tool that sends it and whether another load is beside it.
+fn place(workload: &str, level: Level) -> String {
+    let beside = if level.disturbed { ", disturbed" } else { "" };
+    format!("{} by {}{beside}", at(workload, level), level.tool.name())
+}
+
 /// The commands that make a row's figures again.
 pub(super) fn by_hand(run: &Run, servers: &str) -> String {
     let mut out = format!(
         "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand put the load of a row on it. \
-         The tools' own reports count from the send (vegeta) or from the intended send (oha); `just tools` says where they are.\n\n\
-         ```sh\n"
+         The tools' own reports count from the send (vegeta) or from the intended send (oha); `just tools oha` builds them and says \
+         where they are.\n\n```sh\n"
     );
+    let window_ms = run.plan.campaign.window_ms;
+    let mix = |workload: &Workload| format!("# a mix, drawn as it is sent: {}", workload.words());
     for workload in run.measured_workloads() {
-        for level in run.plan.levels().into_iter().filter(|level| !level.disturbed) {
-            let command = commands::open_load(run, workload, level, run.plan.campaign.window_ms)
-                .unwrap_or_else(|| format!("# a mix, drawn as it is sent: {}", workload.words()));
-            let _ = writeln!(out, "# {}\n{command}", at(&workload.name, level));
+        let mut shown = Vec::new();
+        for level in run.plan.levels() {
+            let alone = Level { disturbed: false, ..level };
+            if !shown.contains(&alone) {
+                let command =
+                    commands::open_load(run, workload, alone, window_ms).unwrap_or_else(|| mix(workload));
+                let _ = writeln!(out, "# {}\n{command}", place(&workload.name, alone));
+                shown.push(alone);
+            }
         }
+    }
+    let background = of(run).and_then(|open| open.background.as_ref());
+    let other = background.and_then(|other| {
+        Some((other, run.plan.workloads.iter().find(|workload| workload.name == other.workload)?))
+    });
+    if let Some((other, workload)) = other {
+        let duration_ms = other.for_ms.unwrap_or(window_ms - other.from_ms);
+        let level =
+            Level { connections: other.connections, rate: other.rate, tool: other.tool, disturbed: false };
+        let command = match other.rate {
+            Some(_) => {
+                commands::open_load(run, workload, level, duration_ms).unwrap_or_else(|| mix(workload))
+            }
+            None => commands::load(run, workload, other.connections),
+        };
+        let _ = writeln!(
+            out,
+            "# beside it, from {} of the window for {}: {}\n{command}",
+            time_us(other.from_ms as f64 * 1e3),
+            time_us(duration_ms as f64 * 1e3),
+            workload.name
+        );
     }
     let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
     out

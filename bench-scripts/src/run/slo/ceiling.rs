@@ -1,23 +1,24 @@
 //! What the load tool can send on this machine, before any server is searched: a search of its own on the server that answers at
 //! once, in a folder inside the searches'.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, holds};
 use crate::analysis::slo::{Goal, Load, Rules, Search, Shown};
-use crate::config::{Campaign, Slo};
+use crate::config::Slo;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Trial;
 use crate::results::{CEILINGS, Plan, RunFolder};
+use crate::run::ceilings::{WINDOW_MS, on_ceiling};
 use crate::run::{Bench, Truths, begin_folder};
 
 /// How it is searched: 10 % apart; the tool holds a rate that it held in one window of two.
 const RULES: Rules = Rules {
     width: 0.1,
-    initial_trial_ms: 1_500,
-    goal: Goal { final_trial_ms: 1_500, duration_sum_ms: 3_000, exceed_ratio: 0.5 },
+    initial_trial_ms: WINDOW_MS,
+    goal: Goal { final_trial_ms: WINDOW_MS, duration_sum_ms: 2 * WINDOW_MS, exceed_ratio: 0.5 },
     most_trials: 24,
 };
 
@@ -79,28 +80,4 @@ fn shown(observation: &Observation) -> Shown {
         | Outcome::WrongAnswer { .. }
         | Outcome::Invalid { .. } => Shown::Nothing,
     }
-}
-
-/// The plan of the trials: the campaign's ceiling and its first request.
-fn on_ceiling(plan: &Plan) -> Result<Plan> {
-    let campaign = &plan.campaign;
-    let name = campaign.ceiling.as_ref().context("[slo] without a ceiling")?;
-    let server = plan.servers.iter().find(|server| server.name == *name);
-    let workload = plan.workloads.first().context("the plan has no workload")?;
-    let campaign = Campaign {
-        name: CEILINGS.to_owned(),
-        servers: vec![name.clone()],
-        baseline: None,
-        workloads: vec![workload.name.clone()],
-        comparisons: Vec::new(),
-        pass: Vec::new(),
-        ..campaign.clone()
-    };
-    Ok(Plan {
-        campaign,
-        workloads: vec![workload.clone()],
-        servers: vec![server.with_context(|| format!("the plan has no {name:?}"))?.clone()],
-        trials: Vec::new(),
-        ..plan.clone()
-    })
 }

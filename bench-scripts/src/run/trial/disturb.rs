@@ -41,7 +41,8 @@ enum Put {
 pub(super) struct ReadyWindow<'a> {
     own: Ready<'a>,
     background: Option<(Duration, Ready<'a>)>,
-    stall: Option<Stall>,
+    /// And how long the window is.
+    stall: Option<(Stall, Duration)>,
 }
 
 /// What became of them.
@@ -97,7 +98,8 @@ impl Bench<'_> {
                 Err(outcome) => return Ok(Err(outcome)),
             },
         };
-        Ok(Ok(ReadyWindow { own, background, stall: open.and_then(|open| open.stall) }))
+        let stall = open.and_then(|open| open.stall).map(|stall| (stall, Duration::from_millis(duration_ms)));
+        Ok(Ok(ReadyWindow { own, background, stall }))
     }
 
     fn prepare_background<'w>(
@@ -143,7 +145,8 @@ impl Bench<'_> {
                     self.put(trial, addr, ready)
                 })
             });
-            let stalls = stall.map(|stall| scope.spawn(move || stall_at_times(process, stall, &until)));
+            let stalls = stall
+                .map(|(stall, window)| scope.spawn(move || stall_at_times(process, stall, window, &until)));
             let own = self.put(trial, addr, own);
             drop(over);
             (own, background.map(join), stalls.map(join))
@@ -187,13 +190,17 @@ impl Bench<'_> {
     }
 }
 
-/// Stops a server at its times until the window is over, which is when the other end of `over` goes. Gives how often.
-fn stall_at_times(server: &mut Owned, stall: Stall, over: &Receiver<()>) -> Result<u32> {
+/// Stops a server at its times until the window is over, which is when the other end of `over` goes. No stop begins that would
+/// last beyond the window. Gives how often.
+fn stall_at_times(server: &mut Owned, stall: Stall, window: Duration, over: &Receiver<()>) -> Result<u32> {
     let began = Instant::now();
     let mut stalls = 0;
     let passes = |time: Duration| over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
     loop {
         let next = Duration::from_millis(stall.every_ms) * (stalls + 1);
+        if next + Duration::from_millis(stall.for_ms) > window {
+            return Ok(stalls);
+        }
         if !passes(next.saturating_sub(began.elapsed())) {
             return Ok(stalls);
         }

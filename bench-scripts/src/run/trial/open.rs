@@ -27,7 +27,7 @@ use crate::process::{Output, Owned};
 const WRITING: Duration = Duration::from_micros(50);
 
 /// A file that is removed when it is no longer of use.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {

@@ -1,5 +1,5 @@
 //! tcpdump beside a window: begun before it, ended after it, and what it saw worked out. Whatever it lacks is a reason kept with the
-//! trial, and never a trial's failure: its load was measured without it.
+//! trial, and never a trial's failure: its load was measured without it. Its files go with it, however the trial ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::Bench;
+use super::open::Scratch;
 use super::tool::last_line;
 use crate::config::Placement;
+use crate::interrupt::Interrupt;
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
 use crate::process::{Output, Owned};
@@ -26,12 +28,13 @@ const HANDED_OVER: Duration = Duration::from_millis(1_100);
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(5);
 
-/// A capture that goes on.
+/// A capture that goes on. Dropping it kills tcpdump first, since fields go in their order, and then removes its files.
 pub(super) struct Capture {
     tcpdump: Owned,
     port: u16,
-    noted: PathBuf,
-    stderr: PathBuf,
+    /// The packets: as many megabytes as the load is long.
+    noted: Scratch,
+    stderr: Scratch,
 }
 
 impl Bench<'_> {
@@ -41,71 +44,165 @@ impl Bench<'_> {
         if !open.is_some_and(|open| open.wire) {
             return Ok(None);
         }
-        let noted = self.folder.tool_output(trial, "wire.pcap");
-        let stderr = self.folder.tool_output(trial, "wire.stderr");
-        let begun = Capture::begin(addr, noted, stderr);
-        let Ok(mut capture) = begun else { return Ok(Some(begun)) };
-        let listens = self.interrupt.wait(READY, || {
-            let ended = capture.tcpdump.ended()?.is_some();
-            Ok((ended || capture.said("listening on")).then_some(!ended))
-        })?;
-        Ok(Some(match listens {
-            Some(true) => Ok(capture),
-            Some(false) => Err(capture.complaint("it ended at once")),
-            None => Err(capture.complaint("it did not begin in time")),
-        }))
+        let [noted, stderr] = ["wire.pcap", "wire.stderr"].map(|what| self.folder.tool_output(trial, what));
+        Capture::begin(addr, noted, stderr, self.interrupt).map(Some)
     }
 
     /// Ends a capture and works out what it saw.
     pub(super) fn captured(&self, capture: Option<Result<Capture>>) -> Result<Option<Wire>> {
         let Some(capture) = capture else { return Ok(None) };
         let wire = match capture {
+            Ok(capture) => capture.end(self.interrupt)?,
             Err(error) => Err(error),
-            Ok(mut capture) => {
-                self.interrupt.wait(HANDED_OVER, || Ok(None::<()>))?;
-                capture.tcpdump.interrupt()?;
-                match capture.tcpdump.wait(END, self.interrupt)? {
-                    None => Err(capture.complaint("it did not end in time")),
-                    Some(_) => capture.read(),
-                }
-            }
         };
         Ok(Some(wire.unwrap_or_else(|error| Wire::Unseen { reason: format!("{error:#}") })))
     }
 }
 
 impl Capture {
-    fn begin(addr: &str, noted: PathBuf, stderr: PathBuf) -> Result<Self> {
+    /// Begins to note the packets of an address's port, and waits until tcpdump does. The inner error says why it does not; the
+    /// outer one ends the run.
+    fn begin(addr: &str, noted: PathBuf, stderr: PathBuf, interrupt: &Interrupt) -> Result<Result<Self>> {
+        let begun = Self::spawn(addr, noted, stderr);
+        let Ok(mut capture) = begun else { return Ok(begun) };
+        let listens = interrupt.wait(READY, || {
+            let ended = capture.tcpdump.ended()?.is_some();
+            Ok((ended || capture.said("listening on")).then_some(!ended))
+        })?;
+        Ok(match listens {
+            Some(true) => Ok(capture),
+            Some(false) => Err(capture.complaint("it ended at once")),
+            None => Err(capture.complaint("it did not begin in time")),
+        })
+    }
+
+    fn spawn(addr: &str, noted: PathBuf, stderr: PathBuf) -> Result<Self> {
+        // Held before they are made, so that they go even where tcpdump can't be started.
+        let (noted, stderr) = (Scratch(noted), Scratch(stderr));
         let port = addr.rsplit(':').next().and_then(|port| port.parse().ok());
         let port = port.with_context(|| format!("{addr} has no port"))?;
-        let output = Output { stdout: Some(&noted), stderr: &stderr };
+        let output = Output { stdout: Some(&noted.0), stderr: &stderr.0 };
         let tcpdump = Owned::spawn(Path::new(TCPDUMP), &capture(port), &output, Placement::Free)?;
         Ok(Self { tcpdump, port, noted, stderr })
     }
 
+    /// Ends it and works out what it saw. The inner error says why that can't be used; the outer one ends the run.
+    fn end(mut self, interrupt: &Interrupt) -> Result<Result<Wire>> {
+        interrupt.wait(HANDED_OVER, || Ok(None::<()>))?;
+        if self.tcpdump.ended()?.is_some() {
+            return Ok(Err(self.complaint("it ended by itself")));
+        }
+        self.tcpdump.interrupt()?;
+        Ok(match self.tcpdump.wait(END, interrupt)? {
+            None => Err(self.complaint("it did not end in time")),
+            Some(_) => self.read(),
+        })
+    }
+
     fn said(&self, words: &str) -> bool {
-        fs::read_to_string(&self.stderr).is_ok_and(|said| said.contains(words))
+        fs::read_to_string(&self.stderr.0).is_ok_and(|said| said.contains(words))
     }
 
     fn complaint(&self, what: &str) -> anyhow::Error {
-        let said = last_line(&self.stderr).map_or_else(String::new, |said| format!(": {said}"));
+        let said = last_line(&self.stderr.0).map_or_else(String::new, |said| format!(": {said}"));
         anyhow!("{TCPDUMP}: {what}{said}")
     }
 
-    /// What was noted. The packets themselves go: they are as many megabytes as the load is long.
-    fn read(self) -> Result<Wire> {
-        let said = fs::read_to_string(&self.stderr).unwrap_or_default();
+    /// What was noted.
+    fn read(&self) -> Result<Wire> {
+        let said = fs::read_to_string(&self.stderr.0).unwrap_or_default();
         ensure!(lost(&said).is_none(), "{TCPDUMP}: {}", lost(&said).unwrap_or_default());
         let printed = Command::new(TCPDUMP)
             .args(PRINT)
-            .arg(&self.noted)
+            .arg(&self.noted.0)
             .output()
             .with_context(|| format!("can't start {TCPDUMP}"))?;
-        ensure!(printed.status.success(), "{TCPDUMP} can't read {}", self.noted.display());
-        let wire = seen(&String::from_utf8_lossy(&printed.stdout), self.port)?;
-        // Where they can't be removed they stay.
-        let _ = fs::remove_file(&self.noted);
-        let _ = fs::remove_file(&self.stderr);
-        Ok(wire)
+        ensure!(printed.status.success(), "{TCPDUMP} can't read {}", self.noted.0.display());
+        seen(&String::from_utf8_lossy(&printed.stdout), self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use super::*;
+
+    fn begin(dir: &Path, addr: &str, interrupt: &Interrupt) -> Result<Capture> {
+        let [noted, stderr] = ["wire.pcap", "wire.stderr"].map(|name| dir.join(name));
+        Capture::begin(addr, noted, stderr, interrupt).unwrap()
+    }
+
+    /// `None`, said, without tcpdump or the right to capture; whatever else keeps it from it fails the test.
+    fn begun(dir: &Path, addr: &str, interrupt: &Interrupt) -> Option<Capture> {
+        let error = match begin(dir, addr, interrupt) {
+            Ok(capture) => return Some(capture),
+            Err(error) => format!("{error:#}"),
+        };
+        assert_eq!(files(dir), 0, "{error}");
+        let lacks = ["can't start", "not permitted", "ermission", "CAP_NET_RAW"];
+        assert!(lacks.iter().any(|lack| error.contains(lack)), "{error}");
+        eprintln!("SKIPPED: {error}");
+        None
+    }
+
+    fn files(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    /// Answers what comes on one connection, until the other side closes it.
+    fn answer(listener: &TcpListener) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4];
+        while stream.read_exact(&mut request).is_ok() {
+            stream.write_all(b"pong!").unwrap();
+        }
+    }
+
+    /// Asks so often on one connection, each time once the last request was answered.
+    fn ask(addr: &str, count: u32) {
+        let mut stream = TcpStream::connect(addr).unwrap();
+        let mut answer = [0; 5];
+        for _ in 0..count {
+            stream.write_all(b"ping").unwrap();
+            stream.read_exact(&mut answer).unwrap();
+        }
+    }
+
+    #[test]
+    fn each_request_is_seen_and_no_file_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let Some(capture) = begun(dir.path(), &addr, &interrupt) else { return };
+        let server = thread::spawn(move || answer(&listener));
+        ask(&addr, 10);
+        server.join().unwrap();
+        let wire = capture.end(&interrupt).unwrap().unwrap();
+        let Wire::Seen { requests, p50_us, p99_us } = wire else { panic!("{wire:?}") };
+        assert_eq!(requests, 10);
+        assert!(0.0 < p50_us && p50_us <= p99_us, "{p50_us} {p99_us}");
+        assert_eq!(files(dir.path()), 0);
+    }
+
+    #[test]
+    fn a_capture_that_is_given_up_leaves_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let Some(capture) = begun(dir.path(), "127.0.0.1:9", &interrupt) else { return };
+        assert_eq!(files(dir.path()), 2);
+        drop(capture);
+        assert_eq!(files(dir.path()), 0);
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let error = begin(dir.path(), "nowhere", &interrupt).map(drop).unwrap_err();
+        assert_eq!((error.to_string().as_str(), files(dir.path())), ("nowhere has no port", 0));
     }
 }

@@ -1,0 +1,58 @@
+//! An open loop from its campaign to its report, beside another load on the same server; and gone on with after it was cut short.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bench::{Bench, stderr};
+
+/// A campaign at one rate, without and with another load.
+fn beside_another_load() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    if !bench.link_vegeta() {
+        return None;
+    }
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/getBlocks.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
+    let open = "[open]\nrates = [50]\nconnections = 8\n\
+                [open.background]\nworkload = \"getBlocks\"\nrate = 20\nconnections = 4\n[environment]";
+    for (from, to) in [
+        ("connections = [3]", "connections = []"),
+        ("warmup_ms = 1000", "warmup_ms = 200"),
+        ("window_ms = 1000", "window_ms = 600"),
+        ("[environment]", open),
+    ] {
+        bench.replace("campaigns/tiny.toml", from, to);
+    }
+    Some(bench)
+}
+
+#[test]
+fn a_rate_beside_another_load_is_measured_and_a_run_that_was_cut_short_goes_on() {
+    let Some(bench) = beside_another_load() else { return };
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let ceilings = || fs::read_to_string(bench.folder().join("ceilings/observations.ndjson")).unwrap();
+    let tried = ceilings();
+    assert!(!tried.is_empty() && !tried.contains("\"disturbed\""), "{tried}");
+    assert_eq!(bench.outcomes(), ["completed"; 4]);
+    for observation in bench.observations() {
+        let is_beside = observation["outcome"]["background"].is_object();
+        assert_eq!(is_beside, observation["disturbed"] == true, "{observation}");
+    }
+    assert_eq!(bench.observations().iter().filter(|trial| trial["disturbed"] == true).count(), 2);
+    assert!(bench.report().contains("## Isolation"), "{}", bench.report());
+
+    let run = bench.folder();
+    let path = run.join("observations.ndjson");
+    let whole = fs::read_to_string(&path).unwrap();
+    let kept = whole.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(&path, &whole[..kept]).unwrap();
+    let resumed = bench.run(&["run", "--resume", run.to_str().unwrap()]);
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    bench.nothing_is_left_running();
+    let all = fs::read_to_string(&path).unwrap();
+    assert!(all.starts_with(&whole[..kept]), "nothing that was measured is lost: {all}");
+    assert_eq!(bench.outcomes(), ["completed"; 4]);
+    assert_eq!(ceilings(), tried, "what the tools can send is not measured again");
+}
