@@ -105,11 +105,6 @@ impl Agreement {
     pub fn holds(&self) -> Option<bool> {
         self.ratio.map(within)
     }
-
-    /// Whether the medians on the network interface do; unknown where they are.
-    pub fn holds_on_the_wire(&self) -> Option<bool> {
-        self.wire_ratio.map(within)
-    }
 }
 
 fn within(ratio: Estimate) -> bool {

@@ -266,6 +266,40 @@ mod tests {
         assert_eq!(args(50)[1], "520000us");
     }
 
+    /// What the real tool wrote of a load at 40 requests a second: its JSON and its database.
+    fn fixture(name: &str) -> (String, std::path::PathBuf) {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let json = fixtures.join(format!("oha-1.16.0-{name}.json"));
+        (std::fs::read_to_string(json).unwrap(), fixtures.join(format!("oha-1.16.0-{name}.db")))
+    }
+
+    #[test]
+    fn what_the_tool_writes_is_read() {
+        let (json, database) = fixture("clean");
+        let load = load(40, 500);
+        let records = records(&json, &database, &load, 20).unwrap();
+        let sample = sample(&records, &load).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.open.unwrap().intended), (21, 0, 21));
+        assert!(
+            records.windows(2).all(|two| two[0].intended_us < two[1].intended_us),
+            "each has its own moment"
+        );
+        assert!(
+            records.iter().all(|record| record.sent_us >= Some(record.intended_us) && record.bytes_in > 0)
+        );
+    }
+
+    #[test]
+    fn what_is_refused_has_its_kind_and_no_time() {
+        let (json, database) = fixture("refused");
+        let load = load(40, 200);
+        let records = records(&json, &database, &load, 8).unwrap();
+        assert!(records.len() >= 8 && records.iter().all(|record| record.ended_us.is_none()), "{records:?}");
+        let kind = records[0].failure.as_deref().unwrap();
+        assert!(kind.contains("refused"), "{kind}");
+        assert!(sample(&records, &load).unwrap_err().to_string().contains("no latencies"));
+    }
+
     #[test]
     fn other_text_is_an_error() {
         let dir = tempfile::tempdir().unwrap();

@@ -293,30 +293,40 @@ fn why_they_differ(found: &[Agreement]) -> String {
             other.level == Level { tool: *against, ..*level }
                 && (&other.server, &other.workload) == (server, workload)
         });
-        let adds = |agreement: Option<&Agreement>| {
-            let adds = agreement.and_then(|agreement| agreement.tool_us);
-            adds.map_or_else(|| "an unknown time".to_owned(), |adds| time_us(adds.value))
-        };
         let (tool, other) = (level.tool.name(), against.name());
-        let added = format!("{tool} adds {}, {other} {}", adds(Some(agreement)), adds(reference));
-        let why = match (agreement.holds_on_the_wire(), agreement.wire_ratio) {
-            (Some(true), Some(wire)) => format!(
-                "the server answers both alike ({} times as late on the wire), so the difference is the tools' own work: {added}.",
-                ratio(wire)
-            ),
-            (Some(false), Some(wire)) => format!(
-                "on the wire already the server answers {} times as late, so {tool} asks it in another rhythm, or takes its processors; \
-                 and {added}.",
-                ratio(wire)
-            ),
-            _ => format!(
+        let why = reference.and_then(|reference| parts(agreement, reference)).unwrap_or_else(|| {
+            format!(
                 "whose time it is was not measured, since the loopback interface was not captured ({}). The server is the same, so the \
                  tools make the difference.",
                 agreement.unseen.as_deref().unwrap_or("the campaign does not ask for it: open.wire")
-            ),
-        };
+            )
+        });
         let _ = writeln!(out, "- **{tool} against {other}**, {server}, {}: {why}", at(workload, *level));
     }
     out.push_str("\nMedians of different tools don't compare where they don't agree.\n");
     out
+}
+
+/// The difference of two tools' medians in its two parts: on the wire, and the tools' own work. `None` where the wire was not
+/// captured.
+fn parts(agreement: &Agreement, reference: &Agreement) -> Option<String> {
+    let (median_us, other_us) = (agreement.p50_us?.value, reference.p50_us?.value);
+    let wire_us = agreement.wire_us?.value - reference.wire_us?.value;
+    let (adds_us, other_adds_us) = (agreement.tool_us?.value, reference.tool_us?.value);
+    let (tool, other) = (agreement.level.tool.name(), reference.level.tool.name());
+    let sign = |us: f64, more: &'static str, less: &'static str| {
+        format!("{} {}", time_us(us.abs()), if us < 0.0 { less } else { more })
+    };
+    let mostly = if wire_us.abs() > (adds_us - other_adds_us).abs() {
+        format!("mostly that {tool} asks in another rhythm, or takes the server's processors")
+    } else {
+        "mostly the tools' own work".to_owned()
+    };
+    Some(format!(
+        "its median is {}. On the wire the server answers it {}; {tool} itself adds {}, {other} {}: {mostly}.",
+        sign(median_us - other_us, "longer", "shorter"),
+        sign(wire_us, "later", "sooner"),
+        time_us(adds_us),
+        time_us(other_adds_us)
+    ))
 }
