@@ -192,6 +192,14 @@ fn the_wire_says_whether_a_tool_or_the_server_makes_the_difference() {
         reported(&plan, dir.path(), gave).1
     };
     let seen = report(true);
+    let latencies = seen.split("### Latency at a rate").nth(1).unwrap().split("###").next().unwrap();
+    for row in latencies.lines().filter(|line| line.starts_with("| getBalance")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        // The columns p50, p99, p99.9 and slowest count from when a request was due, which bombardier does not know.
+        let from_due = &cells[6..10];
+        assert_eq!(from_due.iter().all(|cell| *cell == "-"), cells[4] == "bombardier", "{row}");
+        assert_ne!(cells[10], "-", "from the send: {row}");
+    }
     for said in [
         "**oha against vegeta**, actix, getBalance at 1,000/s: its median is 60.1 us shorter. On the wire the server answers it \
          2.00 us later; oha itself adds 48.2 us, vegeta 110 us: mostly the tools' own work.",

@@ -27,7 +27,7 @@ pub use comparison::{Comparison, JUDGED, Standing, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed};
 pub use figure::Figure;
 pub use latency_course::LatencyMoment;
-pub use marks::Mark;
+pub use marks::{Mark, NEAR_CEILING};
 pub use observed::{Observed, log_ratios, valid};
 pub use summary::{Bound, Cell, FailedTrial, SamplingCores, Summary, summarize};
 pub use timeline::Moment;

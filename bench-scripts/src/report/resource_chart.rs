@@ -123,7 +123,8 @@ pub(super) fn svg(run: &Run) -> Result<Option<String>> {
     });
     let rows = [CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY];
     let note = "Medians over blocks. A rate stands in the middle of the time that it is of.";
-    page(run, &columns.collect::<Vec<_>>(), &rows, PANEL, note).map(Some)
+    let layout = Layout { panel: PANEL, shares_scale: false, note };
+    page(run, &columns.collect::<Vec<_>>(), &rows, &layout).map(Some)
 }
 
 /// Draws the page of a workload: a column for each rate, and in each row one scale.
@@ -138,21 +139,28 @@ pub(super) fn steps_svg(run: &Run, workload: &str) -> Result<String> {
     let note = format!(
         "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts of the window."
     );
-    page(run, &columns.collect::<Vec<_>>(), &rows, NARROW_PANEL, &note)
+    // Rates of one workload compare.
+    let layout = Layout { panel: NARROW_PANEL, shares_scale: true, note: &note };
+    page(run, &columns.collect::<Vec<_>>(), &rows, &layout)
 }
 
 fn column<'a>(run: &'a Run, workload: &str, amount: u32, name: String) -> Column<'a> {
     Column { name, cells: series(run).iter().map(|series| series.cell(run, workload, amount)).collect() }
 }
 
-fn page(
-    run: &Run,
-    columns: &[Column<'_>],
-    rows: &[Row],
-    panel_size: (u32, u32),
-    note: &str,
-) -> Result<String> {
+/// How a page is laid out.
+struct Layout<'a> {
+    /// The size of a panel.
+    panel: (u32, u32),
+    /// Whether the panels of a row have one scale.
+    shares_scale: bool,
+    /// What stands below.
+    note: &'a str,
+}
+
+fn page(run: &Run, columns: &[Column<'_>], rows: &[Row], layout: &Layout<'_>) -> Result<String> {
     let mut text = String::new();
+    let panel_size = layout.panel;
     let (width, height) = (panel_size.0 * columns.len().max(1) as u32, panel_size.1 * rows.len() as u32);
     {
         let legend_height = legend_height(run, width);
@@ -163,17 +171,16 @@ fn page(
         let mut areas = above.split_evenly((rows.len(), columns.len().max(1))).into_iter();
         for row in rows {
             let drawn: Vec<Drawn> = columns.iter().map(|column| Drawn::of(column, row)).collect();
-            // Rates of one workload compare, so they share a scale.
             let shared = drawn.iter().filter_map(Drawn::highest).max_by(f64::total_cmp);
             for ((column, drawn), area) in columns.iter().zip(&drawn).zip(areas.by_ref()) {
-                let highest = if panel_size == NARROW_PANEL { shared } else { drawn.highest() };
+                let highest = if layout.shares_scale { shared } else { drawn.highest() };
                 panel(run, &format!("{}: {}", column.name, row.name), row.unit, drawn, highest, &area)?;
             }
         }
         let (servers, below) = below.split_vertically(legend_height);
         legend(run, &servers)?;
         let style = (FONT, 14).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-        below.draw(&Text::new(note, (40, 8), style)).map_err(broken)?;
+        below.draw(&Text::new(layout.note, (40, 8), style)).map_err(broken)?;
         root.present().map_err(broken)?;
     }
     Ok(text)

@@ -5,13 +5,11 @@ use std::fmt::Write;
 
 use super::format::{Table, significant, thousands, time_us};
 use super::{Run, causes, commands, threshold};
+use crate::analysis::NEAR_CEILING;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, ToolLimited};
 use crate::config::Slo;
 use crate::load::{Level, LoadTool};
-
-/// From this share of the tool's ceiling on a server's rate may be the tool's.
-const NEAR_CEILING: f64 = 0.9;
 
 /// One line for each request.
 pub fn headline(summary: &SloSummary) -> String {

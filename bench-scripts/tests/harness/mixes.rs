@@ -2,13 +2,11 @@
 //! leisure is asked again while the load is on, and a server that lies then is found out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rpc_bench::config::ConfigDir;
 use rpc_bench::http::Connection;
-use rpc_bench::load::LoadTool;
-use rpc_bench::load::toolchain::Tool;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
@@ -40,20 +38,13 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     assert_eq!(server.exit_code(), Some(0));
 }
 
-/// vegeta; without it the test says so and ends, except in CI, where that is a failure.
-fn vegeta() -> Option<PathBuf> {
-    match Tool::find(LoadTool::Vegeta, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tools")) {
-        Ok(tool) => Some(fs::canonicalize(tool.path).unwrap()),
-        Err(error) if std::env::var_os("CI").is_none() => {
-            eprintln!("SKIPPED: {error:#}");
-            None
-        }
-        Err(error) => panic!("no vegeta in CI: {error:#}"),
-    }
+/// A bench that can put an open loop on; without vegeta the test says so and ends, except in CI, where that is a failure.
+fn with_vegeta() -> Option<Bench> {
+    Bench::new(1).filter(Bench::link_vegeta)
 }
 
 /// Runs one block of a mix at a rate, and gives the exit code.
-fn run_mix(bench: &Bench, vegeta: &Path) -> Option<i32> {
+fn run_mix(bench: &Bench) -> Option<i32> {
     let mix = "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.0 }\n\
                [[request]]\nweight = 1\nmethod = \"getBlocks\"\nblocks = { slots = 9, from = \"random\" }\n";
     bench.write("workloads/mix.toml", mix);
@@ -64,7 +55,7 @@ fn run_mix(bench: &Bench, vegeta: &Path) -> Option<i32> {
         "[environment]",
         "[open]\nrates = [100]\nconnections = 8\n[environment]",
     );
-    let output = bench.command(&["run", "tiny"]).env("VEGETA", vegeta).output().unwrap();
+    let output = bench.run(&["run", "tiny"]);
     bench.nothing_is_left_running();
     assert!(bench.folder().join("report.md").is_file(), "{}", stderr(&output));
     output.status.code()
@@ -72,8 +63,8 @@ fn run_mix(bench: &Bench, vegeta: &Path) -> Option<i32> {
 
 #[test]
 fn a_mix_at_a_rate_is_checked_under_load() {
-    let (Some(bench), Some(vegeta)) = (Bench::new(1), vegeta()) else { return };
-    assert_eq!(run_mix(&bench, &vegeta), Some(0));
+    let Some(bench) = with_vegeta() else { return };
+    assert_eq!(run_mix(&bench), Some(0));
     assert_eq!(bench.outcomes(), ["completed", "completed"]);
     for observation in bench.observations() {
         let count = |pointer: &str| observation["outcome"].pointer(pointer).and_then(Value::as_u64).unwrap();
@@ -93,7 +84,7 @@ fn a_mix_at_a_rate_is_checked_under_load() {
 
 #[test]
 fn a_server_that_lies_under_load_gives_no_figure() {
-    let (Some(bench), Some(vegeta)) = (Bench::new(1), vegeta()) else { return };
+    let Some(bench) = with_vegeta() else { return };
     let program = bench.link_example("server-actix", "faulty-actix");
     // It tells the truth to all that comes before the window: some forty questions, and the warm-up's hundred requests.
     let args = bench.path("servers.toml");
@@ -104,7 +95,7 @@ fn a_server_that_lies_under_load_gives_no_figure() {
         "servers.toml",
         &text.replacen("\"--accounts\"", "\"--lie-after\", \"170\", \"--accounts\"", 1),
     );
-    assert_eq!(run_mix(&bench, &vegeta), Some(1));
+    assert_eq!(run_mix(&bench), Some(1));
     let of = |server: &str| {
         let found = bench.observations().into_iter().find(|observation| observation["server"] == server);
         found.unwrap()["outcome"].clone()

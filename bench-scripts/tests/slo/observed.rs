@@ -50,6 +50,8 @@ struct Window {
     achieved: f64,
     p99_ms: f64,
     lag_p99_ms: f64,
+    /// The part of it that is the tool's own.
+    own_p99_ms: f64,
     from_send_ms: f64,
     failed: u64,
     server_cores: f64,
@@ -62,6 +64,7 @@ const GOOD: Window = Window {
     achieved: 1.0,
     p99_ms: 2.0,
     lag_p99_ms: 0.1,
+    own_p99_ms: 0.1,
     from_send_ms: 1.0,
     failed: 0,
     server_cores: 0.4,
@@ -73,6 +76,7 @@ const SLOW_SERVER: Window = Window {
     achieved: 0.9,
     p99_ms: 500.0,
     lag_p99_ms: 480.0,
+    own_p99_ms: 0.0,
     from_send_ms: 20.0,
     server_cores: 1.4,
     client_cores: 0.5,
@@ -80,11 +84,21 @@ const SLOW_SERVER: Window = Window {
 };
 
 /// The tool can't keep up: few connections are at work, and requests are late all the same.
-const SLOW_TOOL: Window = Window { from_send_ms: 0.5, server_cores: 0.5, client_cores: 1.4, ..SLOW_SERVER };
+const SLOW_TOOL: Window =
+    Window { own_p99_ms: 480.0, from_send_ms: 0.5, server_cores: 0.5, client_cores: 1.4, ..SLOW_SERVER };
 
 fn measured(window: Window) -> Sample {
-    let Window { rate, achieved, p99_ms, lag_p99_ms, from_send_ms, failed, server_cores, client_cores } =
-        window;
+    let Window {
+        rate,
+        achieved,
+        p99_ms,
+        lag_p99_ms,
+        own_p99_ms,
+        from_send_ms,
+        failed,
+        server_cores,
+        client_cores,
+    } = window;
     let mut sample = sample(f64::from(rate), 1.0);
     sample.load.latency_us = latency(p99_ms * 500.0, p99_ms * 1e3);
     sample.load.succeeded = u64::from(rate) - failed;
@@ -97,7 +111,7 @@ fn measured(window: Window) -> Sample {
         intended: u64::from(rate),
         sent: u64::from(rate),
         send_lag_us: Some(latency(lag_p99_ms * 500.0, lag_p99_ms * 1e3)),
-        own_lag_us: None,
+        own_lag_us: Some(latency(own_p99_ms * 500.0, own_p99_ms * 1e3)),
         from_send_us: latency(from_send_ms * 1e3, from_send_ms * 2e3),
     });
     sample.server_cpu = CpuTime { user_s: server_cores, system_s: 0.0 };
@@ -235,10 +249,7 @@ fn a_slow_tool_is_not_held_against_the_server_and_a_slow_server_is() {
 fn whose_a_late_send_is_comes_from_the_requests_where_they_tell() {
     let shown = |own_ms: f64, failed: u64| {
         // By the mean few connections were at work: the server stood still for a part of the window.
-        let mut sample = measured(Window { failed, ..SLOW_TOOL });
-        sample.client_cpu = CpuTime { user_s: 0.1, system_s: 0.0 };
-        sample.load.open.as_mut().unwrap().own_lag_us = Some(latency(0.0, own_ms * 1e3));
-        judged(Outcome::Completed(Box::new(sample))).0
+        judged(window(Window { failed, own_p99_ms: own_ms, client_cores: 0.1, ..SLOW_TOOL })).0
     };
     assert!(
         matches!(shown(1.0, 0), Shown::Measured { passed: false, .. }),

@@ -9,9 +9,6 @@ use crate::load::records::{EXHAUSTED, NOT_SENT};
 use crate::load::{Latency, LoadSample};
 use crate::observation::{Observation, Outcome, Sample};
 
-/// The load tool was late by itself where it held less than this share of its connections at work: it could have sent.
-const FREE: f64 = 0.5;
-
 /// A machine is full from this share of its processors on.
 const FULL: f64 = 0.85;
 
@@ -69,10 +66,7 @@ impl Judge {
                 Some(missed) if missed.is_empty() => {
                     Shown::Measured { passed: true, missed: self.missed_share(&sample.load) }
                 }
-                Some(missed)
-                    if !has_failures(&missed)
-                        && tool_limit(sample, observation.trial.connections, self.cores) =>
-                {
+                Some(missed) if !has_failures(&missed) && tool_limit(sample, self.cores) => {
                     Shown::ToolLimited
                 }
                 Some(_) => Shown::Measured { passed: false, missed: self.missed_share(&sample.load) },
@@ -148,26 +142,16 @@ pub(super) fn achieved_share(load: &LoadSample) -> Option<f64> {
     Some((open.achieved_rate / open.requested_rate).min(1.0 - share(load, unsent(load))))
 }
 
-/// Whether the load tool, and not the server, held a window back in which the level was missed. It was late (most of the
-/// latency passed before the requests were sent), and either that was its own lateness, with connections free, or it took at
-/// least as much of a full machine as the server did. A sample of before own lateness was told apart is judged by Little's law,
-/// which takes the load for steady.
-pub fn tool_limit(sample: &Sample, connections: u32, cores: usize) -> bool {
-    let Some((open, lag_us)) = sample.load.open.as_ref().and_then(|open| Some((open, open.send_lag_us?)))
-    else {
-        return false;
-    };
+/// Whether the load tool, and not the server, held a window back in which the level was missed. Most of the latency passed
+/// before the requests were sent, and either that was the tool's own lateness, with connections free, or it took at least as
+/// much of a full machine as the server did.
+fn tool_limit(sample: &Sample, cores: usize) -> bool {
+    let Some(open) = &sample.load.open else { return false };
     let is_most = |lag: Latency| lag.p99 >= BEFORE_SENT * sample.load.latency_us.p99;
-    if !is_most(lag_us) {
+    if !open.send_lag_us.is_some_and(is_most) {
         return false;
     }
-    let had_free = open.own_lag_us.map_or_else(
-        || {
-            let under_way = open.achieved_rate * open.from_send_us.mean / 1e6;
-            under_way < FREE * f64::from(connections)
-        },
-        is_most,
-    );
+    let had_free = open.own_lag_us.is_some_and(is_most);
     let (client, server) = (sample.client_cores(), sample.server_cores());
     let is_full = client + server >= FULL * cores as f64;
     had_free || (is_full && client >= server)

@@ -14,7 +14,7 @@ mod summary;
 
 pub use found::{Ending, Found, Tested};
 pub use goal::{Class, Goal, Tried};
-pub use judge::{Judge, Missed, tool_limit};
+pub use judge::{Judge, Missed};
 pub use plan::{RateBound, RateLimit, SloPlan, SloSearched};
 pub use search::{Load, Rules, Search, Shown, grid};
 pub use summary::{AtLower, Point, PointResult, SloSearch, SloSummary, ToolLimited, summarize};

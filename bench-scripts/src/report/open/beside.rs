@@ -132,7 +132,7 @@ fn stalls(run: &Run) -> String {
 /// What the ceiling's row is for, beside another load.
 fn of_ceiling(run: &Run) -> String {
     run.plan.campaign.ceiling.as_ref().map_or_else(String::new, |name| {
-        format!(" {name} answers whatever it is asked with the same few bytes, so its row shows what the load tools do to each other.")
+        format!(" {name} answers at once, whatever it is asked, so its row shows what the load tools do to each other.")
     })
 }
 

@@ -217,3 +217,26 @@ fn stall_at_times(server: &mut Owned, stall: Stall, window: Duration, over: &Rec
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Placement;
+    use crate::process::Output;
+
+    #[test]
+    fn no_stop_lasts_beyond_the_window() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let mut server =
+            Owned::spawn(Path::new("/bin/sleep"), &["60".to_owned()], &output, Placement::Free).unwrap();
+        let (_over, until) = channel::<()>();
+        let mut stops = |window_ms| {
+            let stall = Stall { every_ms: 20, for_ms: 10 };
+            stall_at_times(&mut server, stall, Duration::from_millis(window_ms), &until).unwrap()
+        };
+        assert_eq!([stops(29), stops(30), stops(60), stops(70)], [0, 1, 2, 3]);
+    }
+}
