@@ -95,6 +95,8 @@ tools *names:
 test:
     cargo test --workspace --no-fail-fast
     cargo test --package server-kit --lib --features count-allocations allocat
+    cargo test --package server-kit --lib --features handicap handicap
+    cargo test --package server-legacy --package server-jsonrpsee --package server-actix --features handicap --test handicap
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]

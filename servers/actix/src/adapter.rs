@@ -12,7 +12,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Bytes, BytesMut, ServiceConfig};
 use actix_web::{Error, HttpResponse};
 use futures_core::Stream;
-use server_kit::{Adapter, Context, Counters, Handicap, StartError};
+use server_kit::{Context, Counters, StartError};
 use validator_state::{State, envelope};
 
 use crate::tuning;
@@ -23,20 +23,19 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Answers up to this size are copied out of a buffer that is kept; larger ones take the buffer with them.
 const COPIED_BYTES: usize = 65_536;
 
-/// The server.
-pub struct Actix;
-
-impl Adapter for Actix {
-    fn serve<H: Handicap>(context: Context<H>) -> Result<(), StartError> {
-        let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
-        tuning::serve(&context, node(state, counters, context.settings.max_body_bytes))
-    }
+/// Answers until the end.
+///
+/// # Errors
+/// The server could not start.
+pub fn serve(context: Context) -> Result<(), StartError> {
+    let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
+    tuning::serve(&context, node(state, counters, context.settings.max_body_bytes))
 }
 
 /// Puts a node into a worker's app.
-pub fn node<H: Handicap>(
+pub fn node(
     state: Arc<State>,
-    counters: Counters<H>,
+    counters: Counters,
     max_body_bytes: usize,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
     move |app| {
@@ -52,9 +51,9 @@ pub fn node<H: Handicap>(
 }
 
 /// What a worker answers with.
-struct Node<H> {
+struct Node {
     state: Arc<State>,
-    counters: Counters<H>,
+    counters: Counters,
     max_body_bytes: usize,
     /// Where the next answer is written.
     answer: RefCell<Vec<u8>>,
@@ -68,7 +67,7 @@ enum Refusal {
     NotUtf8 { at: usize },
 }
 
-async fn answer<H: Handicap>(node: Rc<Node<H>>, request: ServiceRequest) -> Result<ServiceResponse, Error> {
+async fn answer(node: Rc<Node>, request: ServiceRequest) -> Result<ServiceResponse, Error> {
     let (request, mut payload) = request.into_parts();
     let head = request.head();
     let response = match head.method {
@@ -91,7 +90,7 @@ async fn answer<H: Handicap>(node: Rc<Node<H>>, request: ServiceRequest) -> Resu
     Ok(ServiceResponse::new(request, response))
 }
 
-impl<H: Handicap> Node<H> {
+impl Node {
     async fn answer_rpc(
         &self,
         content_type: Option<&HeaderValue>,

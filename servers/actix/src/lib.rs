@@ -16,10 +16,9 @@ mod unsocketed;
 
 use std::process::ExitCode;
 
-pub use adapter::Actix;
 pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run_adapter::<Actix>(&tuning::framework("actix"))
+    server_kit::run(&tuning::framework("actix"), adapter::serve)
 }

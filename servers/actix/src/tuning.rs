@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_web::http::KeepAlive;
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer, rt};
-use server_kit::{Context, Defaults, Framework, Handicap, Settings, StartError, Threads, Tuning};
+use server_kit::{Context, Defaults, Framework, Settings, StartError, Threads, Tuning};
 
 /// The most workers that actix-server takes; it panics above.
 const MAX_WORKERS: usize = 512;
@@ -35,8 +35,8 @@ pub const fn framework(name: &'static str) -> Framework {
 }
 
 /// Serves what `configure` adds to an empty app, until the end.
-pub fn serve<H: Handicap>(
-    context: &Context<H>,
+pub fn serve(
+    context: &Context,
     configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
 ) -> Result<(), StartError> {
     let settings = &context.settings;

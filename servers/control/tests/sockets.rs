@@ -46,8 +46,6 @@ fn the_answer_can_be_that_of_another_request() {
 fn what_a_fixed_answer_cannot_do_is_refused() {
     let message = refusal(program(), &["--slot-interval-ms", "400"]);
     assert!(message.contains("--slot-interval-ms 400") && message.contains("one answer"), "{message}");
-    let message = refusal(program(), &["--handicap-rounds", "50"]);
-    assert!(message.contains("--handicap-rounds 50: control has no handicap"), "{message}");
 }
 
 #[test]

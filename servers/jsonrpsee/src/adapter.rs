@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RegisterMethodError, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorObjectOwned, Params as RpcParams};
-use server_kit::{Adapter, Context, Handicap, Settings, StartError, Tuning};
+use server_kit::{Context, Settings, StartError, Tuning};
 use tokio::runtime::Runtime;
 use tower::ServiceBuilder;
 use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, SlotBudget, State};
@@ -15,33 +15,32 @@ use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, SlotBudget, Sta
 use crate::clean::MarkClean;
 use crate::mend::MendLayer;
 
-/// The server.
-pub struct Jsonrpsee;
-
-impl Adapter for Jsonrpsee {
-    fn serve<H: Handicap>(context: Context<H>) -> Result<(), StartError> {
-        let failed = |error: std::io::Error| StartError::failed("start the server", error);
-        let methods =
-            methods(&context.state).map_err(|error| StartError::failed("register the methods", error))?;
-        let mend = MendLayer::new(&context.state, context.counters.clone(), context.settings.max_body_bytes);
-        let listener = context.listener()?;
-        let addr = listener.local_addr().map_err(failed)?;
-        let runtime = runtime(&context.settings).map_err(failed)?;
-        let _inside = runtime.enter();
-        let server = Server::builder()
-            .set_config(config(&context.settings))
-            .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
-            .set_http_middleware(ServiceBuilder::new().layer(mend))
-            .build_from_tcp(listener)
-            .map_err(failed)?
-            .start(methods);
-        context.ready(addr)?;
-        context.shutdown().wait();
-        // An error would say that it has stopped already.
-        let _stopping = server.stop();
-        runtime.block_on(server.stopped());
-        Ok(())
-    }
+/// Answers until the end.
+///
+/// # Errors
+/// The server could not start.
+pub fn serve(context: Context) -> Result<(), StartError> {
+    let failed = |error: std::io::Error| StartError::failed("start the server", error);
+    let methods =
+        methods(&context.state).map_err(|error| StartError::failed("register the methods", error))?;
+    let mend = MendLayer::new(&context.state, context.counters.clone(), context.settings.max_body_bytes);
+    let listener = context.listener()?;
+    let addr = listener.local_addr().map_err(failed)?;
+    let runtime = runtime(&context.settings).map_err(failed)?;
+    let _inside = runtime.enter();
+    let server = Server::builder()
+        .set_config(config(&context.settings))
+        .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
+        .set_http_middleware(ServiceBuilder::new().layer(mend))
+        .build_from_tcp(listener)
+        .map_err(failed)?
+        .start(methods);
+    context.ready(addr)?;
+    context.shutdown().wait();
+    // An error would say that it has stopped already.
+    let _stopping = server.stop();
+    runtime.block_on(server.stopped());
+    Ok(())
 }
 
 fn runtime(settings: &Settings) -> std::io::Result<Runtime> {

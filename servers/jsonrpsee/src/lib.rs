@@ -18,10 +18,9 @@ mod unsocketed;
 
 use std::process::ExitCode;
 
-pub use adapter::Jsonrpsee;
 pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run_adapter::<Jsonrpsee>(&framework::framework("jsonrpsee"))
+    server_kit::run(&framework::framework("jsonrpsee"), adapter::serve)
 }

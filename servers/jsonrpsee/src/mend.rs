@@ -17,7 +17,7 @@ use http::{Method as HttpMethod, StatusCode};
 use http_body_util::{BodyExt, Full};
 use jsonrpsee::core::BoxError;
 use jsonrpsee::server::{HttpBody, HttpRequest, HttpResponse};
-use server_kit::{Counters, Handicap};
+use server_kit::Counters;
 use tower::{Layer, Service};
 use validator_state::{State, envelope};
 
@@ -28,49 +28,49 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What answers need beside their body, for the life of the process, so that no request counts references to it.
 #[derive(Debug)]
-struct Shared<H: Handicap> {
+struct Shared {
     state: Arc<State>,
-    counters: Counters<H>,
+    counters: Counters,
     max_body_bytes: usize,
 }
 
 /// Puts a [`Mend`] in front of each connection's service.
 #[derive(Debug, Clone, Copy)]
-pub struct MendLayer<H: Handicap> {
-    shared: &'static Shared<H>,
+pub struct MendLayer {
+    shared: &'static Shared,
 }
 
-impl<H: Handicap> MendLayer<H> {
+impl MendLayer {
     /// Mends with the state that the methods answer from.
-    pub fn new(state: &Arc<State>, counters: Counters<H>, max_body_bytes: usize) -> Self {
+    pub fn new(state: &Arc<State>, counters: Counters, max_body_bytes: usize) -> Self {
         let shared = Shared { state: Arc::clone(state), counters, max_body_bytes };
         Self { shared: Box::leak(Box::new(shared)) }
     }
 }
 
-impl<S, H: Handicap> Layer<S> for MendLayer<H> {
-    type Service = Mend<S, H>;
+impl<S> Layer<S> for MendLayer {
+    type Service = Mend<S>;
 
-    fn layer(&self, inner: S) -> Mend<S, H> {
+    fn layer(&self, inner: S) -> Mend<S> {
         Mend { inner: Arc::new(Mutex::new(inner)), shared: self.shared }
     }
 }
 
 /// The framework's HTTP service of one connection, mended.
 #[derive(Debug)]
-pub struct Mend<S, H: Handicap> {
+pub struct Mend<S> {
     /// Used after the body is read, which outlives the call; a connection has one request at a time, so nobody waits.
     inner: Arc<Mutex<S>>,
-    shared: &'static Shared<H>,
+    shared: &'static Shared,
 }
 
-impl<S, H: Handicap> Clone for Mend<S, H> {
+impl<S> Clone for Mend<S> {
     fn clone(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), shared: self.shared }
     }
 }
 
-impl<S, H: Handicap> Service<HttpRequest> for Mend<S, H>
+impl<S> Service<HttpRequest> for Mend<S>
 where
     S: Service<HttpRequest<Full<Bytes>>, Response = HttpResponse, Error = BoxError> + Send + 'static,
     S::Future: Send,
@@ -101,7 +101,7 @@ where
     }
 }
 
-impl<H: Handicap> Shared<H> {
+impl Shared {
     fn pass_or_replace(&self, body: &[u8], answer: HttpResponse) -> HttpResponse {
         match answer.extensions().get::<Clean>() {
             Some(clean) if clean.is_all_of(body) => {

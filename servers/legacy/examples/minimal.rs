@@ -21,7 +21,7 @@ fn serve(context: Context) -> Result<(), StartError> {
         let RpcParams::Array(params) = params else {
             return ready(Err(Error::invalid_params("not an array")));
         };
-        let balance = state.call(Method::GetBalance, Params::Array(&params));
+        let balance = state.call(Method::GetBalance, Params::Array(params));
         counters.count(1, u64::from(balance.is_err()));
         ready(match balance {
             Ok(balance) => serde_json::to_value(balance).map_err(|_| Error::internal_error()),

@@ -16,49 +16,41 @@ use jsonrpc_core::{
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use jsonrpc_http_server::hyper::{Body, Method as HttpMethod, Request as HttpRequest, StatusCode};
 use jsonrpc_http_server::{RequestMiddlewareAction, Response as HttpResponse, Rpc};
-use server_kit::{Adapter, Context, Counters, Handicap, StartError};
+use server_kit::{Context, Counters, StartError};
 use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
 use crate::listeners::{Answering, Listeners};
 
-/// The server.
-pub struct Legacy;
-
-impl Adapter for Legacy {
-    fn serve<H: Handicap>(context: Context<H>) -> std::result::Result<(), StartError> {
-        let max_body_bytes = context.settings.max_body_bytes;
-        let answering = answering(&context.state, context.counters.clone(), max_body_bytes);
-        let listeners = Listeners::start(&context, answering)?;
-        context.ready(listeners.addr())?;
-        context.shutdown().wait();
-        listeners.drain();
-        Ok(())
-    }
+/// Answers until the end.
+///
+/// # Errors
+/// The server could not start.
+pub fn serve(context: Context) -> std::result::Result<(), StartError> {
+    let max_body_bytes = context.settings.max_body_bytes;
+    let answering = answering(&context.state, context.counters.clone(), max_body_bytes);
+    let listeners = Listeners::start(&context, answering)?;
+    context.ready(listeners.addr())?;
+    context.shutdown().wait();
+    listeners.drain();
+    Ok(())
 }
 
 /// What answers requests, with the contract's methods in it.
-pub fn answering<H: Handicap>(
-    state: &Arc<State>,
-    counters: Counters<H>,
-    max_body_bytes: usize,
-) -> Answering<H> {
+pub fn answering(state: &Arc<State>, counters: Counters, max_body_bytes: usize) -> Answering {
     // For the life of the process, so that no call counts references to it.
-    let counters: &'static Counters<H> = Box::leak(Box::new(counters));
+    let counters: &'static Counters = Box::leak(Box::new(counters));
     let extract = move |request: &HttpRequest<Body>| Meta::of(request, counters, max_body_bytes);
     let rpc = Rpc { handler: Arc::new(handler(state, counters)), extractor: Arc::new(extract) };
     Answering { rpc, middleware: Arc::new(health), max_body_bytes }
 }
 
-fn handler<H: Handicap>(
-    state: &Arc<State>,
-    counters: &'static Counters<H>,
-) -> MetaIoHandler<Meta<H>, Mend<H>> {
+fn handler(state: &Arc<State>, counters: &'static Counters) -> MetaIoHandler<Meta, Mend> {
     let mut handler = MetaIoHandler::with_middleware(Mend { counters });
     for method in Method::ALL {
         let state = Arc::clone(state);
         // A ready future is the leanest that the framework takes: its synchronous methods are boxed once more.
-        handler.add_method_with_meta(method.name(), move |params: RpcParams, meta: Meta<H>| {
-            let result = call(&state, method, &params, meta.budget.as_deref());
+        handler.add_method_with_meta(method.name(), move |params: RpcParams, meta: Meta| {
+            let result = call(&state, method, params, meta.budget.as_deref());
             counters.count(1, u64::from(result.is_err()));
             ready(result)
         });
@@ -66,7 +58,7 @@ fn handler<H: Handicap>(
     handler
 }
 
-fn call(state: &State, method: Method, params: &RpcParams, budget: Option<&SlotBudget>) -> Result<Value> {
+fn call(state: &State, method: Method, params: RpcParams, budget: Option<&SlotBudget>) -> Result<Value> {
     let params = match params {
         RpcParams::None => Params::None,
         RpcParams::Array(values) => Params::Array(values),
@@ -101,18 +93,18 @@ fn health(request: HttpRequest<Body>) -> RequestMiddlewareAction {
 }
 
 /// What goes with one HTTP request through the framework.
-pub struct Meta<H: Handicap> {
+pub struct Meta {
     /// Slots that a batch may still answer with.
     budget: Option<Arc<SlotBudget>>,
     /// Set from the arrival of a body until it is known to be JSON-RPC. The framework answers what is not by itself and
     /// tells nobody, so a parse error is counted when this goes out of use unread.
-    unread: Option<&'static Counters<H>>,
+    unread: Option<&'static Counters>,
 }
 
-impl<H: Handicap> Metadata for Meta<H> {}
+impl Metadata for Meta {}
 
-impl<H: Handicap> Meta<H> {
-    fn of(request: &HttpRequest<Body>, counters: &'static Counters<H>, max_body_bytes: usize) -> Self {
+impl Meta {
+    fn of(request: &HttpRequest<Body>, counters: &'static Counters, max_body_bytes: usize) -> Self {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let length = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
         // All else ends in an HTTP error, which is no answer to a call, or might: a body that names no length.
@@ -129,13 +121,13 @@ fn is_json(content_type: &str) -> bool {
         .any(|json| content_type.eq_ignore_ascii_case(json))
 }
 
-impl<H: Handicap> Clone for Meta<H> {
+impl Clone for Meta {
     fn clone(&self) -> Self {
         Self { budget: self.budget.clone(), unread: None }
     }
 }
 
-impl<H: Handicap> Drop for Meta<H> {
+impl Drop for Meta {
     fn drop(&mut self) {
         if let Some(counters) = self.unread {
             counters.count(1, 1);
@@ -144,18 +136,18 @@ impl<H: Handicap> Drop for Meta<H> {
 }
 
 /// The framework's hooks, where the contract is better than what a node's own library does.
-pub struct Mend<H: Handicap> {
-    counters: &'static Counters<H>,
+pub struct Mend {
+    counters: &'static Counters,
 }
 
-impl<H: Handicap> Middleware<Meta<H>> for Mend<H> {
+impl Middleware<Meta> for Mend {
     type Future = Ready<Option<Response>>;
     type CallFuture = Ready<Option<Output>>;
 
     /// Refuses empty and oversized batches, and gives the others one budget of slots.
-    fn on_request<F, X>(&self, request: Request, mut meta: Meta<H>, next: F) -> Either<Self::Future, X>
+    fn on_request<F, X>(&self, request: Request, mut meta: Meta, next: F) -> Either<Self::Future, X>
     where
-        F: Fn(Request, Meta<H>) -> X + Send + Sync,
+        F: Fn(Request, Meta) -> X + Send + Sync,
         X: Future<Output = Option<Response>> + Send + 'static,
     {
         meta.unread = None;
@@ -176,9 +168,9 @@ impl<H: Handicap> Middleware<Meta<H>> for Mend<H> {
     }
 
     /// Answers what lacks the version, which the framework answers in kind or, for a notification, not at all.
-    fn on_call<F, X>(&self, call: Call, meta: Meta<H>, next: F) -> Either<Self::CallFuture, X>
+    fn on_call<F, X>(&self, call: Call, meta: Meta, next: F) -> Either<Self::CallFuture, X>
     where
-        F: Fn(Call, Meta<H>) -> X + Send + Sync,
+        F: Fn(Call, Meta) -> X + Send + Sync,
         X: Future<Output = Option<Output>> + Send + 'static,
     {
         let invalid = match call {

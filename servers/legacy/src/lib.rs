@@ -17,10 +17,9 @@ mod unsocketed;
 
 use std::process::ExitCode;
 
-pub use adapter::Legacy;
 pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run_adapter::<Legacy>(&framework::framework("legacy"))
+    server_kit::run(&framework::framework("legacy"), adapter::serve)
 }

@@ -15,15 +15,15 @@ use jsonrpc_http_server::hyper::service::make_service_fn;
 use jsonrpc_http_server::tokio::runtime::{Builder, Runtime};
 use jsonrpc_http_server::tokio::task::JoinHandle;
 use jsonrpc_http_server::{RequestMiddleware, RestApi, Rpc, ServerHandler, cors};
-use server_kit::{Context, Handicap, StartError};
+use server_kit::{Context, StartError};
 
 use crate::adapter::{Mend, Meta};
 
 /// What answers requests: the framework's handler, and what comes before it.
 #[derive(Clone)]
-pub struct Answering<H: Handicap> {
+pub struct Answering {
     /// The methods. The framework holds only weak references to them.
-    pub rpc: Rpc<Meta<H>, Mend<H>>,
+    pub rpc: Rpc<Meta, Mend>,
     /// Sees each request first.
     pub middleware: Arc<dyn RequestMiddleware>,
     /// The largest body that is taken.
@@ -31,11 +31,11 @@ pub struct Answering<H: Handicap> {
 }
 
 /// Listeners that answer until they are told to drain.
-pub struct Listeners<H: Handicap> {
+pub struct Listeners {
     addr: SocketAddr,
     workers: Vec<Worker>,
     /// Kept until the last answer.
-    _answering: Answering<H>,
+    _answering: Answering,
 }
 
 struct Worker {
@@ -44,12 +44,12 @@ struct Worker {
     done: JoinHandle<()>,
 }
 
-impl<H: Handicap> Listeners<H> {
+impl Listeners {
     /// Binds and begins to answer.
     ///
     /// # Errors
     /// The address is taken, or the system refuses a thread.
-    pub fn start(context: &Context<H>, answering: Answering<H>) -> Result<Self, StartError> {
+    pub fn start(context: &Context, answering: Answering) -> Result<Self, StartError> {
         let failed = |error: io::Error| StartError::failed("start listening", error);
         let threads = context.settings.threads;
         let sockets = if threads == 1 {
@@ -91,7 +91,7 @@ impl<H: Handicap> Listeners<H> {
 }
 
 impl Worker {
-    fn start<H: Handicap>(number: usize, socket: TcpListener, answering: Answering<H>) -> io::Result<Self> {
+    fn start(number: usize, socket: TcpListener, answering: Answering) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name(format!("http.worker{number}"))
@@ -122,9 +122,9 @@ impl Worker {
     }
 }
 
-impl<H: Handicap> Answering<H> {
+impl Answering {
     /// The service of one connection.
-    pub fn handler(&self) -> ServerHandler<Meta<H>, Mend<H>> {
+    pub fn handler(&self) -> ServerHandler<Meta, Mend> {
         ServerHandler::new(
             self.rpc.downgrade(),
             None,

@@ -7,7 +7,7 @@ use jsonrpc_http_server::hyper::body::{Bytes, HttpBody};
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use jsonrpc_http_server::hyper::service::Service;
 use jsonrpc_http_server::hyper::{Body, Method, Request, StatusCode};
-use server_kit::{Counters, InProcess, NoHandicap, REQUEST_HEADERS, StartError, at_once};
+use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
 use crate::adapter::{Mend, Meta, answering};
@@ -15,9 +15,9 @@ use crate::listeners::Answering;
 
 /// The server without its sockets.
 pub struct Unsocketed {
-    service: ServerHandler<Meta<NoHandicap>, Mend<NoHandicap>>,
+    service: ServerHandler<Meta, Mend>,
     /// The framework holds only weak references to it.
-    _answering: Answering<NoHandicap>,
+    _answering: Answering,
 }
 
 impl InProcess for Unsocketed {

@@ -12,20 +12,19 @@ use validator_state::{Ledger, LedgerSummary, State};
 use crate::counters::Counters;
 use crate::error::StartError;
 use crate::flags::{Flags, Framework, Settings};
-use crate::handicap::{Handicap, NoHandicap};
 use crate::listen::{self, PortClaim};
 use crate::shutdown::Shutdown;
-use crate::{metrics, open_files};
+use crate::{allocator, metrics, open_files};
 
 /// What a server is given to serve with.
 #[derive(Debug)]
-pub struct Context<H = NoHandicap> {
+pub struct Context {
     /// Every setting as it holds.
     pub settings: Settings,
     /// The node that answers.
     pub state: Arc<State>,
     /// Where the server counts what it answered.
-    pub counters: Counters<H>,
+    pub counters: Counters,
     shutdown: Shutdown,
     server: &'static str,
     metrics: Option<SocketAddr>,
@@ -41,6 +40,7 @@ struct Ready<'a> {
     pid: u32,
     #[serde(flatten)]
     settings: &'a Settings,
+    allocator: &'static str,
     open_files: u64,
     ledger: LedgerSummary,
     metrics: Option<SocketAddr>,
@@ -54,6 +54,8 @@ impl Context {
         let shutdown =
             Shutdown::install().map_err(|error| StartError::failed("listen for signals", error))?;
         let counters = Counters::default();
+        #[cfg(feature = "handicap")]
+        let counters = counters.handicapped(settings.handicap_rounds);
         let metrics = flags.metrics.map(|addr| metrics::start(addr, counters.clone())).transpose()?;
         let ledger = match &flags.ledger {
             Some(dir) => Ledger::load(dir)?,
@@ -63,14 +65,6 @@ impl Context {
         Ok(Self { settings, state, counters, shutdown, server: framework.name, metrics, open_files })
     }
 
-    pub(crate) fn handicapped<H: Handicap>(self, handicap: H) -> Context<H> {
-        let Self { settings, state, counters, shutdown, server, metrics, open_files } = self;
-        let counters = counters.handicapped(handicap);
-        Context { settings, state, counters, shutdown, server, metrics, open_files }
-    }
-}
-
-impl<H: Handicap> Context<H> {
     /// A listener on the address asked for, with the backlog and TCP_NODELAY of the settings; non-blocking.
     ///
     /// # Errors
@@ -105,6 +99,7 @@ impl<H: Handicap> Context<H> {
             addr,
             pid: std::process::id(),
             settings: &self.settings,
+            allocator: allocator::NAME,
             open_files: self.open_files,
             ledger: self.state.ledger_summary(),
             metrics: self.metrics,

@@ -1,12 +1,13 @@
 //! Counts of answered calls, cheap enough for the hottest path: each thread adds to a slot of its own.
 //!
-//! Every server counts each call that it answers once, whichever way it was answered and before the answer leaves. So this
-//! is also where a call pays the handicap, if there is one.
+//! Every server counts each call that it answers once, before the answer leaves. So this is also where a call pays the
+//! handicap, in a build that has one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::handicap::{Handicap, NoHandicap};
+#[cfg(feature = "handicap")]
+use crate::handicap;
 
 /// More than the threads that a server here runs; beyond it two threads share a slot, which is slower and still right.
 const SLOTS: usize = 128;
@@ -21,9 +22,10 @@ struct Slot {
 
 /// Counts of answered calls. A clone counts into the same totals.
 #[derive(Debug, Clone)]
-pub struct Counters<H = NoHandicap> {
+pub struct Counters {
     slots: Arc<[Slot; SLOTS]>,
-    handicap: H,
+    #[cfg(feature = "handicap")]
+    handicap_rounds: u32,
 }
 
 /// What was counted so far, over all threads.
@@ -43,23 +45,27 @@ thread_local! {
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { slots: Arc::new(std::array::from_fn(|_| Slot::default())), handicap: NoHandicap }
+        Self {
+            slots: Arc::new(std::array::from_fn(|_| Slot::default())),
+            #[cfg(feature = "handicap")]
+            handicap_rounds: 0,
+        }
     }
 }
 
 impl Counters {
-    /// The same counts, for calls that pay a handicap.
-    pub(crate) fn handicapped<H: Handicap>(self, handicap: H) -> Counters<H> {
-        Counters { slots: self.slots, handicap }
+    /// The same counts, for calls that each pay a handicap of `handicap_rounds`.
+    #[cfg(feature = "handicap")]
+    pub(crate) fn handicapped(self, handicap_rounds: u32) -> Self {
+        Self { handicap_rounds, ..self }
     }
-}
 
-impl<H: Handicap> Counters<H> {
-    /// Counts calls that were answered, and how many of them with a JSON-RPC error; each pays the handicap.
+    /// Counts calls that were answered, and how many of them with a JSON-RPC error.
     #[inline]
     #[allow(clippy::indexing_slicing, reason = "SLOT is a remainder of SLOTS, the array's length")]
     pub fn count(&self, answered: u64, errors: u64) {
-        self.handicap.pay(answered);
+        #[cfg(feature = "handicap")]
+        handicap::pay(self.handicap_rounds, answered);
         let slot = &self.slots[SLOT.with(|slot| *slot)];
         slot.answered.fetch_add(answered, Ordering::Relaxed);
         if errors > 0 {

@@ -90,6 +90,7 @@ pub struct Settings {
     /// How often the chain advances by one slot; 0 is never.
     pub slot_interval_ms: u64,
     /// Rounds of CPU work that each answered call pays; 0 is no handicap.
+    #[cfg(feature = "handicap")]
     pub handicap_rounds: u32,
 }
 
@@ -106,6 +107,7 @@ impl Settings {
             max_connections: None,
             max_body_bytes: MAX_BODY_BYTES,
             slot_interval_ms: 0,
+            #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }
     }
@@ -145,7 +147,8 @@ pub(crate) struct Flags {
     /// Advance the chain by one slot each so many milliseconds; 0 lets it stand still
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slot_interval_ms: u64,
-    /// Make each call cost so many rounds of CPU work more, about 1 ns each: for testing a harness
+    /// Make each call cost N rounds of CPU work more, each one to a few ns: for calibrating a harness
+    #[cfg(feature = "handicap")]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000_000), default_value_t = 0)]
     pub handicap_rounds: u32,
     /// Answer GET /metrics on this address; port 0 takes any free port
@@ -222,22 +225,9 @@ impl Flags {
             max_connections: if shipped { defaults.max_connections } else { None },
             max_body_bytes: usize::try_from(self.max_body_bytes).unwrap_or(usize::MAX),
             slot_interval_ms: self.slot_interval_ms,
+            #[cfg(feature = "handicap")]
             handicap_rounds: self.handicap_rounds,
         })
-    }
-
-    /// For a server that has no handicap.
-    pub(crate) fn refuse_handicap(&self, framework: &Framework) -> Result<(), StartError> {
-        match self.handicap_rounds {
-            0 => Ok(()),
-            rounds => Err(StartError::refused(
-                format!("--handicap-rounds {rounds}"),
-                format!(
-                    "{} has no handicap; leave the flag out, or take legacy, jsonrpsee or actix",
-                    framework.name
-                ),
-            )),
-        }
     }
 
     fn backlog(&self, framework: &Framework) -> Result<u32, StartError> {
@@ -318,7 +308,6 @@ mod tests {
         assert!(settings.tcp_nodelay);
         assert_eq!((settings.keep_alive_ms, settings.max_connections), (None, None));
         assert_eq!((settings.max_body_bytes, settings.slot_interval_ms), (51_200, 0));
-        assert_eq!(settings.handicap_rounds, 0);
     }
 
     #[test]
@@ -364,8 +353,6 @@ mod tests {
             ("--ledger x --seed 2", "--seed"),
             ("--accounts 0", "--accounts"),
             ("--max-body-bytes -1", "-1"),
-            ("--handicap-rounds -1", "-1"),
-            ("--handicap-rounds 1000000001", "1000000001"),
             ("surplus", "surplus"),
             ("--metrics", "--metrics"),
         ];
@@ -375,6 +362,25 @@ mod tests {
             assert_eq!(message.lines().count(), 1, "{line}: {message:?}");
             assert!(!message.contains("Usage") && !message.starts_with("error"), "{line}: {message:?}");
         }
+    }
+
+    #[test]
+    #[cfg(feature = "handicap")]
+    fn a_handicap_is_a_number_of_rounds() {
+        assert_eq!(settings(&framework(None), "").unwrap().handicap_rounds, 0);
+        assert_eq!(settings(&framework(None), "--handicap-rounds 7").unwrap().handicap_rounds, 7);
+        for wrong in ["-1", "1000000001", "many"] {
+            let line = format!("--handicap-rounds {wrong}");
+            let message = read(&framework(None), &line).map(|_| ()).unwrap_err().to_string();
+            assert!(message.contains(wrong), "{line}: {message:?}");
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "handicap"))]
+    fn a_build_that_is_compared_has_no_handicap() {
+        let message = read(&framework(None), "--handicap-rounds 0").map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("unexpected argument '--handicap-rounds'"), "{message}");
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! What every server binary shares: flags, listener, ready line, metrics, shutdown.
 //!
-//! A server is an [`Adapter`] and `fn main() -> ExitCode { server_kit::run_adapter::<Mine>(&FRAMEWORK) }`: the kit reads
-//! the command line, makes the ledger, and hands the adapter a [`Context`]. What differs between two servers is then their
-//! framework alone.
+//! A server is `fn main() -> ExitCode { server_kit::run(&FRAMEWORK, serve) }`: the kit reads the command line, makes the
+//! ledger, and hands `serve` a [`Context`]. What differs between two servers is then their framework alone.
 //!
 //! What is not here: any framework, any method, HTTP (but for the few lines of the admin address).
 
@@ -15,10 +14,12 @@
 
 #[cfg(feature = "count-allocations")]
 mod allocations;
+mod allocator;
 mod context;
 mod counters;
 mod error;
 mod flags;
+#[cfg(feature = "handicap")]
 mod handicap;
 mod in_process;
 mod listen;
@@ -37,41 +38,18 @@ pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;
 pub use flags::{Defaults, Framework, NoFlags, Settings, Threads, Tuning, one_line};
-pub use handicap::{Handicap, NoHandicap, Rounds};
 pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
 pub use shutdown::Shutdown;
 
-use flags::{Flags, Parsed};
+use flags::Parsed;
 
 /// Exit code of a wrong call, a bad ledger, a port in use.
 const EXIT_REFUSED: u8 = 2;
 
-/// A server under test: it can be given a handicap.
-pub trait Adapter {
-    /// Answers until [`Shutdown::wait`] returns, and then drains. Compiled once for each handicap, so that none costs
-    /// nothing; a call pays it where it is counted, see [`Counters::count`].
-    ///
-    /// # Errors
-    /// The server could not start.
-    fn serve<H: Handicap>(context: Context<H>) -> Result<(), StartError>;
-}
-
-/// Runs a server to its end: flags, ledger, then [`Adapter::serve`].
+/// Runs a server to its end: flags, ledger, then `serve`, which answers until [`Shutdown::wait`] returns, and then drains.
 ///
 /// Gives 0 after a clean end; 2 and one line on stderr where the server could not start.
-pub fn run_adapter<A: Adapter>(framework: &Framework) -> ExitCode {
-    start(framework, |flags, NoFlags {}| {
-        let context = Context::new(framework, flags)?;
-        match context.settings.handicap_rounds {
-            0 => A::serve(context),
-            rounds => A::serve(context.handicapped(Rounds(rounds))),
-        }
-    })
-}
-
-/// [`run_adapter`] for a server without a handicap: `--handicap-rounds` is refused. `serve` does what [`Adapter::serve`]
-/// does.
 pub fn run(framework: &Framework, serve: impl FnOnce(Context) -> Result<(), StartError>) -> ExitCode {
     run_with(framework, |context, NoFlags {}| serve(context))
 }
@@ -81,16 +59,6 @@ pub fn run_with<Extra: clap::Args>(
     framework: &Framework,
     serve: impl FnOnce(Context, Extra) -> Result<(), StartError>,
 ) -> ExitCode {
-    start(framework, |flags, extra| {
-        flags.refuse_handicap(framework)?;
-        serve(Context::new(framework, flags)?, extra)
-    })
-}
-
-fn start<Extra: clap::Args>(
-    framework: &Framework,
-    serve: impl FnOnce(&Flags, Extra) -> Result<(), StartError>,
-) -> ExitCode {
     let (flags, extra) = match flags::parse::<Extra>(framework, std::env::args_os()) {
         Ok(Parsed::Run(flags, extra)) => (flags, extra),
         Ok(Parsed::Print(text)) => {
@@ -99,7 +67,7 @@ fn start<Extra: clap::Args>(
         }
         Err(error) => return refused(framework, &error),
     };
-    match serve(&flags, extra) {
+    match Context::new(framework, &flags).and_then(|context| serve(context, extra)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refused(framework, &error),
     }

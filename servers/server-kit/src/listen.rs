@@ -110,6 +110,7 @@ mod tests {
             max_connections: None,
             max_body_bytes: 0,
             slot_interval_ms: 0,
+            #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }
     }

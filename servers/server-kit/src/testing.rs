@@ -10,6 +10,7 @@
     reason = "used by tests alone"
 )]
 
+#[cfg(feature = "handicap")]
 mod handicap;
 mod http;
 
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::counters::Totals;
+#[cfg(feature = "handicap")]
 pub use handicap::assert_handicap_is_honoured;
 pub use http::{Connection, HttpAnswer, exchange, get, post, request};
 

@@ -32,7 +32,12 @@ fn the_ready_line_says_every_setting_that_holds() {
     assert_eq!((&ready["tuning"], &ready["tcp_nodelay"]), (&"equal".into(), &true.into()));
     assert!(ready["keep_alive_ms"].is_null() && ready["max_connections"].is_null());
     assert_eq!((&ready["max_body_bytes"], &ready["slot_interval_ms"]), (&51_200.into(), &0.into()));
-    assert_eq!(ready["handicap_rounds"], 0);
+    let allocator = if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) {
+        "jemalloc"
+    } else {
+        "system"
+    };
+    assert_eq!(ready["allocator"], allocator);
     assert_eq!(ready["ledger"]["accounts"], 10);
     assert_eq!(ready["ledger"]["sha256"].as_str().map(str::len), Some(64));
     assert!(ready["open_files"].as_u64().is_some_and(|limit| limit > 0) && ready["metrics"].is_null());
@@ -61,17 +66,8 @@ fn what_is_wrong_is_refused_in_one_line() {
     assert!(refusal(&hello(), &["--tuning", "best"]).starts_with("server-hello: "));
     let message = refusal(&hello(), &["--ledger", "no-such-folder"]);
     assert!(message.contains("--ledger") && message.contains("no-such-folder"), "{message}");
-    let message = refusal(&hello(), &["--handicap-rounds", "many"]);
-    assert!(message.contains("--handicap-rounds") && message.contains("many"), "{message}");
     let message = refusal(&hello(), &["--listen", "192.0.2.1:0"]);
     assert!(message.contains("192.0.2.1:0"), "{message}");
-}
-
-#[test]
-fn a_handicap_that_a_server_does_not_have_is_refused() {
-    let message = refusal(&hello(), &["--handicap-rounds", "7"]);
-    assert!(message.contains("--handicap-rounds 7: hello has no handicap"), "{message}");
-    assert_eq!(Running::start(&hello(), &["--handicap-rounds", "0"]).ready["handicap_rounds"], 0);
 }
 
 #[test]

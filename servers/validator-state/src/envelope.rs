@@ -208,19 +208,19 @@ impl Call {
             Self::Method(call) => {
                 let result = Method::from_name(&call.method)
                     .ok_or_else(RpcError::method_not_found)
-                    .and_then(|method| state.call(method, call.params.as_params()));
+                    .and_then(|method| state.call(method, call.params.into()));
                 Some((call.id, result))
             }
         }
     }
 }
 
-impl OwnedParams {
-    fn as_params(&self) -> Params<'_> {
-        match self {
-            Self::None => Params::None,
-            Self::Array(values) => Params::Array(values),
-            Self::Map(map) => Params::Map(map),
+impl From<OwnedParams> for Params<'_> {
+    fn from(params: OwnedParams) -> Self {
+        match params {
+            OwnedParams::None => Self::None,
+            OwnedParams::Array(values) => Self::Array(values),
+            OwnedParams::Map(map) => Self::Map(map),
         }
     }
 }

@@ -13,16 +13,18 @@ use crate::error::RpcError;
 use crate::state::Commitment;
 
 /// The `params` member of a request, as a framework hands it over.
-#[derive(Debug, Clone, Copy)]
+///
+/// Parsed values are owned: whoever has parsed them gives them away, and no call copies them.
+#[derive(Debug, Clone)]
 pub enum Params<'a> {
     /// Absent or null.
     None,
     /// JSON text.
     Raw(&'a str),
     /// An array, parsed.
-    Array(&'a [Value]),
+    Array(Vec<Value>),
     /// An object, parsed.
-    Map(&'a Map<String, Value>),
+    Map(Map<String, Value>),
 }
 
 /// `{"commitment"?, "minContextSlot"?}`.
@@ -105,8 +107,8 @@ impl<'a> Params<'a> {
     fn given(self) -> Result<Option<Given>, RpcError> {
         Ok(match self {
             Self::None => None,
-            Self::Array(values) => Some(Given::Array(values.to_vec())),
-            Self::Map(map) => Some(Given::Map(map.clone())),
+            Self::Array(values) => Some(Given::Array(values)),
+            Self::Map(map) => Some(Given::Map(map)),
             Self::Raw(text) if may_be_too_deep(text) => return Err(RpcError::parse_error()),
             Self::Raw(text) => match serde_json::from_str(text).map_err(|_| RpcError::parse_error())? {
                 Value::Null => None,
@@ -188,7 +190,7 @@ impl<'a> Params<'a> {
     }
 
     /// The fast way: `[first]`, `[first, number]` or `[first, config]`, from text that holds nothing unusual.
-    fn fast<T: Deserialize<'a>>(self) -> Option<(T, Second, Config)> {
+    fn fast<T: Deserialize<'a>>(&self) -> Option<(T, Second, Config)> {
         let Self::Raw(text) = self else { return None };
         let FastParams(first, second) = serde_json::from_str(text).ok()?;
         let config = if let Second::Config(config) = second { config } else { Config::default() };
@@ -312,7 +314,7 @@ mod tests {
         for text in texts {
             let fast = Params::Raw(text).blocks().map_err(|error| error.message.into_owned());
             let slow = match serde_json::from_str::<Vec<Value>>(text) {
-                Ok(values) => Params::Array(&values).blocks().map_err(|error| error.message.into_owned()),
+                Ok(values) => Params::Array(values).blocks().map_err(|error| error.message.into_owned()),
                 Err(_) => Err("Parse error".to_owned()),
             };
             assert_eq!(fast, slow, "{text}");

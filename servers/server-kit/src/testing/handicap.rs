@@ -1,4 +1,4 @@
-//! Does a server honour `--handicap-rounds`? On every kind of request, once a call, without another answer.
+//! Does a server honour `--handicap-rounds`? On every kind of well-formed request, once a call, without another answer.
 
 use std::path::Path;
 use std::thread;
@@ -12,31 +12,25 @@ const STILL: Duration = Duration::from_millis(3);
 /// Enough work to stand out beside a call of an unoptimised server.
 const ROUNDS: &str = "1000000";
 
-/// Each kind is held against a plain call so often, one right after the other; the middle one of their ratios counts. On a
+/// Each kind is compared with a plain call this often, one right after the other; the middle one of their ratios counts. On a
 /// shared machine the same work takes half as long or twice as long from one second to the next, so the cheapest of either
 /// may come from different seconds.
 const REPEATS: usize = 15;
 
-/// So often a ratio that is off is measured again: a burst of other work passes, a call that pays wrongly stays.
+/// How often a ratio that is off is measured again: a burst of other work passes, a call that pays wrongly stays.
 const ATTEMPTS: usize = 4;
 
-/// What each other body is held against: one call that is answered with a result.
+/// What each other body is compared with: one call that is answered with a result.
 const PLAIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 
-/// Bodies by the ways that servers have of answering, and how many calls of each are answered.
-const KINDS: [(&str, u32); 12] = [
+/// Well-formed requests by the ways that servers have of answering, and how many calls each holds.
+const KINDS: [(&str, u32); 6] = [
     (r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,50]}"#, 1),
     (r#"{"jsonrpc":"2.0","id":"a [","method":"getHealth"}"#, 1),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"getHealth","more":1}"#, 1),
     (r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["?"]}"#, 1),
     (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, 1),
-    (r#"{"id":1,"method":"getHealth"}"#, 1),
-    ("{", 1),
-    ("[]", 1),
-    (r#"{"jsonrpc":"2.0","method":"getHealth"}"#, 0),
     (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2),
-    (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{},{"jsonrpc":"2.0","method":"getSlot"}]"#, 2),
-    (r#"[{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","method":"getSlot"}]"#, 1),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2),
 ];
 
 /// Asserts that each call that the server answers costs it the rounds once, whichever way the call is answered, and that

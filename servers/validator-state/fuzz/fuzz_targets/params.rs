@@ -26,8 +26,8 @@ fuzz_target!(|data: &[u8]| {
     let raw = said(state().call(method, Params::Raw(text)));
     let parsed = match serde_json::from_str::<Value>(text) {
         Ok(Value::Null) => said(state().call(method, Params::None)),
-        Ok(Value::Array(values)) => said(state().call(method, Params::Array(&values))),
-        Ok(Value::Object(map)) => said(state().call(method, Params::Map(&map))),
+        Ok(Value::Array(values)) => said(state().call(method, Params::Array(values))),
+        Ok(Value::Object(map)) => said(state().call(method, Params::Map(map))),
         // A framework hands over neither.
         Ok(_) | Err(_) => return assert!(raw.is_err(), "{method} took {text}"),
     };

@@ -1,0 +1,12 @@
+//! The allocator of a server, and its name for the ready line.
+//!
+//! A validator runs on jemalloc, and frameworks allocate unequally often: so all servers are built with the same one.
+
+/// The allocator that this build runs on.
+pub(crate) const NAME: &str =
+    if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) { "jemalloc" } else { "system" };
+
+// A build that counts allocations has its counting allocator; cargo adds features up, so both may be on.
+#[cfg(all(feature = "jemalloc", not(feature = "count-allocations")))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
