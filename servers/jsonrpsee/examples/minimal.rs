@@ -1,4 +1,5 @@
-//! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
+//! The framework's shortest honest server of getBalance and getBlocks: what the server in `src` is compared with. No
+//! middleware, no method beyond the two. Flags, ledger, tuning and counters are the server's own.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,14 +16,16 @@ fn main() -> ExitCode {
 
 fn serve(context: Context) -> Result<(), StartError> {
     let mut module = RpcModule::new(Arc::clone(&context.state));
-    let counters = context.counters.clone();
-    let registered = module.register_method("getBalance", move |params, state, _| {
-        let params = params.as_str().map_or(Params::None, Params::Raw);
-        let balance = state.call(Method::GetBalance, params);
-        counters.count(1, u64::from(balance.is_err()));
-        balance.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
-    });
-    registered.map_err(|error| StartError::failed("register getBalance", error))?;
+    for method in [Method::GetBalance, Method::GetBlocks] {
+        let counters = context.counters.clone();
+        let registered = module.register_method(method.name(), move |params, state, _| {
+            let params = params.as_str().map_or(Params::None, Params::Raw);
+            let answer = state.call(method, params);
+            counters.count(1, u64::from(answer.is_err()));
+            answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
+        });
+        registered.map_err(|error| StartError::failed("register the methods", error))?;
+    }
     let config = ServerConfig::builder()
         .http_only()
         .set_tcp_no_delay(context.settings.tcp_nodelay)

@@ -1,19 +1,19 @@
-//! Registers the methods with jsonrpsee and serves them on a tokio runtime.
+//! The methods on jsonrpsee, served on a tokio runtime.
 //!
-//! Not for: what a method means (`validator-state`), nor where the framework is mended (`mend`).
+//! Not for: what a method means (`validator-state`), nor what the framework answers by itself to requests that are not
+//! well formed.
 
 use std::sync::Arc;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RegisterMethodError, RpcModule, Server, ServerConfig};
-use jsonrpsee::types::{ErrorObjectOwned, Params as RpcParams};
-use server_kit::{Context, Settings, StartError, Tuning};
-use tokio::runtime::Runtime;
+use jsonrpsee::types::ErrorObjectOwned;
+use server_kit::{Context, Counters, Settings, StartError, Tuning};
 use tower::ServiceBuilder;
-use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, SlotBudget, State};
+use tower::layer::layer_fn;
+use validator_state::{MAX_BATCH_ENTRIES, Method, Params, State};
 
-use crate::clean::MarkClean;
-use crate::mend::MendLayer;
+use crate::middleware::{CountUncalled, Health};
 
 /// Answers until the end.
 ///
@@ -21,17 +21,22 @@ use crate::mend::MendLayer;
 /// The server could not start.
 pub fn serve(context: Context) -> Result<(), StartError> {
     let failed = |error: std::io::Error| StartError::failed("start the server", error);
-    let methods =
-        methods(&context.state).map_err(|error| StartError::failed("register the methods", error))?;
-    let mend = MendLayer::new(&context.state, context.counters.clone(), context.settings.max_body_bytes);
+    let methods = methods(&context.state, &context.counters)
+        .map_err(|error| StartError::failed("register the methods", error))?;
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
-    let runtime = runtime(&context.settings).map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(context.settings.threads)
+        .enable_all()
+        .build()
+        .map_err(failed)?;
     let _inside = runtime.enter();
+    let counters = context.counters.clone();
+    let rpc = RpcServiceBuilder::new().layer_fn(move |inner| CountUncalled::new(inner, counters.clone()));
     let server = Server::builder()
         .set_config(config(&context.settings))
-        .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
-        .set_http_middleware(ServiceBuilder::new().layer(mend))
+        .set_rpc_middleware(rpc)
+        .set_http_middleware(ServiceBuilder::new().layer(layer_fn(Health::new)))
         .build_from_tcp(listener)
         .map_err(failed)?
         .start(methods);
@@ -41,10 +46,6 @@ pub fn serve(context: Context) -> Result<(), StartError> {
     let _stopping = server.stop();
     runtime.block_on(server.stopped());
     Ok(())
-}
-
-fn runtime(settings: &Settings) -> std::io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(settings.threads).enable_all().build()
 }
 
 /// The framework's settings that follow from ours.
@@ -58,34 +59,31 @@ pub fn config(settings: &Settings) -> ServerConfig {
         .max_connections(settings.max_connections.unwrap_or(u32::MAX));
     match settings.tuning {
         Tuning::Shipped => config,
-        // By default a connection has 30 s for its first request, and an answer 10 MiB.
-        Tuning::Equal => config.set_first_request_timeout(None).max_response_body_size(u32::MAX),
+        // By default a connection has 30 s for its first request, which no other server here limits.
+        Tuning::Equal => config.set_first_request_timeout(None),
     }
     .build()
 }
 
+/// What the methods answer from, and where they count what they answered.
+pub struct Node {
+    state: Arc<State>,
+    counters: Counters,
+}
+
 /// The contract's methods, as the framework takes them.
-pub fn methods(state: &Arc<State>) -> Result<RpcModule<Arc<State>>, RegisterMethodError> {
-    let mut module = RpcModule::new(Arc::clone(state));
+///
+/// # Errors
+/// Two methods have the same name.
+pub fn methods(state: &Arc<State>, counters: &Counters) -> Result<RpcModule<Node>, RegisterMethodError> {
+    let mut module = RpcModule::new(Node { state: Arc::clone(state), counters: counters.clone() });
     for method in Method::ALL {
-        module.register_method(method.name(), move |params, state, extensions| {
-            // Put there by `clean` for the calls of a batch.
-            call(state, method, &params, extensions.get::<Arc<SlotBudget>>())
+        module.register_method(method.name(), move |params, node, _| {
+            let params = params.as_str().map_or(Params::None, Params::Raw);
+            let answer = node.state.call(method, params);
+            node.counters.count(1, u64::from(answer.is_err()));
+            answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
         })?;
     }
     Ok(module)
-}
-
-fn call(
-    state: &State,
-    method: Method,
-    params: &RpcParams<'_>,
-    budget: Option<&Arc<SlotBudget>>,
-) -> Result<Answer, ErrorObjectOwned> {
-    let params = params.as_str().map_or(Params::None, Params::Raw);
-    let answer = state.call(method, params).and_then(|answer| match budget {
-        Some(budget) => budget.charge(answer),
-        None => Ok(answer),
-    });
-    answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
 }

@@ -1,4 +1,4 @@
-//! What jsonrpsee 0.26 does when nothing is set. Shared with `examples/minimal.rs`, so that the two can't drift apart.
+//! What jsonrpsee 0.26 does when nothing is set. Shared with `examples/minimal.rs`, so that the two stay the same.
 
 use server_kit::{Defaults, Framework, Threads};
 use validator_state::MAX_BODY_BYTES;

@@ -11,9 +11,8 @@
 )]
 
 mod adapter;
-mod clean;
 pub mod framework;
-mod mend;
+mod middleware;
 mod unsocketed;
 
 use std::process::ExitCode;

@@ -1,6 +1,5 @@
-//! The framework's service as one connection has it, mended, and asked without a connection.
+//! The framework's service as one connection has it, called without a connection.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -14,14 +13,11 @@ use jsonrpsee::server::{
 };
 use server_kit::{Counters, InProcess, REQUEST_HEADERS, Settings, StartError, at_once};
 use tower::layer::layer_fn;
-use tower::{Layer, Service, ServiceBuilder};
+use tower::{Service, ServiceBuilder};
 use validator_state::State;
 
 use crate::adapter::{config, methods};
-use crate::clean::MarkClean;
-use crate::mend::MendLayer;
-
-type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, BoxError>> + Send>>;
+use crate::middleware::{Answering, CountUncalled, Health};
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -36,7 +32,10 @@ impl InProcess for Unsocketed {
     type Answer = Bytes;
 
     fn new(state: &Arc<State>) -> Result<Self, StartError> {
-        let methods = methods(state).map_err(|error| StartError::failed("register the methods", error))?;
+        let counters = Counters::default();
+        let methods =
+            methods(state, &counters).map_err(|error| StartError::failed("register the methods", error))?;
+        let rpc = RpcServiceBuilder::new().layer_fn(move |inner| CountUncalled::new(inner, counters.clone()));
         let settings = Settings::without_sockets();
         let (stop, running) = stop_channel();
         // The framework keeps to itself how it makes the service of a connection, but hands it to the HTTP middleware.
@@ -48,15 +47,14 @@ impl InProcess for Unsocketed {
         });
         let mut whole = Server::builder()
             .set_config(config(&settings))
-            .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(MarkClean::new))
+            .set_rpc_middleware(rpc)
             .set_http_middleware(ServiceBuilder::new().layer(take))
             .to_service_builder()
             .build(methods, stop);
         drop(whole.call(HttpRequest::new(HttpBody::empty())));
         let service = made.lock().unwrap_or_else(PoisonError::into_inner).take();
         let service = service.ok_or_else(|| StartError::failed("set up jsonrpsee", "it made no service"))?;
-        let mend = MendLayer::new(state, Counters::default(), settings.max_body_bytes);
-        Ok(Self { service: Box::new(mend.layer(service)), _running: running })
+        Ok(Self { service: Box::new(Health::new(service)), _running: running })
     }
 
     fn request(&self, body: &str) -> HttpRequest {

@@ -1,4 +1,5 @@
-//! The framework's shortest honest getBalance: what the adapter in `src` is measured against. No contract beyond that.
+//! The framework's shortest honest server of getBalance and getBlocks, in a validator's arrangement: what the server in `src`
+//! is compared with. No limit, no /health, no method beyond the two. Flags, ledger and counters are the server's own.
 
 use std::future::ready;
 use std::process::ExitCode;
@@ -6,6 +7,7 @@ use std::sync::Arc;
 
 use jsonrpc_core::{Error, ErrorCode, IoHandler, Params as RpcParams};
 use jsonrpc_http_server::ServerBuilder;
+use jsonrpc_http_server::tokio::runtime;
 use server_kit::{Context, StartError};
 use server_legacy::framework;
 use validator_state::{Method, Params};
@@ -16,28 +18,34 @@ fn main() -> ExitCode {
 
 fn serve(context: Context) -> Result<(), StartError> {
     let mut handler = IoHandler::new();
-    let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
-    handler.add_method("getBalance", move |params: RpcParams| {
-        let RpcParams::Array(params) = params else {
-            return ready(Err(Error::invalid_params("not an array")));
-        };
-        let balance = state.call(Method::GetBalance, Params::Array(params));
-        counters.count(1, u64::from(balance.is_err()));
-        ready(match balance {
-            Ok(balance) => serde_json::to_value(balance).map_err(|_| Error::internal_error()),
-            Err(error) => Err(Error {
-                code: ErrorCode::from(i64::from(error.code)),
-                message: error.message.into_owned(),
-                data: error.data,
-            }),
-        })
-    });
-    let server = ServerBuilder::new(handler).threads(context.settings.threads);
-    let claim = context.claim_port()?;
-    let (addr, claim) =
-        if context.settings.threads > 1 { (claim.addr(), Some(claim)) } else { (claim.release(), None) };
-    let server = server.start_http(&addr).map_err(|error| StartError::failed("start listening", error))?;
-    drop(claim);
+    for method in [Method::GetBalance, Method::GetBlocks] {
+        let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
+        handler.add_method(method.name(), move |params: RpcParams| {
+            let RpcParams::Array(params) = params else {
+                return ready(Err(Error::invalid_params("not an array")));
+            };
+            let answer = state.call(method, Params::Array(params));
+            counters.count(1, u64::from(answer.is_err()));
+            ready(match answer {
+                Ok(answer) => serde_json::to_value(answer).map_err(|_| Error::internal_error()),
+                Err(error) => Err(Error {
+                    code: ErrorCode::from(i64::from(error.code)),
+                    message: error.message.into_owned(),
+                    data: error.data,
+                }),
+            })
+        });
+    }
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(context.settings.threads)
+        .enable_all()
+        .build()
+        .map_err(|error| StartError::failed("start the runtime", error))?;
+    let listen = context.settings.listen;
+    let server = ServerBuilder::new(handler)
+        .event_loop_executor(runtime.handle().clone())
+        .start_http(&listen)
+        .map_err(|error| StartError::cannot_listen(listen, error))?;
     context.ready(*server.address())?;
     context.shutdown().wait();
     server.close();

@@ -1,4 +1,4 @@
-//! What jsonrpc-http-server 18 does when nothing is set. Shared with `examples/minimal.rs`, so that the two can't drift apart.
+//! What jsonrpc-http-server 18 does when nothing is set. Shared with `examples/minimal.rs`, so that the two stay the same.
 
 use server_kit::{Defaults, Framework, Threads};
 use validator_state::MAX_BODY_BYTES;

@@ -12,7 +12,6 @@
 
 mod adapter;
 pub mod framework;
-mod listeners;
 mod unsocketed;
 
 use std::process::ExitCode;

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use jsonrpc_http_server::ServerHandler;
 use jsonrpc_http_server::hyper::body::{Bytes, HttpBody};
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use jsonrpc_http_server::hyper::service::Service;
 use jsonrpc_http_server::hyper::{Body, Method, Request, StatusCode};
+use jsonrpc_http_server::{AccessControlAllowOrigin, RestApi, Rpc, ServerHandler, cors};
 use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
-use crate::adapter::{Mend, Meta, answering};
-use crate::listeners::Answering;
+use crate::adapter::{Limits, Meta, handler, health};
 
 /// The server without its sockets.
 pub struct Unsocketed {
-    service: ServerHandler<Meta, Mend>,
+    service: ServerHandler<Meta, Limits>,
     /// The framework holds only weak references to it.
-    _answering: Answering,
+    _rpc: Rpc<Meta, Limits>,
 }
 
 impl InProcess for Unsocketed {
@@ -25,8 +24,23 @@ impl InProcess for Unsocketed {
     type Answer = Bytes;
 
     fn new(state: &Arc<State>) -> Result<Self, StartError> {
-        let answering = answering(state, Counters::default(), MAX_BODY_BYTES);
-        Ok(Self { service: answering.handler(), _answering: answering })
+        let extractor = |_: &Request<Body>| Meta::default();
+        let rpc =
+            Rpc { handler: Arc::new(handler(state, &Counters::default())), extractor: Arc::new(extractor) };
+        // As the framework's server makes it for a connection.
+        let service = ServerHandler::new(
+            rpc.downgrade(),
+            Some(vec![AccessControlAllowOrigin::Any]),
+            Some(86_400),
+            cors::AccessControlAllowHeaders::Any,
+            None,
+            Arc::new(health),
+            RestApi::Disabled,
+            None,
+            MAX_BODY_BYTES,
+            true,
+        );
+        Ok(Self { service, _rpc: rpc })
     }
 
     fn request(&self, body: &str) -> Request<Body> {

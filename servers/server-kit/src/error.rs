@@ -63,6 +63,11 @@ impl StartError {
         Self::Failed { what, problem: problem.to_string() }
     }
 
+    /// The framework could not listen on the address of `--listen`: in use, or for what the system said.
+    pub fn cannot_listen(addr: SocketAddr, source: io::Error) -> Self {
+        Self::listen("--listen", addr, source)
+    }
+
     pub(crate) fn listen(flag: &'static str, addr: SocketAddr, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::AddrInUse {
             Self::AddressInUse { flag, addr }
