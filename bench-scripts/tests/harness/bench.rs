@@ -231,7 +231,14 @@ impl Bench {
 
     /// Waits until no server and no load tool of this test is left.
     pub fn nothing_is_left_running(&self) {
-        let programs = ["server-actix", "server-actix-handicap", "server-control", "faulty-actix", "bombardier", "vegeta"];
+        let programs = [
+            "server-actix",
+            "server-actix-handicap",
+            "server-control",
+            "faulty-actix",
+            "bombardier",
+            "vegeta",
+        ];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())
         });

@@ -2,11 +2,13 @@
 //! method answers is the conformance crate's.
 #![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
-use std::fs;
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::json;
-use server_kit::testing::{Connection, Running, example, exchange, get, post, refusal, request};
+use server_kit::testing::{Connection, PATIENCE, Running, example, exchange, get, post, refusal, request};
 
 const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
@@ -119,6 +121,25 @@ fn sigterm_ends_it_under_an_idle_connection() {
     let _never_used = Connection::open(server.addr);
     assert_eq!(server.stop_gracefully().code(), Some(0));
     assert!(idle.is_closed());
+}
+
+/// Closed, the framework finishes what it has read, and refuses what it has not.
+#[test]
+fn a_request_that_is_not_read_whole_before_it_closes_is_refused() {
+    let server = start(program(), &[]);
+    let whole = request(HEALTH);
+    let mut late = Connection::open(server.addr);
+    late.send(&whole[..whole.len() - 1]);
+    server.signal("TERM");
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(server.addr).is_ok() {
+        assert!(Instant::now() < deadline, "it goes on listening");
+        thread::sleep(Duration::from_millis(5));
+    }
+    late.send(b"}");
+    let answer = late.answer();
+    assert_eq!((answer.status, answer.body.as_str()), (503, "Server is closing."));
+    assert_eq!(server.wait_for_end().code(), Some(0));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn listener(settings: &Settings) -> Result<TcpListener, StartError> {
 /// Holds a bound socket, which never listens and so never takes a connection, until it is dropped.
 #[derive(Debug)]
 pub struct PortClaim {
-    hold: Socket,
+    _hold: Socket,
     addr: SocketAddr,
 }
 
@@ -44,7 +44,7 @@ impl PortClaim {
         hold.set_reuse_port(true)?;
         hold.bind(&addr.into())?;
         let addr = local_addr(&hold)?;
-        Ok(Self { hold, addr })
+        Ok(Self { _hold: hold, addr })
     }
 
     /// The address, its port a number above 0.
@@ -63,12 +63,6 @@ impl PortClaim {
             listen_on(socket, self.addr, settings)
         };
         listen().map_err(|source| StartError::listen(FLAG, self.addr, source))
-    }
-
-    /// Gives the port up at once, for a server that binds it without SO_REUSEPORT.
-    pub fn release(self) -> SocketAddr {
-        drop(self.hold);
-        self.addr
     }
 }
 
@@ -141,9 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn a_released_port_is_free() {
+    fn a_port_whose_claim_was_dropped_is_free() {
         let claim = PortClaim::new(&any_port()).unwrap();
-        let free = settings(claim.release());
+        let free = settings(claim.addr());
+        drop(claim);
         assert!(listener(&free).is_ok());
     }
 
