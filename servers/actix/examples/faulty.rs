@@ -25,7 +25,7 @@ const FRAMEWORK: Framework = Framework {
     fixed_backlog: None,
 };
 
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args, serde::Serialize)]
 struct Faults {
     /// Wait so long before each answer, the thread with it
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -41,7 +41,7 @@ const FRAMEWORK: Framework = Framework {
     fixed_backlog: None,
 };
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, serde::Serialize)]
 struct Flags {
     /// JSON-RPC request whose answer is given to every POST
     #[arg(long, value_name = "BODY", default_value = ANSWER_TO)]

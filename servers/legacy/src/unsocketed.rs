@@ -19,11 +19,12 @@ pub struct Unsocketed {
     _rpc: Rpc<Meta, Limits>,
 }
 
-impl InProcess for Unsocketed {
-    type Request = Request<Body>;
-    type Answer = Bytes;
-
-    fn new(state: &Arc<State>) -> Result<Self, StartError> {
+impl Unsocketed {
+    /// Set up as the server sets it up with `--tuning equal`.
+    ///
+    /// # Errors
+    /// The framework refuses to be set up.
+    pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let extractor = |_: &Request<Body>| Meta::default();
         let rpc =
             Rpc { handler: Arc::new(handler(state, &Counters::default())), extractor: Arc::new(extractor) };
@@ -42,6 +43,11 @@ impl InProcess for Unsocketed {
         );
         Ok(Self { service, _rpc: rpc })
     }
+}
+
+impl InProcess for Unsocketed {
+    type Request = Request<Body>;
+    type Answer = Bytes;
 
     fn request(&self, body: &str) -> Request<Body> {
         let mut request = Request::new(Body::from(body.to_owned()));
