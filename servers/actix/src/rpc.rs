@@ -7,7 +7,7 @@ use actix_web::guard::GuardContext;
 use actix_web::http::{Method, header};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
 use actix_web::{Error, HttpResponse, Resource, Route, guard};
-use core_rpc::IoHandler;
+use core_rpc::{Handler, Meta};
 use server_kit::{Counters, Rpc, is_json};
 use validator_state::State;
 
@@ -64,8 +64,8 @@ async fn typed(node: Data<Node>, body: Bytes) -> Result<HttpResponse, Error> {
     Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
 }
 
-async fn jsonrpc_core(handler: Data<IoHandler>, body: Bytes) -> Result<HttpResponse, Error> {
+async fn jsonrpc_core(handler: Data<Handler>, body: Bytes) -> Result<HttpResponse, Error> {
     let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
-    let answer = handler.handle_request(body).await.unwrap_or_default();
+    let answer = handler.handle_request(body, Meta::default()).await.unwrap_or_default();
     Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use core_rpc::IoHandler;
+use core_rpc::{Handler, Meta};
 use server_kit::{Counters, Rpc, is_json};
 
 /// What [`typed`] answers with.
@@ -66,7 +66,7 @@ async fn typed(State(node): State<Node>, JsonText(body): JsonText) -> impl IntoR
     ([(CONTENT_TYPE, "application/json; charset=utf-8")], answer)
 }
 
-async fn jsonrpc_core(State(handler): State<Arc<IoHandler>>, JsonText(body): JsonText) -> impl IntoResponse {
-    let answer = handler.handle_request(&body).await.unwrap_or_default();
+async fn jsonrpc_core(State(handler): State<Arc<Handler>>, JsonText(body): JsonText) -> impl IntoResponse {
+    let answer = handler.handle_request(&body, Meta::default()).await.unwrap_or_default();
     ([(CONTENT_TYPE, "application/json; charset=utf-8")], answer)
 }

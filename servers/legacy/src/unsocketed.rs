@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use core_rpc::{Limits, Meta, handler};
 use jsonrpc_http_server::hyper::body::{Bytes, HttpBody};
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use jsonrpc_http_server::hyper::service::Service;
@@ -10,7 +11,7 @@ use jsonrpc_http_server::{AccessControlAllowOrigin, RestApi, Rpc, ServerHandler,
 use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
-use crate::adapter::{Limits, Meta, handler, health};
+use crate::adapter::health;
 
 /// The server without its sockets.
 pub struct Unsocketed {
