@@ -11,7 +11,7 @@ use crate::analysis::stats::Estimate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// The server, by name. It must know `--handicap-rounds`.
+    /// The server, by name. It must have a handicap build.
     pub server: String,
     /// The request, by name.
     pub workload: String,
@@ -103,7 +103,7 @@ pub struct Arm {
     pub name: String,
     /// Extra CPU work for a request, relative; 0 for the twin.
     pub handicap: f64,
-    /// The same in rounds of the servers' `--handicap-rounds`.
+    /// The same in rounds of the handicap build's `--handicap-rounds`.
     pub rounds: u64,
 }
 

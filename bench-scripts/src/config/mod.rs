@@ -24,7 +24,7 @@ pub(crate) use mix::fixed_params;
 pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use percent::Percent;
-pub use server::{Counting, InProcess, Ready, ReadyLine, Server};
+pub use server::{Build, InProcess, Ready, ReadyLine, Server};
 pub use slo::Slo;
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};

@@ -33,19 +33,22 @@ pub struct Server {
     /// Files that it may open; as many as the harness where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// A build of it that counts its own allocations, where there is one.
+    /// A build of it that counts its own allocations, where there is one: its metrics have `allocations_total` and
+    /// `allocated_bytes_total`. It is never timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counting: Option<Counting>,
+    pub counting: Option<Build>,
+    /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handicap: Option<Build>,
     /// A program that runs its method and dispatch without HTTP, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_process: Option<InProcess>,
 }
 
-/// A build of a server that counts its own allocations: its metrics have `allocations_total` and `allocated_bytes_total`. It
-/// takes the server's arguments, and is never timed.
+/// Another build of a server. It takes the server's arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counting {
+pub struct Build {
     /// A command that builds it, run from the repository's root; empty where there is nothing to build.
     #[serde(default)]
     pub build: Vec<String>,

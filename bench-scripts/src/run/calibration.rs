@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -13,7 +13,7 @@ use super::{Bench, Truths, begin_folder, note_ready_lines};
 use crate::analysis::calibration::finished;
 use crate::analysis::stats::{hodges_lehmann, median};
 use crate::analysis::{Figure, Observed, log_ratios};
-use crate::config::{Arm, Calibration, ConfigDir, Placement, Server, Sizing};
+use crate::config::{Arm, Build, Calibration, ConfigDir, Placement, Server, Sizing};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
@@ -27,7 +27,7 @@ const TWIN: &str = "twin";
 /// The server with a handicap from which the cost of a round is taken.
 const SIZER: &str = "sizer";
 
-/// Rounds of the sizer; a round takes about a nanosecond, a request some ten thousand. Not much larger than what is sized by
+/// Rounds of the sizer; a round takes one to a few nanoseconds, a request some ten thousand. Not much larger than what is sized by
 /// it: a server that works twice as long for a request also meets its requests in other batches.
 const SIZER_ROUNDS: u64 = 2_000;
 
@@ -52,7 +52,7 @@ pub fn begin(
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
     let (calibration, text) = config.calibration()?;
-    let server = config.server(&calibration.server)?;
+    let server = handicap_build(config.server(&calibration.server)?)?;
     let workload = config.workload(&calibration.workload)?;
     workload.body().context("calibration.toml, field workload")?;
     super::build_servers(std::slice::from_ref(&server))?;
@@ -79,8 +79,20 @@ pub fn begin(
     Ok(folder)
 }
 
-/// The server under a name, doing so many extra rounds for each request, and one. All of them run the same code, the base
-/// too: without any round a server runs code that was compiled apart, and would differ by more than the rounds.
+/// The server as its handicap build: what is compared elsewhere has no handicap compiled in.
+fn handicap_build(server: Server) -> Result<Server> {
+    let Some(Build { build, program }) = server.handicap.clone() else {
+        bail!(
+            "servers.toml, server {}: has no handicap build, which a calibration needs; add the field handicap, or name \
+             another server in calibration.toml",
+            server.name
+        );
+    };
+    Ok(Server { build, program, ..server })
+}
+
+/// The server under a name, with as many extra rounds for each request, and one. All of them run the same code, the base
+/// too: without any round a call leaves the handicap early, and would differ by more than the rounds.
 fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
     let mut twin = Server { name: name.to_owned(), ..server.clone() };
     twin.args.extend(["--handicap-rounds".to_owned(), (rounds + 1).to_string()]);
@@ -257,6 +269,22 @@ mod tests {
         let first = |block: &u32| block_trials(&calibration, &arms, *block)[0].server == "actix";
         let base_first = (1..=300).filter(first).count();
         assert!((120..180).contains(&base_first), "{base_first}");
+    }
+
+    #[test]
+    fn every_arm_is_the_handicap_build_and_a_server_without_one_is_refused() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (calibration, _) = config.calibration().unwrap();
+        let plain = config.server(&calibration.server).unwrap();
+        let build = handicap_build(plain.clone()).unwrap();
+        assert_ne!((&build.program, &build.build), (&plain.program, &plain.build));
+        assert!(build.build.contains(&"handicap".to_owned()), "{:?}", build.build);
+        for (name, rounds) in [(plain.name.as_str(), "1"), (TWIN, "1")] {
+            let arm = handicapped(&build, name, 0);
+            assert_eq!((&arm.program, arm.args.last().map(String::as_str)), (&build.program, Some(rounds)));
+        }
+        let error = handicap_build(config.server("control").unwrap()).unwrap_err().to_string();
+        assert!(error.contains("control") && error.contains("field handicap"), "{error}");
     }
 
     #[test]

@@ -34,6 +34,22 @@ fn programs() -> &'static Path {
     })
 }
 
+/// The handicap build of actix, in a target folder of its own as servers.toml has it.
+fn handicap_build() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let target = programs().parent().unwrap().join("handicap");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "server-actix", "--features", "handicap", "--target-dir"])
+            .arg(&target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success(), "the handicap build could not be made");
+        target.join("debug/server-actix")
+    })
+}
+
 /// The load tool, built once. Without it and without Go there is nothing to run: the test says so and ends, except in CI,
 /// where that is a failure.
 fn load_tool() -> Option<&'static Path> {
@@ -86,6 +102,16 @@ impl Bench {
             ),
         );
         Some(bench)
+    }
+
+    /// Adds actix's handicap build; gives the link to it.
+    pub fn link_handicap_build(&self) -> PathBuf {
+        let program = self.path("server-actix-handicap");
+        symlink(handicap_build(), &program).unwrap();
+        let field = format!("handicap = {{ program = {program:?} }}\nready");
+        let text = fs::read_to_string(self.path("servers.toml")).unwrap();
+        self.write("servers.toml", &text.replacen("ready", &field, 1));
+        program
     }
 
     /// Adds vegeta, built once as the load tool is. False without it and without Go.
@@ -205,7 +231,7 @@ impl Bench {
 
     /// Waits until no server and no load tool of this test is left.
     pub fn nothing_is_left_running(&self) {
-        let programs = ["server-actix", "server-control", "faulty-actix", "bombardier", "vegeta"];
+        let programs = ["server-actix", "server-actix-handicap", "server-control", "faulty-actix", "bombardier", "vegeta"];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())
         });

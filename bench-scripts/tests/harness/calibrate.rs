@@ -22,8 +22,18 @@ fn small() -> Option<Bench> {
 }
 
 #[test]
+fn a_server_without_a_handicap_build_is_refused() {
+    let Some(bench) = small() else { return };
+    let refused = bench.run(&["calibrate"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    let said = stderr(&refused);
+    assert!(said.contains("server actix") && said.contains("field handicap"), "{said}");
+}
+
+#[test]
 fn a_calibration_can_be_stopped_and_reported_and_refuses_to_be_resumed_as_a_run() {
     let Some(bench) = small() else { return };
+    let handicapped = bench.link_handicap_build();
     let harness = bench.start(&["calibrate"]);
     until("three trials end", || (bench.observations().len() >= 3).then_some(()));
     harness.signal(libc::SIGINT);
@@ -34,6 +44,11 @@ fn a_calibration_can_be_stopped_and_reported_and_refuses_to_be_resumed_as_a_run(
 
     let folder = bench.folder();
     let run = folder.to_str().unwrap();
+    let plan: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("plan.json")).unwrap()).unwrap();
+    let programs: Vec<_> =
+        plan["servers"].as_array().unwrap().iter().map(|server| &server["program"]).collect();
+    assert!(programs.iter().all(|program| **program == *handicapped.to_str().unwrap()), "{programs:?}");
     let report = bench.run(&["report", run]);
     assert!(report.status.success(), "{}", stderr(&report));
     let text = fs::read_to_string(folder.join("report.md")).unwrap();

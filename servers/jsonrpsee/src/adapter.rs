@@ -13,7 +13,7 @@ use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 use validator_state::{MAX_BATCH_ENTRIES, Method, Params, State};
 
-use crate::middleware::{CountUncalled, Health};
+use crate::middleware::{CountUncalled, Health, TrimBody};
 
 /// Answers until the end.
 ///
@@ -36,7 +36,9 @@ pub fn serve(context: Context) -> Result<(), StartError> {
     let server = Server::builder()
         .set_config(config(&context.settings))
         .set_rpc_middleware(rpc)
-        .set_http_middleware(ServiceBuilder::new().layer(layer_fn(Health::new)))
+        .set_http_middleware(
+            ServiceBuilder::new().layer(layer_fn(Health::new)).layer(layer_fn(TrimBody::new)),
+        )
         .build_from_tcp(listener)
         .map_err(failed)?
         .start(methods);

@@ -17,7 +17,7 @@ use tower::{Service, ServiceBuilder};
 use validator_state::State;
 
 use crate::adapter::{config, methods};
-use crate::middleware::{Answering, CountUncalled, Health};
+use crate::middleware::{Answering, CountUncalled, Health, TrimBody};
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -55,7 +55,7 @@ impl Unsocketed {
         drop(whole.call(HttpRequest::new(HttpBody::empty())));
         let service = made.lock().unwrap_or_else(PoisonError::into_inner).take();
         let service = service.ok_or_else(|| StartError::failed("set up jsonrpsee", "it made no service"))?;
-        Ok(Self { service: Box::new(Health::new(service)), _running: running })
+        Ok(Self { service: Box::new(Health::new(TrimBody::new(service))), _running: running })
     }
 }
 

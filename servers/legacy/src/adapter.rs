@@ -20,6 +20,7 @@ pub fn serve(context: Context) -> Result<(), StartError> {
     let listen = context.settings.listen;
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(context.settings.threads)
+        .thread_name("rpc-worker")
         .enable_all()
         .build()
         .map_err(|error| StartError::failed("start the runtime", error))?;

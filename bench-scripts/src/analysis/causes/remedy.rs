@@ -141,6 +141,7 @@ mod tests {
             ready: Ready::Connect {},
             open_files: None,
             counting: None,
+            handicap: None,
             in_process: None,
         }
     }

@@ -1,0 +1,127 @@
+//! jsonrpsee over real sockets: its limit of connections, bodies that arrive in pieces, and its shortest server. What each
+//! method answers is the conformance crate's.
+#![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+
+use std::path::Path;
+
+use serde_json::json;
+use server_kit::testing::{Connection, HttpAnswer, Running, example, get, post, request};
+
+const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
+const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
+const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+
+/// What jsonrpsee ships: concurrent requests, of which a connection has one at most.
+const SHIPPED_LIMIT: usize = 100;
+
+fn start(program: &Path, args: &[&str]) -> Running {
+    let all = [&["--accounts", "10", "--slots", "300", "--metrics", "127.0.0.1:0"], args].concat();
+    Running::start(program, &all)
+}
+
+fn server(args: &[&str]) -> Running {
+    start(Path::new(env!("CARGO_BIN_EXE_server-jsonrpsee")), args)
+}
+
+/// Holds as many requests open as jsonrpsee allows by default, then sends one more on a connection of its own.
+fn one_more_than_shipped(server: &Running) -> (Vec<Connection>, HttpAnswer) {
+    let whole = request(HEALTH);
+    let held: Vec<Connection> = (0..SHIPPED_LIMIT)
+        .map(|_| {
+            let mut connection = Connection::open(server.addr);
+            // A request that has been answered proves that the connection is served; the next one stays open.
+            assert_eq!(connection.post(HEALTH).status, 200);
+            connection.send(&whole[..whole.len() - 1]);
+            connection
+        })
+        .collect();
+    // The server answers this from a task of its own, so every head that was sent before may still wait to be read.
+    let mut last = post(server.addr, HEALTH);
+    for _ in 0..200 {
+        if last.status != 200 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        last = post(server.addr, HEALTH);
+    }
+    (held, last)
+}
+
+#[test]
+fn the_shipped_limit_refuses_the_101st_request_and_no_other() {
+    let server = server(&["--tuning", "shipped"]);
+    assert_eq!(server.ready["max_connections"], SHIPPED_LIMIT);
+    let (mut held, refused) = one_more_than_shipped(&server);
+    assert_eq!(
+        (refused.status, refused.body.as_str()),
+        (429, "Too many connections. Please try again later.")
+    );
+    for connection in &mut held {
+        connection.send(b"}");
+        assert_eq!(connection.answer().json()["result"], "ok");
+    }
+    assert_eq!(post(server.addr, HEALTH).json()["result"], "ok");
+}
+
+#[test]
+fn the_equal_tuning_has_no_such_limit() {
+    let server = server(&[]);
+    let (_held, answer) = one_more_than_shipped(&server);
+    assert_eq!((answer.status, answer.json()["result"].clone()), (200, json!("ok")));
+}
+
+#[test]
+fn white_space_in_front_of_a_call_does_not_matter() {
+    let server = server(&[]);
+    for spaces in [127, 128, 5_000, 51_200 - HEALTH.len()] {
+        let answer = post(server.addr, &format!("{}{HEALTH}", " ".repeat(spaces)));
+        assert_eq!(answer.json()["result"], "ok", "{spaces}");
+        let batch = post(server.addr, &format!("{}[{HEALTH}]", "\n".repeat(spaces - 2)));
+        assert_eq!(batch.json()[0]["result"], "ok", "{spaces}");
+    }
+    let mut connection = Connection::open(server.addr);
+    for byte in request(&format!(" \t\r\n{HEALTH}")) {
+        connection.send(&[byte]);
+    }
+    assert_eq!(connection.answer().json()["result"], "ok");
+    assert_eq!(post(server.addr, " ").status, 400, "the framework's own answer");
+}
+
+#[test]
+fn health_is_answered_before_json_rpc() {
+    let server = server(&[]);
+    for answer in [get(server.addr, "/health"), exchange_health(&server)] {
+        assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
+        assert!(answer.content_type.unwrap().starts_with("text/plain"));
+    }
+    assert_eq!(server.totals().answered, 0);
+}
+
+fn exchange_health(server: &Running) -> HttpAnswer {
+    let head = b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    server_kit::testing::exchange(server.addr, head)
+}
+
+#[test]
+fn calls_are_counted_once_however_they_end() {
+    let server = server(&[]);
+    let unknown = r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#;
+    let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"getHealth"}"#;
+    let batch = format!("[{HEALTH},{unknown},{wrong},{note},{{}}]");
+    for (body, counted) in
+        [(HEALTH, (1, 0)), (unknown, (2, 1)), (wrong, (3, 2)), (note, (3, 2)), (batch.as_str(), (7, 5))]
+    {
+        post(server.addr, body);
+        assert_eq!((server.totals().answered, server.totals().errors), counted, "{body}");
+    }
+}
+
+#[test]
+fn the_shortest_server_gives_the_same_answers() {
+    let (minimal, server) = (start(&example("minimal-jsonrpsee"), &[]), server(&[]));
+    for body in [BALANCE, BLOCKS] {
+        assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
+    }
+    assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+}

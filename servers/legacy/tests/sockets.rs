@@ -1,0 +1,131 @@
+//! legacy over real sockets: the arrangement that validators use, how it starts and ends, and its shortest server. What each
+//! method answers is the conformance crate's.
+#![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use server_kit::testing::{Connection, Running, example, exchange, get, post, refusal, request};
+
+const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
+const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
+const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_server-legacy"))
+}
+
+fn start(program: &Path, args: &[&str]) -> Running {
+    Running::start(program, &[&["--accounts", "10", "--metrics", "127.0.0.1:0"], args].concat())
+}
+
+/// Listening sockets on the server's port, of whatever process.
+fn listeners(server: &Running) -> usize {
+    let port = format!(":{:04X}", server.addr.port());
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let listening = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields[1].ends_with(&port) && fields[3] == "0A"
+    };
+    table.lines().skip(1).filter(listening).count()
+}
+
+/// Threads of the server by name.
+fn threads(server: &Running, name: &str) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    let names = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
+    names.filter(|comm| comm.starts_with(name)).count()
+}
+
+#[test]
+fn there_is_one_listener_and_one_runtime_of_as_many_workers() {
+    for workers in [1, 3] {
+        let server = start(program(), &["--threads", &workers.to_string()]);
+        for _ in 0..8 {
+            assert_eq!(post(server.addr, HEALTH).json()["result"], "ok");
+        }
+        assert_eq!((listeners(&server), threads(&server, "rpc-worker")), (1, workers));
+    }
+}
+
+#[test]
+fn what_the_framework_cannot_do_is_refused() {
+    let first = start(program(), &[]);
+    let addr = first.addr.to_string();
+    for threads in ["1", "2"] {
+        let message = refusal(program(), &["--listen", &addr, "--threads", threads]);
+        assert!(message.contains(&addr) && message.contains("in use"), "{message}");
+    }
+    let message = refusal(program(), &["--listen", "192.0.2.1:0"]);
+    assert!(message.contains("--listen 192.0.2.1:0"), "{message}");
+    let message = refusal(program(), &["--backlog", "64"]);
+    assert!(message.contains("--backlog 64") && message.contains("1024"), "{message}");
+    assert_eq!(post(first.addr, HEALTH).json()["result"], "ok");
+}
+
+#[test]
+fn health_is_answered_before_json_rpc_and_for_any_method() {
+    let server = start(program(), &[]);
+    let put = b"PUT /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    for answer in [get(server.addr, "/health"), exchange(server.addr, put)] {
+        assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
+        assert!(answer.content_type.unwrap().starts_with("text/plain"));
+    }
+    assert_eq!(server.totals().answered, 0);
+}
+
+#[test]
+fn calls_are_counted_once_however_they_end() {
+    let server = start(program(), &[]);
+    let unknown = r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#;
+    let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"getHealth"}"#;
+    let no_version = r#"{"id":1,"method":"getHealth"}"#;
+    let batch = format!("[{HEALTH},{unknown},{wrong},{note},{{}}]");
+    let many = format!("[{}]", vec![HEALTH; 101].join(","));
+    for (body, counted) in [
+        (HEALTH, (1, 0)),
+        (unknown, (2, 1)),
+        (wrong, (3, 2)),
+        (note, (3, 2)),
+        (no_version, (4, 3)),
+        (batch.as_str(), (8, 6)),
+        (many.as_str(), (9, 7)),
+    ] {
+        post(server.addr, body);
+        assert_eq!((server.totals().answered, server.totals().errors), counted, "{body}");
+    }
+}
+
+#[test]
+fn a_batch_has_a_largest_size_and_a_budget_of_slots() {
+    let server = start(program(), &["--slots", "600000"]);
+    let many = format!("[{}]", vec![HEALTH; 101].join(","));
+    let refused = json!({"code": -32600, "message": "Batch too large; max 100"});
+    assert_eq!(post(server.addr, &many).json()["error"], refused);
+    let blocks = r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,300000]}"#;
+    let answer = post(server.addr, &format!("[{blocks},{blocks},{HEALTH}]")).json();
+    assert!(answer[0]["result"].is_array() && answer[1]["error"].is_object(), "{}", answer[1]);
+    assert_eq!(answer[2]["result"], "ok");
+}
+
+#[test]
+fn sigterm_ends_it_under_an_idle_connection() {
+    let server = start(program(), &[]);
+    let mut idle = Connection::open(server.addr);
+    idle.send(&request(HEALTH));
+    assert_eq!(idle.answer().status, 200);
+    let _never_used = Connection::open(server.addr);
+    assert_eq!(server.stop_gracefully().code(), Some(0));
+    assert!(idle.is_closed());
+}
+
+#[test]
+fn the_shortest_server_gives_the_same_answers() {
+    let (minimal, server) = (start(&example("minimal-legacy"), &[]), start(program(), &[]));
+    for body in [BALANCE, BLOCKS] {
+        assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
+    }
+    assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+}
