@@ -72,7 +72,7 @@ micro *options:
 doctor:
     @{{bench}} doctor
 
-# Start one server (legacy, jsonrpsee, actix, control) and print a curl and a bombardier line
+# Start one server (legacy, jsonrpsee, actix, axum, control, ...) and print a curl and a bombardier line
 [group('by hand')]
 [no-exit-message]
 serve name *options:
@@ -96,7 +96,7 @@ test:
     cargo test --workspace --no-fail-fast
     cargo test --package server-kit --lib --features count-allocations allocat
     cargo test --package server-kit --lib --features handicap handicap
-    cargo test --package server-legacy --package server-jsonrpsee --package server-actix --features handicap --test handicap
+    cargo test --package server-legacy --package server-jsonrpsee --package server-actix --package server-axum --features handicap --test handicap
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]

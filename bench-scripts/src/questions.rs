@@ -14,7 +14,7 @@ use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
-use validator_state::{Method, Pubkey, SeededSpec, State, envelope};
+use validator_state::{Method, Pubkey, SeededSpec, State};
 
 use crate::config::{Account, Asks, BlockRange, Expected, Place, Request, Workload, fixed_params};
 
@@ -270,7 +270,7 @@ impl Question {
             Kind::One { stated: Some(stated), .. } => stated.clone(),
             Kind::One { .. } | Kind::Mix { .. } => {
                 let mut out = Vec::new();
-                envelope::answer(state, &self.body, &mut out);
+                typed_rpc::answer(state, &self.body, &mut out);
                 serde_json::from_slice(&out).context("the ledger does not answer it in JSON")?
             }
         };

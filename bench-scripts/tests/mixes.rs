@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rpc_bench::config::{ConfigDir, Workload};
 use rpc_bench::questions::Question;
 use serde_json::Value;
-use validator_state::{Commitment, Ledger, Pubkey, SeededSpec, State, envelope};
+use validator_state::{Commitment, Ledger, Pubkey, SeededSpec, State};
 
 const LEDGER: SeededSpec = SeededSpec { accounts: 1_000, slots: 1_500, seed: 1 };
 
@@ -151,7 +151,7 @@ fn absent_accounts_are_absent_and_hold_nothing() {
     }
 }
 
-/// The truth comes from the servers' own envelope; here it is held against the ledger itself.
+/// The truth comes from `typed-rpc`, which servers answer with; here it is compared with the ledger itself.
 #[test]
 fn every_question_of_every_mix_has_a_true_answer() {
     let state = State::new(Ledger::seeded(&LEDGER));
@@ -165,7 +165,7 @@ fn every_question_of_every_mix_has_a_true_answer() {
             let asked = parsed(&question);
             let truth = question.truth(&state).unwrap();
             let mut out = Vec::new();
-            let tally = envelope::answer(&state, &question.body, &mut out);
+            let tally = typed_rpc::answer(&state, &question.body, &mut out);
             assert_eq!((tally.answered, tally.errors), (1, 0));
             assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), truth);
             assert_eq!((&truth["id"], &truth["jsonrpc"]), (&asked["id"], &Value::from("2.0")));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{App, HttpResponse, HttpServer, Responder, rt};
 use server_kit::{Context, Counters, Defaults, Framework, StartError, Threads};
-use validator_state::{State, envelope};
+use validator_state::State;
 
 const FRAMEWORK: Framework = Framework {
     name: "actix-faulty",
@@ -25,7 +25,7 @@ const FRAMEWORK: Framework = Framework {
     fixed_backlog: None,
 };
 
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, clap::Args, serde::Serialize)]
 struct Faults {
     /// Wait so long before each answer, the thread with it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -108,7 +108,7 @@ async fn answer(
     }
     let Ok(body) = std::str::from_utf8(&body) else { return HttpResponse::BadRequest().finish() };
     let mut answer = Vec::new();
-    let tally = envelope::answer(&state, body, &mut answer);
+    let tally = typed_rpc::answer(&state, body, &mut answer);
     counters.count(tally.answered, tally.errors);
     if answered.0.fetch_add(1, Ordering::Relaxed) >= faults.lie_after.unwrap_or(u64::MAX) {
         answer = br#"{"jsonrpc":"2.0","result":"a lie","id":1}"#.to_vec();

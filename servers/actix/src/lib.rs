@@ -1,6 +1,6 @@
-//! getBalance, getBlocks and the rest of the contract over actix-web.
+//! getBalance, getBlocks and the rest of the contract over actix-web, with JSON-RPC by `typed-rpc` or by jsonrpc-core.
 //!
-//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! A library, so that the micro-benchmarks can call it without a socket ([`Unsocketed`]). Not for: what the methods mean
 //! (`validator-state`), flags and ready line (`server-kit`).
 
 #![deny(
@@ -10,15 +10,22 @@
     reason = "the network reaches this"
 )]
 
-mod adapter;
+mod rpc;
 pub mod tuning;
 mod unsocketed;
 
 use std::process::ExitCode;
 
+use server_kit::{Context, RpcFlags, StartError};
+
 pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run(&tuning::framework("actix"), adapter::serve)
+    server_kit::run_with(&tuning::framework("actix"), serve)
+}
+
+fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
+    let routes = rpc::routes(flags.rpc, &context.state, &context.counters, context.settings.max_body_bytes);
+    tuning::serve(&context, routes)
 }

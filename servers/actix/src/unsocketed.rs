@@ -9,10 +9,10 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{App, test};
-use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
+use server_kit::{Counters, InProcess, REQUEST_HEADERS, Rpc, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
-use crate::adapter::node;
+use crate::rpc::routes;
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -20,12 +20,13 @@ pub struct Unsocketed {
     ask: Box<dyn Fn(Request) -> Option<Bytes>>,
 }
 
-impl InProcess for Unsocketed {
-    type Request = Request;
-    type Answer = Bytes;
-
-    fn new(state: &Arc<State>) -> Result<Self, StartError> {
-        let app = App::new().configure(node(Arc::clone(state), Counters::default(), MAX_BODY_BYTES));
+impl Unsocketed {
+    /// Set up as the server sets it up with `--tuning equal`.
+    ///
+    /// # Errors
+    /// The framework refuses to be set up.
+    pub fn new(rpc: Rpc, state: &Arc<State>) -> Result<Self, StartError> {
+        let app = App::new().configure(routes(rpc, state, &Counters::default(), MAX_BODY_BYTES));
         let service = at_once(test::init_service(app))
             .ok_or_else(|| StartError::failed("set up actix-web", "its app has to wait for something"))?;
         let ask = move |request| {
@@ -38,6 +39,11 @@ impl InProcess for Unsocketed {
         };
         Ok(Self { ask: Box::new(ask) })
     }
+}
+
+impl InProcess for Unsocketed {
+    type Request = Request;
+    type Answer = Bytes;
 
     fn request(&self, body: &str) -> Request {
         let mut request = Request::with_payload(Payload::from(Bytes::from(body.to_owned())));

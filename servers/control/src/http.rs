@@ -5,7 +5,7 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Header, Request, Status};
-use validator_state::envelope::Tally;
+use typed_rpc::Tally;
 
 /// Bytes of the longest request head.
 const MAX_HEAD_BYTES: usize = 16_384;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread;
 
 use server_kit::{Context, Defaults, Framework, StartError, Threads};
-use validator_state::{MAX_BODY_BYTES, envelope};
+use validator_state::MAX_BODY_BYTES;
 
 use http::Answers;
 use worker::Worker;
@@ -41,7 +41,7 @@ const FRAMEWORK: Framework = Framework {
     fixed_backlog: None,
 };
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, serde::Serialize)]
 struct Flags {
     /// JSON-RPC request whose answer is given to every POST
     #[arg(long, value_name = "BODY", default_value = ANSWER_TO)]
@@ -60,7 +60,7 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
         ));
     }
     let mut body = Vec::new();
-    let tally = envelope::answer(&context.state, &flags.answer_to, &mut body);
+    let tally = typed_rpc::answer(&context.state, &flags.answer_to, &mut body);
     let answers = Arc::new(Answers::new(&body, tally, context.settings.max_body_bytes));
 
     let claim = context.claim_port()?;

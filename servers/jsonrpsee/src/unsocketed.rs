@@ -27,11 +27,12 @@ pub struct Unsocketed {
     _running: ServerHandle,
 }
 
-impl InProcess for Unsocketed {
-    type Request = HttpRequest;
-    type Answer = Bytes;
-
-    fn new(state: &Arc<State>) -> Result<Self, StartError> {
+impl Unsocketed {
+    /// Set up as the server sets it up with `--tuning equal`.
+    ///
+    /// # Errors
+    /// The framework refuses to be set up.
+    pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let counters = Counters::default();
         let methods =
             methods(state, &counters).map_err(|error| StartError::failed("register the methods", error))?;
@@ -56,6 +57,11 @@ impl InProcess for Unsocketed {
         let service = service.ok_or_else(|| StartError::failed("set up jsonrpsee", "it made no service"))?;
         Ok(Self { service: Box::new(Health::new(TrimBody::new(service))), _running: running })
     }
+}
+
+impl InProcess for Unsocketed {
+    type Request = HttpRequest;
+    type Answer = Bytes;
 
     fn request(&self, body: &str) -> HttpRequest {
         let length = HeaderValue::from(body.len());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use core_rpc::{Limits, Meta, handler};
 use jsonrpc_http_server::hyper::body::{Bytes, HttpBody};
 use jsonrpc_http_server::hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use jsonrpc_http_server::hyper::service::Service;
@@ -10,7 +11,7 @@ use jsonrpc_http_server::{AccessControlAllowOrigin, RestApi, Rpc, ServerHandler,
 use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
-use crate::adapter::{Limits, Meta, handler, health};
+use crate::adapter::health;
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -19,11 +20,12 @@ pub struct Unsocketed {
     _rpc: Rpc<Meta, Limits>,
 }
 
-impl InProcess for Unsocketed {
-    type Request = Request<Body>;
-    type Answer = Bytes;
-
-    fn new(state: &Arc<State>) -> Result<Self, StartError> {
+impl Unsocketed {
+    /// Set up as the server sets it up with `--tuning equal`.
+    ///
+    /// # Errors
+    /// The framework refuses to be set up.
+    pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let extractor = |_: &Request<Body>| Meta::default();
         let rpc =
             Rpc { handler: Arc::new(handler(state, &Counters::default())), extractor: Arc::new(extractor) };
@@ -42,6 +44,11 @@ impl InProcess for Unsocketed {
         );
         Ok(Self { service, _rpc: rpc })
     }
+}
+
+impl InProcess for Unsocketed {
+    type Request = Request<Body>;
+    type Answer = Bytes;
 
     fn request(&self, body: &str) -> Request<Body> {
         let mut request = Request::new(Body::from(body.to_owned()));

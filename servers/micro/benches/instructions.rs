@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use micro::accepted::REQUESTS;
-use micro::{Call, Dispatch, find, get_balance, get_blocks, serialise};
-use server_kit::InProcess;
-use validator_state::{Ledger, SeededSpec, State};
+use micro::{Call, Dispatch, Given, find, get_balance, get_blocks, serialise};
+use server_kit::{InProcess, Rpc};
+use validator_state::{Ledger, Params, SeededSpec, State};
 
 /// A call, and a ledger that holds its answer. Fewer accounts than elsewhere, since each benchmark makes them under
 /// valgrind; a look-up costs the same in all sizes.
@@ -30,9 +30,9 @@ fn asked(slots: usize) -> (Arc<State>, Call) {
 /// A server that has answered before, and requests for it.
 type Warm<P> = (Dispatch<P>, Vec<<P as InProcess>::Request>);
 
-fn warm<P: InProcess>(slots: usize) -> Warm<P> {
+fn warm<P: InProcess>(server: impl FnOnce(&Arc<State>) -> P, slots: usize) -> Warm<P> {
     let (state, call) = asked(slots);
-    let mut dispatch = Dispatch::<P>::new(&state, call).unwrap();
+    let mut dispatch = Dispatch::new(server(&state), &state, call).unwrap();
     let requests = |dispatch: &Dispatch<P>| (0..REQUESTS).map(|_| dispatch.request()).collect::<Vec<_>>();
     for request in requests(&dispatch) {
         dispatch.answer(request);
@@ -48,48 +48,61 @@ fn answered<P: InProcess>((mut dispatch, requests): Warm<P>) -> Dispatch<P> {
     dispatch
 }
 
-#[library_benchmark]
-#[bench::get_balance(warm(0))]
-#[bench::get_blocks_10(warm(10))]
-#[bench::get_blocks_500(warm(500))]
-#[bench::get_blocks_5000(warm(5_000))]
-#[bench::get_blocks_100000(warm(100_000))]
-fn legacy(asked: Warm<server_legacy::Unsocketed>) -> Dispatch<server_legacy::Unsocketed> {
-    answered(asked)
+/// The benchmarks of a server: its name, its type, how it is set up.
+macro_rules! server {
+    ($name:ident, $server:ty, $new:expr) => {
+        #[library_benchmark]
+        #[bench::get_balance(warm($new, 0))]
+        #[bench::get_blocks_10(warm($new, 10))]
+        #[bench::get_blocks_500(warm($new, 500))]
+        #[bench::get_blocks_5000(warm($new, 5_000))]
+        #[bench::get_blocks_100000(warm($new, 100_000))]
+        fn $name(asked: Warm<$server>) -> Dispatch<$server> {
+            answered(asked)
+        }
+    };
 }
 
-#[library_benchmark]
-#[bench::get_balance(warm(0))]
-#[bench::get_blocks_10(warm(10))]
-#[bench::get_blocks_500(warm(500))]
-#[bench::get_blocks_5000(warm(5_000))]
-#[bench::get_blocks_100000(warm(100_000))]
-fn jsonrpsee(asked: Warm<server_jsonrpsee::Unsocketed>) -> Dispatch<server_jsonrpsee::Unsocketed> {
-    answered(asked)
+server!(legacy, server_legacy::Unsocketed, |state| server_legacy::Unsocketed::new(state).unwrap());
+server!(jsonrpsee, server_jsonrpsee::Unsocketed, |state| server_jsonrpsee::Unsocketed::new(state).unwrap());
+server!(actix, server_actix::Unsocketed, |state| server_actix::Unsocketed::new(Rpc::Typed, state).unwrap());
+server!(axum, server_axum::Unsocketed, |state| server_axum::Unsocketed::new(Rpc::Typed, state));
+server!(actix_jsonrpc_core, server_actix::Unsocketed, |state| {
+    server_actix::Unsocketed::new(Rpc::JsonrpcCore, state).unwrap()
+});
+server!(axum_jsonrpc_core, server_axum::Unsocketed, |state| {
+    server_axum::Unsocketed::new(Rpc::JsonrpcCore, state)
+});
+
+/// The method alone: its parameters are made beforehand, as text or as values.
+macro_rules! state {
+    ($name:ident, $given:expr) => {
+        #[library_benchmark]
+        #[bench::get_balance(given($given, 0))]
+        #[bench::get_blocks_10(given($given, 10))]
+        #[bench::get_blocks_500(given($given, 500))]
+        #[bench::get_blocks_5000(given($given, 5_000))]
+        #[bench::get_blocks_100000(given($given, 100_000))]
+        fn $name((state, call, params): Asked) -> (Arc<State>, &'static Call) {
+            for params in params {
+                find(call, &state, params).unwrap();
+            }
+            (state, call)
+        }
+    };
 }
 
-#[library_benchmark]
-#[bench::get_balance(warm(0))]
-#[bench::get_blocks_10(warm(10))]
-#[bench::get_blocks_500(warm(500))]
-#[bench::get_blocks_5000(warm(5_000))]
-#[bench::get_blocks_100000(warm(100_000))]
-fn actix(asked: Warm<server_actix::Unsocketed>) -> Dispatch<server_actix::Unsocketed> {
-    answered(asked)
+type Asked = (Arc<State>, &'static Call, Vec<Params<'static>>);
+
+fn given(given: Given, slots: usize) -> Asked {
+    let (state, call) = asked(slots);
+    // For the life of the process, since parameters borrow from it.
+    let call: &'static Call = Box::leak(Box::new(call));
+    (state, call, (0..REQUESTS).map(|_| call.params(given)).collect())
 }
 
-#[library_benchmark]
-#[bench::get_balance(asked(0))]
-#[bench::get_blocks_10(asked(10))]
-#[bench::get_blocks_500(asked(500))]
-#[bench::get_blocks_5000(asked(5_000))]
-#[bench::get_blocks_100000(asked(100_000))]
-fn state((state, call): (Arc<State>, Call)) -> (Arc<State>, Call) {
-    for _ in 0..REQUESTS {
-        find(&call, &state).unwrap();
-    }
-    (state, call)
-}
+state!(state, Given::Text);
+state!(state_of_values, Given::Values);
 
 #[library_benchmark]
 #[bench::get_balance(asked(0))]
@@ -100,10 +113,23 @@ fn state((state, call): (Arc<State>, Call)) -> (Arc<State>, Call) {
 fn serialised((state, call): (Arc<State>, Call)) -> (Arc<State>, Call) {
     let mut out = Vec::new();
     for _ in 0..REQUESTS {
-        serialise(&call, &state, &mut out).unwrap();
+        serialise(&call, &state, call.params(Given::Text), &mut out).unwrap();
     }
     (state, call)
 }
 
-library_benchmark_group!(name = paths, benchmarks = [state, serialised, legacy, jsonrpsee, actix]);
+library_benchmark_group!(
+    name = paths,
+    benchmarks = [
+        state,
+        state_of_values,
+        serialised,
+        legacy,
+        jsonrpsee,
+        actix,
+        axum,
+        actix_jsonrpc_core,
+        axum_jsonrpc_core
+    ]
+);
 main!(library_benchmark_groups = paths);

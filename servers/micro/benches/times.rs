@@ -16,8 +16,8 @@ use criterion::measurement::WallTime;
 use criterion::{
     BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
 };
-use micro::{BLOCKS_SLOTS, Call, Dispatch, find, get_balance, get_blocks, serialise};
-use server_kit::InProcess;
+use micro::{BLOCKS_SLOTS, Call, Dispatch, Given, find, get_balance, get_blocks, serialise};
+use server_kit::{InProcess, Rpc};
 use validator_state::{Ledger, SeededSpec, State};
 
 /// Long enough for the longest answer.
@@ -30,9 +30,9 @@ fn state_alone(criterion: &mut Criterion) {
     let call = get_balance().unwrap();
     for accounts in [1_000, 100_000, 1_000_000] {
         let state = State::new(Ledger::seeded(&SeededSpec { accounts, ..SeededSpec::default() }));
-        assert_eq!(find(&call, &state).unwrap(), 1);
+        assert_eq!(find(&call, &state, call.params(Given::Text)).unwrap(), 1);
         group.bench_function(BenchmarkId::new("state", accounts), |bencher| {
-            bencher.iter(|| find(&call, &state));
+            bencher.iter(|| find(&call, &state, call.params(Given::Text)));
         });
     }
     group.finish();
@@ -40,10 +40,10 @@ fn state_alone(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("1 state alone, getBlocks by slots");
     for slots in BLOCKS_SLOTS {
         let call = get_blocks(&state, slots).unwrap();
-        assert_eq!(find(&call, &state).unwrap(), slots as u64);
+        assert_eq!(find(&call, &state, call.params(Given::Text)).unwrap(), slots as u64);
         group.throughput(Throughput::Elements(slots as u64));
         group.bench_function(BenchmarkId::new("state", slots), |bencher| {
-            bencher.iter(|| find(&call, &state));
+            bencher.iter(|| find(&call, &state, call.params(Given::Text)));
         });
     }
     group.finish();
@@ -58,11 +58,11 @@ fn serialisation(criterion: &mut Criterion) {
         let truth = serde_json::to_string(&call.ask(&state).unwrap()).unwrap();
         let tree = || serde_json::to_value(call.ask(&state).unwrap()).unwrap().to_string();
         let mut out = Vec::new();
-        serialise(&call, &state, &mut out).unwrap();
+        serialise(&call, &state, call.params(Given::Text), &mut out).unwrap();
         assert!(out == truth.as_bytes() && tree() == truth && truth.matches(',').count() == slots - 1);
         group.throughput(Throughput::Elements(slots as u64));
         group.bench_function(BenchmarkId::new("text", slots), |bencher| {
-            bencher.iter(|| serialise(&call, &state, &mut out));
+            bencher.iter(|| serialise(&call, &state, call.params(Given::Text), &mut out));
         });
         group.bench_function(BenchmarkId::new("tree of values, then text", slots), |bencher| {
             bencher.iter(tree);
@@ -85,28 +85,39 @@ fn parse_and_dispatch(criterion: &mut Criterion) {
 }
 
 fn every_server(group: &mut BenchmarkGroup<'_, WallTime>, at: &str, state: &Arc<State>, call: &Call) {
-    dispatch::<server_legacy::Unsocketed>(group, "legacy", at, state, call);
-    dispatch::<server_jsonrpsee::Unsocketed>(group, "jsonrpsee", at, state, call);
-    dispatch::<server_actix::Unsocketed>(group, "actix", at, state, call);
+    let mut add = Servers { group, at, state, call };
+    add.dispatch("legacy", server_legacy::Unsocketed::new(state).unwrap());
+    add.dispatch("jsonrpsee", server_jsonrpsee::Unsocketed::new(state).unwrap());
+    for (rpc, suffix) in [(Rpc::Typed, ""), (Rpc::JsonrpcCore, "-jsonrpc-core")] {
+        add.dispatch(&format!("actix{suffix}"), server_actix::Unsocketed::new(rpc, state).unwrap());
+        add.dispatch(&format!("axum{suffix}"), server_axum::Unsocketed::new(rpc, state));
+    }
 }
 
-fn dispatch<P: InProcess>(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    server: &str,
-    at: &str,
-    state: &Arc<State>,
-    call: &Call,
-) {
-    // Holds an answer against the state's.
-    let dispatch = std::cell::RefCell::new(Dispatch::<P>::new(state, call.clone()).unwrap());
-    let id = if at.is_empty() { BenchmarkId::from_parameter(server) } else { BenchmarkId::new(server, at) };
-    group.bench_function(id, |bencher| {
-        bencher.iter_batched(
-            || dispatch.borrow().request(),
-            |request| dispatch.borrow_mut().answer(request),
-            BatchSize::SmallInput,
-        );
-    });
+/// What the servers of one group have in common.
+struct Servers<'a, 'b> {
+    group: &'a mut BenchmarkGroup<'b, WallTime>,
+    at: &'a str,
+    state: &'a State,
+    call: &'a Call,
+}
+
+impl Servers<'_, '_> {
+    fn dispatch<P: InProcess>(&mut self, name: &str, server: P) {
+        // Compares an answer with the state's.
+        let dispatch = std::cell::RefCell::new(Dispatch::new(server, self.state, self.call.clone()).unwrap());
+        let id = match self.at {
+            "" => BenchmarkId::from_parameter(name),
+            at => BenchmarkId::new(name, at),
+        };
+        self.group.bench_function(id, |bencher| {
+            bencher.iter_batched(
+                || dispatch.borrow().request(),
+                |request| dispatch.borrow_mut().answer(request),
+                BatchSize::SmallInput,
+            );
+        });
+    }
 }
 
 criterion_group!(benches, state_alone, serialisation, parse_and_dispatch);

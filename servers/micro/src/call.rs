@@ -1,4 +1,4 @@
-//! One call: the body that is sent, and the answer that is true.
+//! One call: the body that is sent, its parameters as a server hands them to the method, and the answer that is true.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -12,7 +12,18 @@ pub struct Call {
     body: String,
     method: Method,
     params: Option<String>,
+    /// The same parameters, parsed.
+    values: Value,
     id: Value,
+}
+
+/// How a server hands parameters to the method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    /// As the text that came: jsonrpsee and `typed-rpc`.
+    Text,
+    /// As values that are moved: jsonrpc-core.
+    Values,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +48,9 @@ impl Call {
             bail!("the request's method {:?} is none of the contract's", read.method)
         };
         let params = read.params.map(|params| params.get().to_owned());
-        Ok(Self { body: body.to_owned(), method, params, id: read.id })
+        let values = params.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
+        let values = values.context("the request's parameters hold what no value can")?;
+        Ok(Self { body: body.to_owned(), method, params, values, id: read.id })
     }
 
     /// The body, to the letter.
@@ -45,12 +58,29 @@ impl Call {
         &self.body
     }
 
+    /// The parameters of one call, as a server hands them over.
+    pub fn params(&self, given: Given) -> Params<'_> {
+        match (given, &self.values) {
+            (Given::Text, _) => self.params.as_deref().map_or(Params::None, Params::Raw),
+            (Given::Values, Value::Array(values)) => Params::Array(values.clone()),
+            (Given::Values, Value::Object(map)) => Params::Map(map.clone()),
+            (Given::Values, _) => Params::None,
+        }
+    }
+
     /// What the state answers.
     ///
     /// # Errors
     /// It answers with an error: that is not what is measured here.
     pub fn ask(&self, state: &State) -> Result<Answer> {
-        let params = self.params.as_deref().map_or(Params::None, Params::Raw);
+        self.ask_with(state, self.params(Given::Text))
+    }
+
+    /// What the state answers to these [`Self::params`].
+    ///
+    /// # Errors
+    /// It answers with an error: that is not what is measured here.
+    pub fn ask_with(&self, state: &State, params: Params<'_>) -> Result<Answer> {
         state.call(self.method, params).map_err(|error| {
             anyhow::anyhow!("{} answers error {}: {}", self.method, error.code, error.message)
         })
@@ -86,6 +116,19 @@ mod tests {
             "",
         ] {
             assert!(call.check(&state, wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn text_and_values_have_the_same_answer() {
+        let state = State::new(Ledger::seeded(&SeededSpec { accounts: 1, slots: 40, seed: 1 }));
+        for (method, params) in [("getBlocks", "[30,{\"minContextSlot\":1}]"), ("getSlot", "[]")] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+            let call = Call::read(&body).unwrap();
+            assert!(matches!(call.params(Given::Text), Params::Raw(text) if text == params));
+            assert!(matches!(call.params(Given::Values), Params::Array(_)));
+            let answer = |given| serde_json::to_value(call.ask_with(&state, call.params(given)).unwrap());
+            assert_eq!(answer(Given::Values).unwrap(), answer(Given::Text).unwrap());
         }
     }
 

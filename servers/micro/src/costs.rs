@@ -7,25 +7,41 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
-use server_kit::InProcess;
-use validator_state::{Answer, State};
+use server_kit::{InProcess, Rpc};
+use validator_state::{Answer, Params, State};
 
-use crate::call::Call;
+use crate::call::{Call, Given};
 
 /// Requests that are made at once, before they are answered and timed: as many as actix-web keeps the heads of. Reading the
 /// clocks costs them about a hundredth of what the cheapest of them costs.
 const CHUNK: u64 = 128;
 
-/// A server that can be asked without sockets.
+/// A server that can be called without sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Server {
     /// jsonrpc-core and jsonrpc-http-server
     Legacy,
     /// tokio and jsonrpsee
     Jsonrpsee,
-    /// actix-web
+    /// actix-web and typed JSON-RPC
     Actix,
+    /// axum and typed JSON-RPC
+    Axum,
+    /// actix-web and jsonrpc-core
+    ActixJsonrpcCore,
+    /// axum and jsonrpc-core
+    AxumJsonrpcCore,
+}
+
+impl Server {
+    /// How it hands parameters to the method.
+    pub const fn given(self) -> Given {
+        match self {
+            Self::Legacy | Self::ActixJsonrpcCore | Self::AxumJsonrpcCore => Given::Values,
+            Self::Jsonrpsee | Self::Actix | Self::Axum => Given::Text,
+        }
+    }
 }
 
 /// How far a request goes; each holds what is below it.
@@ -44,8 +60,8 @@ pub enum Rung {
 ///
 /// # Errors
 /// The state answers with an error.
-pub fn find(call: &Call, state: &State) -> Result<u64> {
-    Ok(match call.ask(state)? {
+pub fn find(call: &Call, state: &State, params: Params<'_>) -> Result<u64> {
+    Ok(match call.ask_with(state, params)? {
         // Each slot by itself, else the compiler adds up ranges.
         Answer::Blocks(blocks) => blocks.iter().map(black_box).count() as u64,
         answer => {
@@ -59,9 +75,9 @@ pub fn find(call: &Call, state: &State) -> Result<u64> {
 ///
 /// # Errors
 /// The state answers with an error.
-pub fn serialise(call: &Call, state: &State, out: &mut Vec<u8>) -> Result<u64> {
+pub fn serialise(call: &Call, state: &State, params: Params<'_>, out: &mut Vec<u8>) -> Result<u64> {
     out.clear();
-    serde_json::to_writer(&mut *out, &call.ask(state)?).context("write the answer")?;
+    serde_json::to_writer(&mut *out, &call.ask_with(state, params)?).context("write the answer")?;
     Ok(black_box(&*out).len() as u64)
 }
 
@@ -74,12 +90,11 @@ pub struct Dispatch<P: InProcess> {
 }
 
 impl<P: InProcess> Dispatch<P> {
-    /// Asks once, and holds the answer against the state's.
+    /// Calls once, and compares the answer with the state's.
     ///
     /// # Errors
-    /// The server can't be set up, or its answer is not the state's.
-    pub fn new(state: &Arc<State>, call: Call) -> Result<Self> {
-        let mut server = P::new(state)?;
+    /// The answer is not the state's.
+    pub fn new(mut server: P, state: &State, call: Call) -> Result<Self> {
         let request = server.request(call.body());
         let answer = server.answer(request).context("the server gave no answer with status 200")?;
         call.check(state, answer.as_ref())?;
@@ -123,31 +138,56 @@ pub fn cost_of(
     requests: u64,
     repeats: u32,
 ) -> Result<Vec<Cost>> {
-    fn dispatch<P: InProcess>(state: &Arc<State>, call: &Call) -> Result<impl FnMut(u64) -> Result<Cost>> {
-        let mut dispatch = Dispatch::<P>::new(state, call.clone())?;
-        Ok(move |requests| dispatch.cost(requests))
+    fn dispatch<'a, P: InProcess + 'a>(server: P, state: &State, call: &Call) -> Result<Measure<'a>> {
+        let mut dispatch = Dispatch::new(server, state, call.clone())?;
+        Ok(Box::new(move |requests| dispatch.cost(requests)))
     }
-    let mut cost: Box<dyn FnMut(u64) -> Result<Cost>> = match (rung, server) {
-        (Rung::State, _) => Box::new(|requests| steady(requests, || find(call, state))),
+    let given = server.given();
+    let mut cost = match (rung, server) {
+        (Rung::State, _) => steady(call, given, |params| find(call, state, params)),
         (Rung::Serialise, _) => {
             let mut out = Vec::new();
-            Box::new(move |requests| steady(requests, || serialise(call, state, &mut out)))
+            steady(call, given, move |params| serialise(call, state, params, &mut out))
         }
-        (Rung::Dispatch, Server::Legacy) => Box::new(dispatch::<server_legacy::Unsocketed>(state, call)?),
+        (Rung::Dispatch, Server::Legacy) => dispatch(server_legacy::Unsocketed::new(state)?, state, call)?,
         (Rung::Dispatch, Server::Jsonrpsee) => {
-            Box::new(dispatch::<server_jsonrpsee::Unsocketed>(state, call)?)
+            dispatch(server_jsonrpsee::Unsocketed::new(state)?, state, call)?
         }
-        (Rung::Dispatch, Server::Actix) => Box::new(dispatch::<server_actix::Unsocketed>(state, call)?),
+        (Rung::Dispatch, Server::Actix | Server::ActixJsonrpcCore) => {
+            dispatch(server_actix::Unsocketed::new(rpc(given), state)?, state, call)?
+        }
+        (Rung::Dispatch, Server::Axum | Server::AxumJsonrpcCore) => {
+            dispatch(server_axum::Unsocketed::new(rpc(given), state), state, call)?
+        }
     };
     cost(requests.div_ceil(10))?;
     (0..repeats).map(|_| cost(requests)).collect()
 }
 
-/// What so many calls of `work` cost, each of which gives what the first gave.
-fn steady(requests: u64, mut work: impl FnMut() -> Result<u64>) -> Result<Cost> {
-    let each = work()?;
-    measure(requests, each, |chunk, stopwatch| {
-        stopwatch.time(|| (0..chunk).map(|_| work().unwrap_or(0)).sum())
+/// Measures a number of requests.
+type Measure<'a> = Box<dyn FnMut(u64) -> Result<Cost> + 'a>;
+
+/// The JSON-RPC library that hands parameters over like this.
+const fn rpc(given: Given) -> Rpc {
+    match given {
+        Given::Text => Rpc::Typed,
+        Given::Values => Rpc::JsonrpcCore,
+    }
+}
+
+/// What calls of `work` cost, each of which gives what the first gave. Their parameters are made before they are timed.
+fn steady<'a>(
+    call: &'a Call,
+    given: Given,
+    mut work: impl FnMut(Params<'a>) -> Result<u64> + 'a,
+) -> Measure<'a> {
+    Box::new(move |requests| {
+        let each = work(call.params(given))?;
+        let mut made = Vec::with_capacity(CHUNK as usize);
+        measure(requests, each, |chunk, stopwatch| {
+            made.extend((0..chunk).map(|_| call.params(given)));
+            stopwatch.time(|| made.drain(..).map(|params| work(params).unwrap_or(0)).sum())
+        })
     })
 }
 

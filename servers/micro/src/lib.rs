@@ -13,6 +13,6 @@ mod call;
 mod costs;
 mod workloads;
 
-pub use call::Call;
+pub use call::{Call, Given};
 pub use costs::{Cost, Dispatch, Rung, Server, cost_of, find, serialise};
 pub use workloads::{BLOCKS_SLOTS, get_balance, get_blocks};

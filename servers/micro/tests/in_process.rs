@@ -15,7 +15,7 @@ fn run(args: &[&str]) -> Output {
 
 #[test]
 fn every_server_has_every_rung_of_both_requests() {
-    for server in ["legacy", "jsonrpsee", "actix"] {
+    for server in ["legacy", "jsonrpsee", "actix", "axum", "actix-jsonrpc-core", "axum-jsonrpc-core"] {
         for rung in ["state", "serialise", "dispatch"] {
             for request in [BALANCE, BLOCKS] {
                 let args = ["--server", server, "--rung", rung, "--request", request, "--repeats", "2"];

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     server_kit::run_with(&FRAMEWORK, serve)
 }
 
-#[derive(clap::Args)]
+#[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// Never drain, so that the watchdog has something to do
     #[arg(long)]

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::Value;
 use validator_state::{Ledger, LedgerSummary, State};
 
 use crate::counters::Counters;
@@ -27,6 +28,8 @@ pub struct Context {
     pub counters: Counters,
     shutdown: Shutdown,
     server: &'static str,
+    /// The flags that only this binary has.
+    extra: Value,
     metrics: Option<SocketAddr>,
     open_files: u64,
 }
@@ -40,6 +43,8 @@ struct Ready<'a> {
     pid: u32,
     #[serde(flatten)]
     settings: &'a Settings,
+    #[serde(flatten)]
+    extra: &'a Value,
     allocator: &'static str,
     open_files: u64,
     ledger: LedgerSummary,
@@ -47,7 +52,11 @@ struct Ready<'a> {
 }
 
 impl Context {
-    pub(crate) fn new(framework: &Framework, flags: &Flags) -> Result<Self, StartError> {
+    pub(crate) fn new(
+        framework: &Framework,
+        flags: &Flags,
+        extra: &impl Serialize,
+    ) -> Result<Self, StartError> {
         let settings = flags.settings(framework)?;
         let open_files = open_files::raise_limit()
             .map_err(|error| StartError::failed("raise the limit of open files", error))?;
@@ -62,7 +71,9 @@ impl Context {
             None => Ledger::seeded(&flags.seeded()),
         };
         let state = Arc::new(State::new(ledger));
-        Ok(Self { settings, state, counters, shutdown, server: framework.name, metrics, open_files })
+        let extra = serde_json::to_value(extra)
+            .map_err(|error| StartError::failed("write the flags as JSON", error))?;
+        Ok(Self { settings, state, counters, shutdown, server: framework.name, extra, metrics, open_files })
     }
 
     /// A listener on the address asked for, with the backlog and TCP_NODELAY of the settings; non-blocking.
@@ -99,6 +110,7 @@ impl Context {
             addr,
             pid: std::process::id(),
             settings: &self.settings,
+            extra: &self.extra,
             allocator: allocator::NAME,
             open_files: self.open_files,
             ledger: self.state.ledger_summary(),

@@ -114,8 +114,26 @@ impl Settings {
 }
 
 /// For binaries without flags of their own.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Args, Serialize)]
 pub struct NoFlags {}
+
+/// For binaries whose framework brings no JSON-RPC.
+#[derive(Debug, Clone, Copy, Args, Serialize)]
+pub struct RpcFlags {
+    /// What reads JSON-RPC requests and writes the answers
+    #[arg(long, value_name = "LIBRARY", default_value = "typed")]
+    pub rpc: Rpc,
+}
+
+/// What reads JSON-RPC requests and writes the answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rpc {
+    /// JSON-RPC 2.0 by serde types
+    Typed,
+    /// jsonrpc-core 18, as in the legacy server
+    JsonrpcCore,
+}
 
 #[derive(Debug, Clone, Args)]
 #[group(skip)]

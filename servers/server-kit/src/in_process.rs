@@ -4,12 +4,7 @@
 //! request takes over HTTP, less the HTTP text, the sockets and the runtime. The micro-benchmarks measure it. Not for: serving.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-
-use validator_state::State;
-
-use crate::error::StartError;
 
 /// The headers that the load generator sends, less `content-length`, so that a framework which looks through them finds as
 /// many as over HTTP.
@@ -22,12 +17,6 @@ pub trait InProcess: Sized {
     type Request;
     /// The body of an answer.
     type Answer: AsRef<[u8]>;
-
-    /// Set up as the server sets it up with `--tuning equal`.
-    ///
-    /// # Errors
-    /// The framework refuses to be set up.
-    fn new(state: &Arc<State>) -> Result<Self, StartError>;
 
     /// A request as the framework hands it over once it has read it: POST, the headers, the whole body.
     fn request(&self, body: &str) -> Self::Request;

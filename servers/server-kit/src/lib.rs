@@ -23,6 +23,7 @@ mod flags;
 mod handicap;
 mod in_process;
 mod listen;
+mod media_type;
 mod metrics;
 mod open_files;
 mod shutdown;
@@ -37,9 +38,10 @@ pub use allocations::{Allocations, allocations};
 pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;
-pub use flags::{Defaults, Framework, NoFlags, Settings, Threads, Tuning, one_line};
+pub use flags::{Defaults, Framework, NoFlags, Rpc, RpcFlags, Settings, Threads, Tuning, one_line};
 pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
+pub use media_type::is_json;
 pub use shutdown::Shutdown;
 
 use flags::Parsed;
@@ -54,8 +56,8 @@ pub fn run(framework: &Framework, serve: impl FnOnce(Context) -> Result<(), Star
     run_with(framework, |context, NoFlags {}| serve(context))
 }
 
-/// [`run`] for a binary with flags of its own, which `serve` is given beside the context.
-pub fn run_with<Extra: clap::Args>(
+/// [`run`] for a binary with flags of its own, which `serve` is given with the context, and which the ready line shows.
+pub fn run_with<Extra: clap::Args + serde::Serialize>(
     framework: &Framework,
     serve: impl FnOnce(Context, Extra) -> Result<(), StartError>,
 ) -> ExitCode {
@@ -67,7 +69,7 @@ pub fn run_with<Extra: clap::Args>(
         }
         Err(error) => return refused(framework, &error),
     };
-    match Context::new(framework, &flags).and_then(|context| serve(context, extra)) {
+    match Context::new(framework, &flags, &extra).and_then(|context| serve(context, extra)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refused(framework, &error),
     }

@@ -13,6 +13,7 @@
 #[cfg(feature = "handicap")]
 mod handicap;
 mod http;
+pub mod sockets;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;

@@ -38,6 +38,7 @@ fn the_ready_line_says_every_setting_that_holds() {
         "system"
     };
     assert_eq!(ready["allocator"], allocator);
+    assert_eq!(ready["stay"], false, "a flag of the binary's own");
     assert_eq!(ready["ledger"]["accounts"], 10);
     assert_eq!(ready["ledger"]["sha256"].as_str().map(str::len), Some(64));
     assert!(ready["open_files"].as_u64().is_some_and(|limit| limit > 0) && ready["metrics"].is_null());

@@ -1,10 +1,9 @@
 //! The ledger and the meaning of every RPC method, written once for all servers.
 //!
 //! What is here: accounts, produced slots and their commitments ([`Ledger`], [`State`]); the seven methods with their
-//! parameters, limits and errors ([`Method`], [`Params`], [`RpcError`]); and the framing of JSON-RPC 2.0
-//! ([`envelope`]) for a server whose framework brings none.
+//! parameters, limits and errors ([`Method`], [`Params`], [`RpcError`]).
 //!
-//! What is not here: HTTP, async, threads, any RPC framework.
+//! What is not here: HTTP, the framing of JSON-RPC, async, threads, any RPC framework.
 //!
 //! The behaviour is that of an Agave 2.3.13 node, whose recorded answers are the tests of this crate.
 
@@ -16,7 +15,6 @@
     reason = "the network reaches this"
 )]
 
-pub mod envelope;
 mod error;
 mod ledger;
 mod methods;

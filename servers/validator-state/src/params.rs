@@ -103,13 +103,12 @@ impl<'a> Params<'a> {
     /// As values.
     ///
     /// # Errors
-    /// The text is not JSON that a tree of values can hold, such as 1e400, or not within a batch, for its depth.
+    /// The text is not JSON that a tree of values can hold, such as 1e400, or it is nested too deep.
     fn given(self) -> Result<Option<Given>, RpcError> {
         Ok(match self {
             Self::None => None,
             Self::Array(values) => Some(Given::Array(values)),
             Self::Map(map) => Some(Given::Map(map)),
-            Self::Raw(text) if may_be_too_deep(text) => return Err(RpcError::parse_error()),
             Self::Raw(text) => match serde_json::from_str(text).map_err(|_| RpcError::parse_error())? {
                 Value::Null => None,
                 Value::Array(values) => Some(Given::Array(values)),
@@ -196,15 +195,6 @@ impl<'a> Params<'a> {
         let config = if let Second::Config(config) = second { config } else { Config::default() };
         Some((first, second, config))
     }
-}
-
-/// Whether the depth of nesting might be what no body can hold: 127 levels, of which a batch and a request take two. Text
-/// that only looks deep is refused too, as a caller then reads the whole body, which decides.
-fn may_be_too_deep(text: &str) -> bool {
-    const MOST_LEVELS: usize = 125;
-    // So many levels have as many ends; short text is not looked at.
-    text.len() > 2 * MOST_LEVELS
-        && text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count() > MOST_LEVELS
 }
 
 fn invalid(error: &serde_json::Error) -> RpcError {

@@ -128,7 +128,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use validator_state::{Ledger, SeededSpec, envelope};
+    use validator_state::{Ledger, SeededSpec};
 
     use super::*;
     use crate::config::Workload;
@@ -210,7 +210,7 @@ mod tests {
             let mut body = vec![0; length];
             reader.read_exact(&mut body)?;
             let mut out = Vec::new();
-            envelope::answer(state, std::str::from_utf8(&body).unwrap(), &mut out);
+            typed_rpc::answer(state, std::str::from_utf8(&body).unwrap(), &mut out);
             let number = requests.fetch_add(1, Ordering::SeqCst) + 1;
             // Without an answer it waits for the next request, or for the end.
             if let Some((status, text)) = habit(number, String::from_utf8(out).unwrap()) {

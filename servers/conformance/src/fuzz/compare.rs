@@ -1,12 +1,12 @@
 //! Whether answers are the same: status, media type, and the body as JSON or else as bytes.
 
 use serde_json::Value;
-use validator_state::{Ledger, MAX_BODY_BYTES, State, envelope};
+use validator_state::{Ledger, MAX_BODY_BYTES, State};
 
 use super::wire::{Answer, End, Exchange, Request};
 use crate::servers::oracle_dir;
 
-/// The fourth opinion: what `validator-state` says, without a socket.
+/// The fourth opinion: what `typed-rpc` says, without a socket.
 #[derive(Debug)]
 pub struct Node(State);
 
@@ -31,7 +31,7 @@ impl Node {
             }
             Ok(payload) => {
                 let mut body = Vec::new();
-                envelope::answer(&self.0, payload, &mut body);
+                typed_rpc::answer(&self.0, payload, &mut body);
                 Answer { status: 200, media: "application/json".into(), body }
             }
         }
@@ -94,7 +94,7 @@ fn describe(requests: &[Request], got: &[Exchange; 3], at: usize, expected: Opti
         what += &format!("  {name:10} {} | {line}\n", outline(exchange));
     }
     if let Some(expected) = expected {
-        what += &format!("  {:10} {expected}\n", "envelope");
+        what += &format!("  {:10} {expected}\n", "typed-rpc");
     }
     let counts = |(index, oddity): &(usize, &str)| *index <= at || REACHING_BACK.contains(oddity);
     let odd = requests.iter().enumerate().filter_map(|(index, request)| Some((index, request.oddity?)));

@@ -1,7 +1,7 @@
 //! Differential fuzzing: the same request to every server, and nothing but the same answer will do.
 //!
 //! [`bodies`] writes JSON-RPC bodies, [`heads`] and [`odd`] write HTTP; [`wire`] sends and reads; [`compare`] weighs the answers,
-//! against `validator_state::envelope` too; [`rows`] lists the differences that are known; [`shrink`] makes a failing case
+//! against `typed_rpc` too; [`rows`] lists the differences that are known; [`shrink`] makes a failing case
 //! small; [`run`] drives all of it. A case is made by its seed and its number alone.
 
 pub mod bodies;

@@ -1,0 +1,71 @@
+//! The routes of the app: HTTP in, JSON-RPC answers out.
+
+use std::sync::Arc;
+
+use actix_web::error::ErrorBadRequest;
+use actix_web::guard::GuardContext;
+use actix_web::http::{Method, header};
+use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
+use actix_web::{Error, HttpResponse, Resource, Route, guard};
+use core_rpc::{Handler, Meta};
+use server_kit::{Counters, Rpc, is_json};
+use validator_state::State;
+
+/// What [`typed`] answers with.
+struct Node {
+    state: Arc<State>,
+    counters: Counters,
+}
+
+/// The routes, for a worker's app.
+pub fn routes(
+    rpc: Rpc,
+    state: &Arc<State>,
+    counters: &Counters,
+    max_body_bytes: usize,
+) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+    let node = Data::new(Node { state: Arc::clone(state), counters: counters.clone() });
+    let handler = Data::new(core_rpc::handler(state, counters));
+    move |app| {
+        let post = || match rpc {
+            Rpc::Typed => web::post().to(typed),
+            Rpc::JsonrpcCore => web::post().to(jsonrpc_core),
+        };
+        app.app_data(node.clone())
+            .app_data(handler.clone())
+            .app_data(PayloadConfig::new(max_body_bytes))
+            .service(resource("/", post()))
+            .service(web::resource("/health").get(health).post(health))
+            .service(resource("/{path:.*}", post()));
+    }
+}
+
+/// A path that takes JSON by POST; other HTTP methods get the framework's 405.
+fn resource(path: &str, post: Route) -> Resource {
+    web::resource(path)
+        .route(post.guard(guard::fn_guard(has_json)))
+        .route(web::post().to(HttpResponse::UnsupportedMediaType))
+        .route(web::method(Method::OPTIONS).to(HttpResponse::Ok))
+}
+
+fn has_json(request: &GuardContext<'_>) -> bool {
+    request.head().headers.get(header::CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes()))
+}
+
+async fn health() -> &'static str {
+    "ok"
+}
+
+async fn typed(node: Data<Node>, body: Bytes) -> Result<HttpResponse, Error> {
+    let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
+    let mut answer = Vec::new();
+    let tally = typed_rpc::answer(&node.state, body, &mut answer);
+    node.counters.count(tally.answered, tally.errors);
+    Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
+}
+
+async fn jsonrpc_core(handler: Data<Handler>, body: Bytes) -> Result<HttpResponse, Error> {
+    let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
+    let answer = handler.handle_request(body, Meta::default()).await.unwrap_or_default();
+    Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
+}

@@ -1,0 +1,7 @@
+//! The binary of the axum server; the server is the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    server_axum::run()
+}

@@ -1,0 +1,12 @@
+//! `--handicap-rounds` on every way that axum has of answering.
+
+#![cfg(feature = "handicap")]
+
+use std::path::Path;
+
+use server_kit::testing::assert_handicap_is_honoured;
+
+#[test]
+fn every_answered_call_pays_the_handicap_once() {
+    assert_handicap_is_honoured(Path::new(env!("CARGO_BIN_EXE_server-axum")));
+}

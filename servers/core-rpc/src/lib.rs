@@ -1,0 +1,115 @@
+//! The methods registered with jsonrpc-core 18, the same for every HTTP server that answers with it.
+//!
+//! A call takes the library's own path: its parameters come as a tree of values and are moved to the method, and its result
+//! goes back as another tree. Not for: HTTP, and what the methods mean (`validator-state`).
+
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use jsonrpc_core::futures_util::future::Either;
+use jsonrpc_core::middleware::NoopCallFuture;
+use jsonrpc_core::{
+    Call, Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Output, Params as RpcParams,
+    Request, Response, Result, Value, Version,
+};
+use server_kit::Counters;
+use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
+
+/// The library's handler, as it is set up here.
+pub type Handler = MetaIoHandler<Meta, Limits>;
+
+/// The contract's methods.
+pub fn handler(state: &Arc<State>, counters: &Counters) -> Handler {
+    let mut handler = MetaIoHandler::with_middleware(Limits { counters: counters.clone() });
+    for method in Method::ALL {
+        let (state, counters) = (Arc::clone(state), counters.clone());
+        handler.add_method_with_meta(method.name(), move |params, meta: Meta| {
+            let result = call(&state, method, params, meta.budget.as_deref());
+            counters.count(1, u64::from(result.is_err()));
+            ready(result)
+        });
+    }
+    handler
+}
+
+fn call(state: &State, method: Method, params: RpcParams, budget: Option<&SlotBudget>) -> Result<Value> {
+    let params = match params {
+        RpcParams::None => Params::None,
+        RpcParams::Array(values) => Params::Array(values),
+        RpcParams::Map(map) => Params::Map(map),
+    };
+    let answer = state.call(method, params).and_then(|answer| match budget {
+        Some(budget) => budget.charge(answer),
+        None => Ok(answer),
+    });
+    serde_json::to_value(answer.map_err(wire_error)?).map_err(|_| Error::internal_error())
+}
+
+fn wire_error(error: RpcError) -> Error {
+    Error {
+        code: ErrorCode::from(i64::from(error.code)),
+        message: error.message.into_owned(),
+        data: error.data,
+    }
+}
+
+/// What goes with each call of one HTTP request.
+#[derive(Debug, Clone, Default)]
+pub struct Meta {
+    /// Slots that a batch may still be answered with; `None` for a single call.
+    budget: Option<Arc<SlotBudget>>,
+}
+
+impl Metadata for Meta {}
+
+/// Limits batches, and counts the calls that no method answers.
+#[derive(Debug)]
+pub struct Limits {
+    counters: Counters,
+}
+
+impl Middleware<Meta> for Limits {
+    type Future = Ready<Option<Response>>;
+    type CallFuture = NoopCallFuture;
+
+    fn on_request<F, X>(&self, request: Request, mut meta: Meta, next: F) -> Either<Self::Future, X>
+    where
+        F: Fn(Request, Meta) -> X + Send + Sync,
+        X: Future<Output = Option<Response>> + Send + 'static,
+    {
+        if let Request::Batch(calls) = &request {
+            if calls.len() > MAX_BATCH_ENTRIES {
+                self.counters.count(1, 1);
+                let (jsonrpc, error) = (Some(Version::V2), wire_error(RpcError::batch_too_large()));
+                return Either::Left(ready(Some(Failure { jsonrpc, error, id: Id::Null }.into())));
+            }
+            meta.budget = Some(Arc::default());
+        }
+        Either::Right(next(request, meta))
+    }
+
+    fn on_call<F, X>(&self, call: Call, meta: Meta, next: F) -> Either<Self::CallFuture, X>
+    where
+        F: Fn(Call, Meta) -> X + Send + Sync,
+        X: Future<Output = Option<Output>> + Send + 'static,
+    {
+        let reaches_a_method = match &call {
+            Call::MethodCall(call) => call.jsonrpc.is_some() && Method::from_name(&call.method).is_some(),
+            // Not answered, so not counted.
+            Call::Notification(_) => true,
+            Call::Invalid { .. } => false,
+        };
+        if !reaches_a_method {
+            self.counters.count(1, 1);
+        }
+        Either::Right(next(call, meta))
+    }
+}

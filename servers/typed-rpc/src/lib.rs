@@ -1,0 +1,236 @@
+//! JSON-RPC 2.0 by serde types, for a server whose framework brings none: from the text of a body to the text of its answer.
+//!
+//! Parameters stay text until the method reads them, and the answer is written straight into a buffer. Not for: HTTP, and
+//! what the methods mean (`validator-state`).
+
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unreachable,
+    reason = "the network reaches this"
+)]
+
+use std::borrow::Cow;
+
+use serde::de::{Deserializer, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
+
+const VERSION: &str = "2.0";
+
+/// How many calls of one body were answered: for a server's counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Calls that were answered, with a result or an error.
+    pub answered: u64,
+    /// Those of them that were answered with an error.
+    pub errors: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    /// `None` is a notification; an id of null is an id.
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<Id<'a>>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Id<'a> {
+    Null,
+    Number(u64),
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+    /// No id that could be sent back unchanged, such as a fraction. The node calls it a parse error.
+    #[serde(skip_serializing)]
+    Unusable(IgnoredAny),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Response<'a> {
+    Result { jsonrpc: &'static str, result: Answer, id: Id<'a> },
+    Error { jsonrpc: &'static str, error: RpcError, id: Id<'a> },
+}
+
+/// Answers a body: appends the answer to `out`, or nothing where the body holds only notifications.
+pub fn answer(state: &State, body: &str, out: &mut Vec<u8>) -> Tally {
+    let mut tally = Tally::default();
+    if body.trim_start().starts_with('[') {
+        batch(state, body, out, &mut tally);
+    } else if let Some(response) = call(state, body) {
+        response.write(out, &mut tally);
+    }
+    tally
+}
+
+/// Answers one request; `None` where it is a notification, which is not executed.
+fn call<'a>(state: &State, text: &'a str) -> Option<Response<'a>> {
+    let request: Request<'a> = match serde_json::from_str(text) {
+        Ok(request) => request,
+        Err(error) if error.is_data() => return Some(Response::error(RpcError::invalid_request(), Id::Null)),
+        Err(_) => return Some(Response::error(RpcError::parse_error(), Id::Null)),
+    };
+    if request.jsonrpc != VERSION {
+        return Some(Response::error(RpcError::invalid_request(), request.id.unwrap_or(Id::Null)));
+    }
+    let id = match request.id? {
+        Id::Unusable(_) => return Some(Response::error(RpcError::parse_error(), Id::Null)),
+        id => id,
+    };
+    let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
+    let result = match Method::from_name(&request.method) {
+        Some(method) => state.call(method, params),
+        None => Err(RpcError::method_not_found()),
+    };
+    Some(match result {
+        Ok(result) => Response::Result { jsonrpc: VERSION, result, id },
+        Err(error) => Response::error(error, id),
+    })
+}
+
+fn batch(state: &State, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
+    let refusal = match serde_json::from_str::<Vec<&RawValue>>(body) {
+        Err(_) => RpcError::parse_error(),
+        Ok(calls) if calls.is_empty() => RpcError::invalid_request(),
+        Ok(calls) if calls.len() > MAX_BATCH_ENTRIES => RpcError::batch_too_large(),
+        Ok(calls) => {
+            let budget = SlotBudget::default();
+            let mut separator = b'[';
+            for response in calls.into_iter().filter_map(|one| call(state, one.get())) {
+                out.push(separator);
+                separator = b',';
+                response.charged(&budget).write(out, tally);
+            }
+            if separator == b',' {
+                out.push(b']');
+            }
+            return;
+        }
+    };
+    Response::error(refusal, Id::Null).write(out, tally);
+}
+
+impl<'a> Response<'a> {
+    const fn error(error: RpcError, id: Id<'a>) -> Self {
+        Self::Error { jsonrpc: VERSION, error, id }
+    }
+
+    /// An error instead, where the answers of its batch hold too many slots already.
+    fn charged(self, budget: &SlotBudget) -> Self {
+        match self {
+            Self::Result { jsonrpc, result, id } => match budget.charge(result) {
+                Ok(result) => Self::Result { jsonrpc, result, id },
+                Err(error) => Self::error(error, id),
+            },
+            error => error,
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, tally: &mut Tally) {
+        tally.answered += 1;
+        tally.errors += u64::from(matches!(self, Self::Error { .. }));
+        let written = serde_json::to_writer(out, self);
+        debug_assert!(written.is_ok(), "every answer is JSON, and a Vec takes every byte");
+    }
+}
+
+/// Tells a member that is null from one that is absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id<'de>>, D::Error> {
+    Id::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use validator_state::{Ledger, SeededSpec};
+
+    const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+    const NOTIFICATION: &str = r#"{"jsonrpc":"2.0","method":"getHealth"}"#;
+
+    fn ask(body: &str) -> (String, Tally) {
+        let state = State::new(Ledger::seeded(&SeededSpec { accounts: 4, slots: 900_000, seed: 1 }));
+        let mut out = Vec::new();
+        let tally = answer(&state, body, &mut out);
+        (String::from_utf8(out).unwrap(), tally)
+    }
+
+    #[test]
+    fn plain_text_is_borrowed_from_the_body() {
+        let request: Request<'_> =
+            serde_json::from_str(r#"{"jsonrpc":"2.0","id":"a","method":"getHealth","params":[]}"#).unwrap();
+        assert!(matches!((request.jsonrpc, request.method), (Cow::Borrowed(_), Cow::Borrowed(_))));
+        assert!(matches!(request.id, Some(Id::Text(Cow::Borrowed(_)))));
+    }
+
+    #[test]
+    fn escapes_are_undone_wherever_they_stand() {
+        let (out, tally) =
+            ask(r#"{"json\u0072pc":"2\u002e0","id":"a\"\u00e9","m\u0065thod":"get\u0048ealth"}"#);
+        assert_eq!(out, "{\"jsonrpc\":\"2.0\",\"result\":\"ok\",\"id\":\"a\\\"é\"}");
+        assert_eq!(tally, Tally { answered: 1, errors: 0 });
+    }
+
+    #[test]
+    fn an_id_is_sent_back_as_it_came_or_not_at_all() {
+        let ask = |id| ask(&CALL.replace(":1,", &format!(":{id},"))).0;
+        for id in ["null", "0", "18446744073709551615", r#""""#, r#""18446744073709551616""#] {
+            assert_eq!(ask(id), format!(r#"{{"jsonrpc":"2.0","result":"ok","id":{id}}}"#));
+        }
+        for id in ["-1", "1.5", "1e3", "18446744073709551616", "true", "[1]", r#"{"a":null}"#] {
+            assert!(ask(id).contains("-32700") && ask(id).ends_with(r#""id":null}"#), "{id}: {}", ask(id));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_told_from_what_is_no_json() {
+        let invalid =
+            ["{}", "1", "null", r#"{"jsonrpc":"2.0","id":1,"method":1}"#, &CALL.replace("2.0", "1.0"), "[]"];
+        for body in invalid {
+            assert!(ask(body).0.contains(r#"{"code":-32600,"message":"Invalid request"}"#), "{body}");
+        }
+        for body in ["", "{", &format!("{CALL}{{}}"), "[{},", r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#]
+        {
+            let parse_error =
+                r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
+            assert_eq!(ask(body), (parse_error.to_owned(), Tally { answered: 1, errors: 1 }), "{body}");
+        }
+    }
+
+    #[test]
+    fn batches_count_each_answer_and_skip_notifications() {
+        let (out, tally) = ask(&format!(" [{NOTIFICATION},{CALL},{{}},{NOTIFICATION}]"));
+        assert_eq!(tally, Tally { answered: 2, errors: 1 });
+        assert!(
+            out.starts_with(r#"[{"jsonrpc":"2.0","result":"ok","id":1},{"#) && out.ends_with("}]"),
+            "{out}"
+        );
+        assert_eq!(ask(&format!("[{NOTIFICATION}]")), (String::new(), Tally::default()));
+        assert_eq!(ask(NOTIFICATION), (String::new(), Tally::default()));
+    }
+
+    #[test]
+    fn a_batch_has_a_largest_size() {
+        let many = |count| format!("[{}]", vec![CALL; count].join(","));
+        assert_eq!(ask(&many(100)).1, Tally { answered: 100, errors: 0 });
+        let (out, tally) = ask(&many(101));
+        assert_eq!(tally, Tally { answered: 1, errors: 1 });
+        assert!(out.contains("Batch too large; max 100"), "{out}");
+    }
+
+    #[test]
+    fn one_body_gives_at_most_one_largest_answer_of_slots() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,400000]}"#;
+        let (_, tally) = ask(&format!("[{call},{call},{call}]"));
+        assert_eq!(tally, Tally { answered: 3, errors: 2 });
+    }
+}
