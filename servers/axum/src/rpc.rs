@@ -60,7 +60,7 @@ async fn health() -> &'static str {
 }
 
 async fn typed(State(node): State<Node>, JsonText(body): JsonText) -> impl IntoResponse {
-    let mut answer = Vec::new();
+    let mut answer = Vec::with_capacity(128);
     let tally = typed_rpc::answer(&node.state, &body, &mut answer);
     node.counters.count(tally.answered, tally.errors);
     ([(CONTENT_TYPE, "application/json; charset=utf-8")], answer)
