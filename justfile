@@ -103,7 +103,7 @@ test:
 pressure *options:
     @cargo run --quiet --release --package conformance --bin pressure -- {{options}}
 
-# Send generated requests to all three servers for so many seconds; differences are failures
+# Send generated requests to all servers for SECONDS seconds; a wrong answer is a failure
 [group('develop')]
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}

@@ -6,5 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code may fail loudly")]
 
 pub mod fuzz;
+pub mod judge;
+pub mod malformed;
 pub mod pressure;
 pub mod servers;
+pub mod well_formed;

@@ -9,19 +9,35 @@ use server_kit::testing::Running;
 /// A server under test.
 #[derive(Debug)]
 pub struct Server {
+    /// Its name in `servers.toml` and in docs/CONTRACT.md.
+    pub name: &'static str,
     /// Its package and binary.
     pub package: &'static str,
+    /// The arguments that make this variant of the binary.
+    pub args: &'static [&'static str],
 }
 
-/// jsonrpc-http-server.
-pub const LEGACY: Server = Server { package: "server-legacy" };
+impl Server {
+    const fn new(name: &'static str, package: &'static str, args: &'static [&'static str]) -> Self {
+        Self { name, package, args }
+    }
+}
+
+/// jsonrpc-http-server with jsonrpc-core: the framework of the recorded node.
+pub const LEGACY: Server = Server::new("legacy", "server-legacy", &[]);
 /// jsonrpsee.
-pub const JSONRPSEE: Server = Server { package: "server-jsonrpsee" };
-/// actix-web.
-pub const ACTIX: Server = Server { package: "server-actix" };
+pub const JSONRPSEE: Server = Server::new("jsonrpsee", "server-jsonrpsee", &[]);
+/// actix-web with typed JSON-RPC.
+pub const ACTIX: Server = Server::new("actix", "server-actix", &[]);
+/// axum with typed JSON-RPC.
+pub const AXUM: Server = Server::new("axum", "server-axum", &[]);
+/// actix-web with jsonrpc-core.
+pub const ACTIX_CORE: Server = Server::new("actix-jsonrpc-core", "server-actix", &["--rpc", "jsonrpc-core"]);
+/// axum with jsonrpc-core.
+pub const AXUM_CORE: Server = Server::new("axum-jsonrpc-core", "server-axum", &["--rpc", "jsonrpc-core"]);
 
 /// Every server under test.
-pub const ALL: [Server; 3] = [LEGACY, JSONRPSEE, ACTIX];
+pub const ALL: [Server; 6] = [LEGACY, JSONRPSEE, ACTIX, AXUM, ACTIX_CORE, AXUM_CORE];
 
 impl Server {
     /// The binary, built if it is missing or stale.
@@ -41,12 +57,12 @@ impl Server {
         self.start_with(&[&["--ledger", ledger.to_str().expect("a path of text")], args].concat())
     }
 
-    /// Starts it with these arguments alone.
+    /// Starts it with these arguments and those of its variant.
     ///
     /// # Panics
     /// It does not start.
     pub fn start_with(&self, args: &[&str]) -> Running {
-        Running::start(&self.program(), args)
+        Running::start(&self.program(), &[self.args, args].concat())
     }
 }
 

@@ -91,7 +91,7 @@ fn read_from_every_server(client: &Client) {
         read.arg(client.runtime.dir().join(client.script)).arg(format!("http://{}", running.addr));
         let seen: Value = serde_json::from_str(&output(read, READ_LIMIT)).expect("the script prints JSON");
         for (name, value) in &expected {
-            assert_eq!(seen[name], *value, "{} from {}: {name}", client.script, server.package);
+            assert_eq!(seen[name], *value, "{} from {}: {name}", client.script, server.name);
         }
         assert_eq!(seen.as_object().map(Map::len), Some(expected.len()), "{}", client.script);
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use conformance::pressure::{Check, Plan, press};
-use conformance::servers::{ACTIX, JSONRPSEE, LEGACY, Server};
+use conformance::servers::{ACTIX, AXUM, JSONRPSEE, LEGACY, Server};
 
 /// One server at a time: two that are pressed at once would press each other.
 fn hold(server: &Server) {
@@ -14,7 +14,7 @@ fn hold(server: &Server) {
     let start = Instant::now();
     let checks = press(server, &Plan::SHORT, |check| println!("{} {:?}", check.name, start.elapsed()));
     let failed: Vec<&Check> = checks.iter().filter(|check| !check.passed()).collect();
-    assert!(failed.is_empty(), "{}: {failed:#?}", server.package);
+    assert!(failed.is_empty(), "{}: {failed:#?}", server.name);
 }
 
 #[test]
@@ -30,4 +30,9 @@ fn jsonrpsee_holds_under_pressure() {
 #[test]
 fn actix_holds_under_pressure() {
     hold(&ACTIX);
+}
+
+#[test]
+fn axum_holds_under_pressure() {
+    hold(&AXUM);
 }

@@ -80,13 +80,14 @@ fn call<'a>(state: &State, text: &'a str) -> Option<Response<'a>> {
         Err(error) if error.is_data() => return Some(Response::error(RpcError::invalid_request(), Id::Null)),
         Err(_) => return Some(Response::error(RpcError::parse_error(), Id::Null)),
     };
+    // First of all, for such an id can't be sent back with any other error either.
+    if let Some(Id::Unusable(_)) = request.id {
+        return Some(Response::error(RpcError::parse_error(), Id::Null));
+    }
     if request.jsonrpc != VERSION {
         return Some(Response::error(RpcError::invalid_request(), request.id.unwrap_or(Id::Null)));
     }
-    let id = match request.id? {
-        Id::Unusable(_) => return Some(Response::error(RpcError::parse_error(), Id::Null)),
-        id => id,
-    };
+    let id = request.id?;
     let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
     let result = match Method::from_name(&request.method) {
         Some(method) => state.call(method, params),
@@ -189,6 +190,9 @@ mod tests {
         for id in ["-1", "1.5", "1e3", "18446744073709551616", "true", "[1]", r#"{"a":null}"#] {
             assert!(ask(id).contains("-32700") && ask(id).ends_with(r#""id":null}"#), "{id}: {}", ask(id));
         }
+        let two_faults = r#"{"jsonrpc":"1.0","id":1.5,"method":"getHealth"}"#;
+        let (out, tally) = self::ask(two_faults);
+        assert!(out.contains("-32700") && out.ends_with(r#""id":null}"#) && tally.errors == 1, "{out}");
     }
 
     #[test]

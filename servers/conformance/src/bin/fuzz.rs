@@ -1,21 +1,18 @@
-//! The differential fuzzer by hand: `just fuzz SECONDS`, or one case again by its seed and number.
+//! The fuzzer by hand: `just fuzz SECONDS`, or one case again by its seed and number.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a tool for developers may fail loudly")]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::Parser;
-use conformance::fuzz::compare::outline;
-use conformance::fuzz::random::Random;
-use conformance::fuzz::run::{Outcome, Plan, Subjects, show};
-use conformance::fuzz::wire::Script;
-use conformance::fuzz::{Case, heads, odd};
+use conformance::fuzz::Case;
+use conformance::fuzz::run::{Outcome, Plan, Subjects, outline, show};
+use conformance::servers::ALL;
 use serde_json::{Value, json};
 
-/// Sends the same generated requests to every server and compares the answers.
+/// Sends the same generated requests to every server and judges the answers.
 #[derive(Parser)]
 struct Options {
     /// How long to go on.
@@ -33,9 +30,6 @@ struct Options {
     /// Show one case and what is answered to it, and end.
     #[arg(long)]
     replay: Option<u64>,
-    /// Show what every server makes of every oddity of HTTP, and end: what rows are written from.
-    #[arg(long)]
-    survey: bool,
     /// Write a summary into a new folder here.
     #[arg(long)]
     results: Option<PathBuf>,
@@ -48,14 +42,10 @@ fn main() -> ExitCode {
     if let Some(number) = options.replay {
         let case = Case::new(seed, number);
         println!("{}", show(&case));
-        match subjects.difference(&case, Duration::from_secs(2)) {
-            Some(difference) => println!("difference at answer {}:\n{}", difference.at, difference.what),
-            None => println!("no difference: {:#?}", subjects.ask(&case, Duration::from_secs(2))[0]),
+        for (server, got) in subjects.answers(&case) {
+            let fault = subjects.fault(server, &case, &got).map(|fault| format!("\n  FAULT: {fault}"));
+            println!("{:18} {}{}", server.name, outline(&got), fault.unwrap_or_default());
         }
-        return ExitCode::SUCCESS;
-    }
-    if options.survey {
-        survey(seed, &subjects);
         return ExitCode::SUCCESS;
     }
     let started = jiff::Timestamp::now();
@@ -70,45 +60,25 @@ fn main() -> ExitCode {
     if outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Each oddity alone before the last request, a line for each set of outlines.
-fn survey(seed: u64, subjects: &Subjects) {
-    let mut lines = BTreeMap::new();
-    for number in 0..2_000 {
-        let request = odd::odd(&mut Random::new(seed, number));
-        let oddity = request.oddity.unwrap_or_default();
-        let first = request.bytes();
-        let script = Script { requests: vec![request, heads::last()], ..Script::default() };
-        let got = subjects.ask(&Case::Raw(script), Duration::from_millis(150));
-        let line = format!("{oddity:22} {:?}", got.each_ref().map(outline));
-        lines.entry(line).or_insert_with(|| first.get(..160).unwrap_or(&first).escape_ascii().to_string());
-    }
-    for (line, example) in lines {
-        println!("{line}  {example}");
-    }
-}
-
 fn summary(seed: u64, started: &jiff::Timestamp, subjects: &Subjects, outcome: &Outcome) -> Value {
     let findings: Vec<Value> = outcome
         .findings
         .iter()
         .map(|finding| json!({"number": finding.number, "minimal": finding.text}))
         .collect();
-    let packages = ["jsonrpc-http-server", "jsonrpsee", "actix-web"];
-    let servers: serde_json::Map<String, Value> = ["legacy", "jsonrpsee", "actix"]
+    let servers: serde_json::Map<String, Value> = ALL
         .iter()
-        .zip(packages)
         .zip(&subjects.running)
-        .map(|((name, package), running)| {
+        .map(|(server, running)| {
             let ready = &running.ready;
             let about = json!({
-                "framework": format!("{package} {}", version(package)),
                 "threads": ready["threads"], "tuning": ready["tuning"], "ledger": ready["ledger"]["sha256"],
             });
-            ((*name).to_owned(), about)
+            (server.name.to_owned(), about)
         })
         .collect();
     json!({
-        "kind": "differential fuzzing",
+        "kind": "fuzzing",
         "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         "duration_s": outcome.duration.as_secs_f64().round(),
         "seed": seed,
@@ -116,10 +86,9 @@ fn summary(seed: u64, started: &jiff::Timestamp, subjects: &Subjects, outcome: &
         "changed_files": git(&["status", "--porcelain", "--untracked-files=no", "--", ":/servers"]).lines().count(),
         "cases": {"bodies": outcome.cases.0, "raw_http": outcome.cases.1},
         "requests_per_server": outcome.requests,
-        "differences": {
-            "unlisted": outcome.findings.len() as u64 + outcome.repeated,
-            "listed": outcome.listed,
-            "not_there_when_asked_again": outcome.unsteady,
+        "faults": {
+            "found": outcome.findings.len() as u64 + outcome.repeated,
+            "not_there_when_sent_again": outcome.unsteady,
         },
         "findings": findings,
         "servers": servers,
@@ -133,13 +102,6 @@ fn write(results: &Path, started: &jiff::Timestamp, summary: &Value) -> PathBuf 
     std::fs::write(folder.join("summary.json"), format!("{summary:#}\n"))
         .expect("the summary can be written");
     folder
-}
-
-/// The locked version of a package.
-fn version(package: &str) -> String {
-    let lock = include_str!("../../../../Cargo.lock");
-    let entry = lock.split(&format!("name = \"{package}\"\nversion = \"")).nth(1);
-    entry.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
 }
 
 fn git(arguments: &[&str]) -> String {

@@ -1,6 +1,6 @@
 //! Heads and framings that are odd in one named way.
 //!
-//! The names are those that [`super::rows`] excuses; an oddity without a row has to be answered alike.
+//! What the frameworks say to some of them is pinned by [`crate::malformed`].
 
 use super::heads::HEALTH;
 use super::random::Random;
@@ -17,6 +17,7 @@ pub fn odd(random: &mut Random) -> Request {
             length.clone().into_bytes(),
         ],
         body: HEALTH.to_vec(),
+        payload: HEALTH.to_vec(),
         ..Request::default()
     };
     let oddity = match random.below(5) {

@@ -1,7 +1,7 @@
-//! Drives the fuzzer: starts the servers, sends them cases from several workers, weighs what comes back, and makes what
+//! Drives the fuzzer: starts the servers, sends them cases from several workers, judges what comes back, and makes what
 //! fails small.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,23 +10,22 @@ use std::time::{Duration, Instant};
 use server_kit::testing::Running;
 
 use super::Case;
-use super::compare::{Difference, Node, difference};
-use super::rows::excuse;
 use super::shrink::shrink;
 use super::wire::{Answer, Client, End, Exchange, Request, Script};
-use crate::servers;
+use crate::judge::Node;
+use crate::servers::{ALL, Server};
 
 /// Cases that a worker draws at once; their bodies share a pipeline.
 const BLOCK: u64 = 256;
 
-/// Cases asked at the same time.
-const WORKERS: usize = 8;
+/// Cases sent at the same time.
+const WORKERS: usize = 4;
 
 /// Findings after which a run ends.
 const MOST_FINDINGS: usize = 12;
 
-/// How long a server may be silent: at first, and before a difference is believed.
-const SILENCE: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(2_000));
+/// How long a server may be silent: at first, and before a fault is believed.
+const SILENCE: (Duration, Duration) = (Duration::from_millis(400), Duration::from_secs(2));
 
 /// What to run.
 #[derive(Debug, Clone, Copy)]
@@ -41,12 +40,12 @@ pub struct Plan {
     pub time: Duration,
 }
 
-/// A difference that no row excuses.
+/// A fault of a server.
 #[derive(Debug)]
 pub struct Finding {
     /// The case's number.
     pub number: u64,
-    /// The smallest form of it, and what was answered to that.
+    /// The server, the smallest form of the case, and what was answered to that.
     pub text: String,
 }
 
@@ -57,25 +56,23 @@ pub struct Outcome {
     pub cases: (u64, u64),
     /// Requests sent to each server.
     pub requests: u64,
-    /// Differences that rows excuse, by oddity.
-    pub listed: BTreeMap<&'static str, u64>,
-    /// Differences that were not there when the same case was asked again.
+    /// Faults that were not there when the same case was sent again.
     pub unsteady: u64,
-    /// Differences that no row excuses, one of each sort.
+    /// Faults, one of each sort.
     pub findings: Vec<Finding>,
-    /// Further ones of the same sorts, which were not looked into.
+    /// Further ones of the same sorts.
     pub repeated: u64,
     /// How long it took.
     pub duration: Duration,
 }
 
-/// The three servers, and what their answers are weighed with.
+/// The servers, and what their answers are judged by.
 #[derive(Debug)]
 pub struct Subjects {
-    /// legacy, jsonrpsee, actix.
-    pub running: [Running; 3],
+    /// In the order of [`ALL`].
+    pub running: Vec<Running>,
     node: Node,
-    /// Sorts of differences that were found.
+    /// Sorts of faults that were found.
     sorts: Mutex<BTreeSet<String>>,
 }
 
@@ -85,26 +82,59 @@ impl Subjects {
     /// # Panics
     /// One can't be started.
     pub fn start() -> Self {
-        let running = servers::ALL.each_ref().map(|server| server.start(&[]));
+        let running = ALL.iter().map(|server| server.start(&[])).collect();
         Self { running, node: Node::load(), sorts: Mutex::default() }
     }
 
-    /// Where they answer.
-    pub fn addrs(&self) -> [SocketAddr; 3] {
-        self.running.each_ref().map(|running| running.addr)
+    fn addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.running.iter().map(|running| running.addr)
     }
 
-    /// Asks one case alone, on fresh connections.
-    pub fn ask(&self, case: &Case, silence: Duration) -> [Exchange; 3] {
-        self.addrs().map(|addr| match case {
-            Case::Raw(script) => Client::new(addr).play(script, silence),
-            Case::Body(request) => exchange(Client::new(addr).pipeline(&[request]).pop()),
+    /// What each server answers to one case alone, on fresh connections.
+    pub fn answers(&self, case: &Case) -> Vec<(&'static Server, Exchange)> {
+        ALL.iter().zip(self.addrs().map(|addr| send(addr, case, SILENCE.1))).collect()
+    }
+
+    /// The fault of an exchange, if it has one.
+    pub fn fault(&self, server: &Server, case: &Case, got: &Exchange) -> Option<String> {
+        match case {
+            Case::Body(request) => self.body_fault(server, request, got),
+            Case::Raw(script) => self.script_fault(server, script, got),
+        }
+    }
+
+    fn body_fault(&self, server: &Server, request: &Request, got: &Exchange) -> Option<String> {
+        match got.answers.first() {
+            Some(answer) => self.node.fault(server, request, answer),
+            None => Some(format!("no answer, {:?}", got.end)),
+        }
+    }
+
+    /// Where all requests are lawful HTTP and come at once, each has its answer. Behind an odd one the numbers of requests and
+    /// answers may part, actix-http answers earlier requests by the newest head that it has read, and it closes behind a
+    /// pipelined request whose body came in pieces.
+    fn script_fault(&self, server: &Server, script: &Script, got: &Exchange) -> Option<String> {
+        if got.end == End::NotHttp {
+            return Some("not HTTP".to_owned());
+        }
+        let is_usual = |request: &Request| request.oddity.is_none();
+        let (last, others) = script.requests.split_last()?;
+        let ends = last.headers.iter().any(|header| header == b"Connection: close\r\n");
+        if ends && !script.half_close && script.cuts.is_empty() && others.iter().all(is_usual) {
+            let pairs = script.requests.iter().zip(&got.answers);
+            let fault = pairs.clone().find_map(|(request, answer)| self.node.fault(server, request, answer));
+            let is_whole = got.answers.len() == script.requests.len() && got.end == End::Closed;
+            return fault
+                .or_else(|| (!is_whole).then(|| format!("{} answers, {:?}", got.answers.len(), got.end)));
+        }
+        let payloads: Vec<&[u8]> = script.requests.iter().map(|request| request.payload.as_slice()).collect();
+        got.answers.iter().find_map(|answer| {
+            let is_known = |request: &Request| crate::judge::is_known(server, request, answer.status);
+            if answer.status >= 500 && !script.requests.iter().any(is_known) {
+                return Some(format!("status {}", answer.status));
+            }
+            self.node.wrong_result(&payloads, &answer.body)
         })
-    }
-
-    /// The difference that a case shows when it is asked alone.
-    pub fn difference(&self, case: &Case, silence: Duration) -> Option<Difference> {
-        difference(&self.node, requests(case), &self.ask(case, silence))
     }
 
     /// Runs a plan.
@@ -117,7 +147,7 @@ impl Subjects {
         std::thread::scope(|scope| {
             for _ in 0..WORKERS {
                 scope.spawn(|| {
-                    let mut clients = self.addrs().map(Client::new);
+                    let mut clients: Vec<Client> = self.addrs().map(Client::new).collect();
                     let last = plan.first + plan.cases;
                     while started.elapsed() < plan.time {
                         let from = next.fetch_add(BLOCK, Ordering::Relaxed);
@@ -134,98 +164,98 @@ impl Subjects {
         outcome
     }
 
-    /// Asks a block of cases of all servers at once.
+    /// Sends a block of cases to all servers at once.
     fn block(
         &self,
         seed: u64,
         numbers: std::ops::Range<u64>,
-        clients: &mut [Client; 3],
+        clients: &mut [Client],
         outcome: &Mutex<Outcome>,
     ) {
         let cases: Vec<(u64, Case)> = numbers.map(|number| (number, Case::new(seed, number))).collect();
         let got: Vec<Vec<Exchange>> = std::thread::scope(|scope| {
-            let asked: Vec<_> =
-                clients.iter_mut().map(|client| scope.spawn(|| ask_block(client, &cases))).collect();
-            asked.into_iter().map(|server| server.join().expect("a client does not panic")).collect()
+            let sent: Vec<_> =
+                clients.iter_mut().map(|client| scope.spawn(|| send_block(client, &cases))).collect();
+            sent.into_iter().map(|server| server.join().expect("a client does not panic")).collect()
         });
-        let [legacy, jsonrpsee, actix]: [Vec<Exchange>; 3] = got.try_into().expect("there are three servers");
-        let answered = legacy.into_iter().zip(jsonrpsee).zip(actix);
-        for ((number, case), ((legacy, jsonrpsee), actix)) in cases.iter().zip(answered) {
-            let difference = difference(&self.node, requests(case), &[legacy, jsonrpsee, actix]);
-            let verdict = difference.map(|difference| self.weigh(*number, case, difference));
-            outcome.lock().unwrap().take(case, verdict);
+        for (_, case) in &cases {
+            outcome.lock().unwrap().count(case);
         }
-    }
-
-    /// What a difference is worth.
-    fn weigh(&self, number: u64, case: &Case, found: Difference) -> Verdict {
-        if let Some(row) = excuse(&found) {
-            return Verdict::Listed(row.oddities[0]);
-        }
-        // A server that was only slow is no other server.
-        match self.difference(case, SILENCE.1) {
-            None => return Verdict::Unsteady,
-            Some(again) => {
-                if let Some(row) = excuse(&again) {
-                    return Verdict::Listed(row.oddities[0]);
+        for ((server, running), exchanges) in ALL.iter().zip(&self.running).zip(got) {
+            for ((number, case), exchange) in cases.iter().zip(exchanges) {
+                if let Some(fault) = self.fault(server, case, &exchange) {
+                    let verdict = self.weigh(server, running.addr, (*number, case), &fault);
+                    outcome.lock().unwrap().take(verdict);
                 }
             }
         }
-        let sort = match case {
-            Case::Body(_) => found.what.lines().map(|line| line.get(..40).unwrap_or(line)).collect(),
-            Case::Raw(_) => found.oddities.join(","),
-        };
-        if !self.sorts.lock().unwrap().insert(sort) {
+    }
+
+    /// What a fault is worth.
+    fn weigh(&self, server: &Server, addr: SocketAddr, (number, case): (u64, &Case), found: &str) -> Verdict {
+        let again = |case: &Case, silence| self.fault(server, case, &send(addr, case, silence));
+        // A server that was only slow has no fault.
+        if again(case, SILENCE.1).is_none() {
+            return Verdict::Unsteady;
+        }
+        let sort = found.chars().filter(|character| !character.is_ascii_digit()).take(60).collect::<String>();
+        if !self.sorts.lock().unwrap().insert(format!("{} {sort}", server.name)) {
             return Verdict::Repeated;
         }
-        let unlisted =
-            |case: &Case| self.difference(case, SILENCE.0).filter(|difference| excuse(difference).is_none());
-        let small = shrink(case, |case| unlisted(case).is_some());
-        let shown = unlisted(&small).unwrap_or(found);
-        let oddities = shown.oddities.join(", ");
+        let small = shrink(case, |case| again(case, SILENCE.0).is_some());
+        let got = send(addr, &small, SILENCE.1);
+        let fault = self.fault(server, &small, &got).unwrap_or_else(|| found.to_owned());
+        let text = format!("{}: {fault}\n{}\n  {}", server.name, show(&small), outline(&got));
         // At once, for a run that is cut off.
-        let text = format!("{}\n  oddities: {oddities}\n{}", show(&small), shown.what);
-        eprintln!("UNLISTED DIFFERENCE, case {number}\n{text}");
+        eprintln!("FAULT, case {number}, {text}");
         Verdict::Finding(Finding { number, text })
     }
 }
 
 enum Verdict {
-    Listed(&'static str),
     Unsteady,
     Repeated,
     Finding(Finding),
 }
 
 impl Outcome {
-    fn take(&mut self, case: &Case, verdict: Option<Verdict>) {
+    fn count(&mut self, case: &Case) {
         self.requests += case.requests();
         match case {
             Case::Body(_) => self.cases.0 += 1,
             Case::Raw(_) => self.cases.1 += 1,
         }
+    }
+
+    fn take(&mut self, verdict: Verdict) {
         match verdict {
-            None => {}
-            Some(Verdict::Listed(oddity)) => *self.listed.entry(oddity).or_default() += 1,
-            Some(Verdict::Repeated) => self.repeated += 1,
-            Some(Verdict::Unsteady) => self.unsteady += 1,
-            Some(Verdict::Finding(finding)) => self.findings.push(finding),
+            Verdict::Repeated => self.repeated += 1,
+            Verdict::Unsteady => self.unsteady += 1,
+            Verdict::Finding(finding) => self.findings.push(finding),
         }
     }
 }
 
+/// One case on fresh connections.
+fn send(addr: SocketAddr, case: &Case, silence: Duration) -> Exchange {
+    match case {
+        Case::Raw(script) => Client::new(addr).play(script, silence),
+        Case::Body(request) => exchange(Client::new(addr).pipeline(&[request]).pop()),
+    }
+}
+
 /// All bodies of a block in one pipeline, and each script by itself; in the order of the cases.
-fn ask_block(client: &mut Client, cases: &[(u64, Case)]) -> Vec<Exchange> {
+fn send_block(client: &mut Client, cases: &[(u64, Case)]) -> Vec<Exchange> {
     let bodies: Vec<&Request> = cases
         .iter()
         .filter_map(|(_, case)| if let Case::Body(request) = case { Some(request) } else { None })
         .collect();
     let mut answers = client.pipeline(&bodies).into_iter();
-    let ask = |(_, case): &(u64, Case)| match case {
+    let send = |(_, case): &(u64, Case)| match case {
         Case::Body(_) => exchange(answers.next()),
         Case::Raw(script) => client.play(script, SILENCE.0),
     };
-    cases.iter().map(ask).collect()
+    cases.iter().map(send).collect()
 }
 
 /// One answer of a pipeline: whether the connection goes on is seen by the next.
@@ -237,11 +267,10 @@ fn exchange(answer: Option<Result<Answer, End>>) -> Exchange {
     }
 }
 
-fn requests(case: &Case) -> &[Request] {
-    match case {
-        Case::Body(request) => std::slice::from_ref(request),
-        Case::Raw(script) => &script.requests,
-    }
+/// What came of a case, as text.
+pub fn outline(got: &Exchange) -> String {
+    let answers: Vec<String> = got.answers.iter().map(ToString::to_string).collect();
+    format!("{} | {:?}", answers.join(" | "), got.end)
 }
 
 /// A case as text that can be pasted into a test.
@@ -254,7 +283,8 @@ pub fn show(case: &Case) -> String {
         Case::Body(request) => show(&request.bytes()),
         Case::Raw(script) => {
             let Script { cuts, half_close, missing, .. } = script;
-            let note = format!("cuts {cuts:?}, missing {missing}, half-close {half_close}");
+            let oddities: Vec<&str> = script.requests.iter().filter_map(|request| request.oddity).collect();
+            let note = format!("{oddities:?}, cuts {cuts:?}, missing {missing}, half-close {half_close}");
             format!("{}\n  {note}", show(&script.bytes()))
         }
     }

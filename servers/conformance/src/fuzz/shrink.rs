@@ -24,13 +24,13 @@ pub fn usual(payload: &[u8]) -> Request {
             format!("Content-Length: {}\r\n", payload.len()).into_bytes(),
         ],
         body: payload.to_vec(),
-        payload: Some(payload.to_vec()),
+        payload: payload.to_vec(),
         oddity: None,
     }
 }
 
 fn body(request: &Request, fails: impl Fn(Request) -> bool) -> Request {
-    let Some(payload) = &request.payload else { return request.clone() };
+    let payload = &request.payload;
     if !fails(usual(payload)) {
         return request.clone();
     }
@@ -81,16 +81,18 @@ fn script(found: &Script, fails: impl Fn(Script) -> bool) -> Script {
             needed(&shorter.requests[index]) == needed(&best.requests[index]) && fails(shorter)
         });
         best.requests[index].headers = headers;
-        if let Some(payload) = best.requests[index].payload.clone() {
-            let with = |payload: &[u8]| {
-                let mut shorter = best.clone();
-                shorter.requests[index] = usual(payload);
-                shorter
-            };
-            let shorter = without_parts(&payload, MOST_TRIES.1 / 4, |payload| fails(with(payload)));
-            if shorter.len() < payload.len() {
-                best = with(&shorter);
-            }
+        if best.requests[index].oddity.is_some() {
+            continue;
+        }
+        let with = |payload: &[u8]| {
+            let mut shorter = best.clone();
+            shorter.requests[index] = usual(payload);
+            shorter
+        };
+        let payload = &best.requests[index].payload;
+        let shorter = without_parts(payload, MOST_TRIES.1 / 4, |payload| fails(with(payload)));
+        if shorter.len() < payload.len() {
+            best = with(&shorter);
         }
     }
     best

@@ -22,9 +22,9 @@ pub struct Request {
     pub headers: Vec<Vec<u8>>,
     /// What follows the head, in its transfer coding.
     pub body: Vec<u8>,
-    /// The body without its coding, where the request is a POST that the contract sends on to JSON-RPC.
-    pub payload: Option<Vec<u8>>,
-    /// What is odd about it, if anything is: the name that [`super::rows`] knows it by.
+    /// The body without its transfer coding.
+    pub payload: Vec<u8>,
+    /// What is odd about its HTTP; `None` for a POST of JSON, whose answer depends on the body alone.
     pub oddity: Option<&'static str>,
 }
 
@@ -142,6 +142,22 @@ impl Client {
             }
         }
         got
+    }
+
+    /// Sends one request on a connection of its own and reads the first answer; `silence` is as for [`Self::play`].
+    ///
+    /// # Errors
+    /// No answer came.
+    pub fn first(&self, request: &Request, silence: Duration) -> Result<Answer, End> {
+        let mut stream = self.connect(silence).map_err(|error| end_of(&error))?;
+        let mut writer = stream.get_ref().try_clone().map_err(|error| end_of(&error))?;
+        std::thread::scope(|scope| {
+            // That a server closes before the end of a request is the server's to say.
+            scope.spawn(move || writer.write_all(&request.bytes()).is_ok());
+            let answer = read_answer(&mut stream, request.is_head());
+            let _closed = stream.get_ref().shutdown(Shutdown::Both);
+            answer
+        })
     }
 
     /// Plays a script on a connection of its own; `silence` is how long a server may do nothing before it is taken to

@@ -74,10 +74,11 @@ fn open_files_at_last(server: &Running) -> usize {
 
 /// The kit raises the soft limit to the hard one, so it's the hard one that is set.
 fn start_limited(subject: &Subject<'_>) -> Running {
-    let program = subject.program.to_str().expect("a path of text");
+    let program = subject.server.program();
+    let program = program.to_str().expect("a path of text");
     let script = format!("ulimit -n {LIMIT} && exec \"$@\"");
     let args = ["-c", &script, "sh", program, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
-    Running::start(Path::new("/bin/sh"), &args)
+    Running::start(Path::new("/bin/sh"), &[&args, subject.server.args].concat())
 }
 
 /// CPU time that it uses of each second.

@@ -16,7 +16,6 @@ mod sigterm;
 mod slow;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -142,14 +141,14 @@ impl Check {
 /// A server under test and how hard to press it.
 #[derive(Debug)]
 struct Subject<'a> {
-    program: PathBuf,
+    server: &'a Server,
     plan: &'a Plan,
 }
 
 impl Subject<'_> {
     /// Starts a process of its own.
     fn start(&self, args: &[&str]) -> Running {
-        Running::start(&self.program, &[&["--metrics", "127.0.0.1:0"], args].concat())
+        self.server.start_with(&[&["--metrics", "127.0.0.1:0"], args].concat())
     }
 }
 
@@ -193,14 +192,15 @@ fn checks(plan: &Plan) -> [(Check, Run); 7] {
 /// finished is one that fails.
 pub fn press(server: &Server, plan: &Plan, mut said: impl FnMut(&Check)) -> Vec<Check> {
     process::raise_open_files();
-    let subject = Subject { program: server.program(), plan };
+    let subject = Subject { server, plan };
     let done = checks(plan).into_iter().map(|(mut check, run)| {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&subject, &mut check))) {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
             // No report tells of paths of the machine that wrote it.
-            let program = subject.program.to_string_lossy();
-            check.failures.push(format!("not finished: {}", text.replace(&*program, server.package)));
+            let program = server.program();
+            let text = text.replace(&*program.to_string_lossy(), server.package);
+            check.failures.push(format!("not finished: {text}"));
         }
         said(&check);
         check

@@ -74,6 +74,7 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     check.demand(cut == 0, || format!("{cut} answers were cut"));
     check.demand(dropped == 0, || format!("{dropped} requests were not answered"));
     check.demand(slow_cut == 0, || format!("{slow_cut} answers to slow readers were cut"));
+    check.demand(whole > 0, || "no answer came whole".to_owned());
     check.demand(codes_wrong == 0, || format!("{codes_wrong} exit codes are not 0"));
     check.demand(ports_taken == 0, || format!("{ports_taken} ports could not be bound at once"));
 }

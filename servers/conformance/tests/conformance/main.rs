@@ -1,4 +1,5 @@
-//! Do all servers keep the contract? Each test asks one server binary, a process of its own, over a real socket.
+//! Do all servers answer well-formed requests as the contract says? Each test runs one server binary, a process of its own,
+//! over a real socket. What they say to malformed requests is in `tests/malformed.rs`.
 //!
 //! Not here: what a method means (`validator-state` has tests of that without a socket), speed (the harness).
 
@@ -6,28 +7,30 @@
 
 mod cases;
 mod counters;
-mod gaps;
 mod lifecycle;
 mod oracle;
+mod verdict;
 
 use conformance::servers;
 
 /// Makes a test of each server out of each check.
-macro_rules! ask_every_server {
+macro_rules! test_every_server {
     ($($check:path as $name:ident),* $(,)?) => {
-        mod legacy {
-            $(#[test] fn $name() { $check(&crate::servers::LEGACY); })*
-        }
-        mod jsonrpsee {
-            $(#[test] fn $name() { $check(&crate::servers::JSONRPSEE); })*
-        }
-        mod actix {
-            $(#[test] fn $name() { $check(&crate::servers::ACTIX); })*
+        test_every_server!(@ legacy LEGACY, $($check as $name),*);
+        test_every_server!(@ jsonrpsee JSONRPSEE, $($check as $name),*);
+        test_every_server!(@ actix ACTIX, $($check as $name),*);
+        test_every_server!(@ axum AXUM, $($check as $name),*);
+        test_every_server!(@ actix_core ACTIX_CORE, $($check as $name),*);
+        test_every_server!(@ axum_core AXUM_CORE, $($check as $name),*);
+    };
+    (@ $module:ident $server:ident, $($check:path as $name:ident),*) => {
+        mod $module {
+            $(#[test] fn $name() { $check(&crate::servers::$server); })*
         }
     };
 }
 
-ask_every_server! {
+test_every_server! {
     crate::cases::hold as keeps_the_table_of_cases,
     crate::oracle::replay as answers_as_the_recorded_node,
     crate::counters::count as counts_what_it_answered,

@@ -86,7 +86,6 @@ fn balance_errors() -> Vec<Case> {
         bad("key/array", "[[]]", &not_a_string("sequence")),
         bad("key/object", "[{}]", &not_a_string("map")),
         bad("none", "[]", "`params` should have at least 1 argument(s)"),
-        bad("null", "null", "`params` should have at least 1 argument(s)"),
         bad("object", r#"{"pubkey":"KEY"}"#, "`params` should be an array"),
         bad(
             "config/integer",
@@ -227,7 +226,7 @@ fn others() -> Vec<Case> {
         ),
         Case::post(
             "version",
-            call("getVersion", "null"),
+            call("getVersion", "[]"),
             result(json!({"feature-set": 2_142_755_730_u32, "solana-core": "2.3.13"})),
         ),
         Case::post("unknown", call("getBalances", "[]"), error(-32601, "Method not found")),
