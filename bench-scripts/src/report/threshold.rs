@@ -1,11 +1,12 @@
 //! Where servers start to fail: the headline's sentences, and a section with every search and its counts.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::format::{Table, thousands, time_us};
 use super::{Run, causes};
 use crate::analysis::Diagnosed;
-use crate::analysis::threshold::{Counted, Died, Ending, SearchSummary, ThresholdSummary};
+use crate::analysis::threshold::{ConnectingAt, Counted, Died, Ending, SearchSummary, ThresholdSummary};
 use crate::config::Tuning;
 use crate::load::Client;
 use crate::results::Conditions;
@@ -55,9 +56,40 @@ fn count(connections: u32) -> String {
     thousands(f64::from(connections))
 }
 
-/// A count and what its trials showed: 7,760 (0/10 bad).
-fn counted(counted: Counted) -> String {
-    format!("{} ({}/{} bad)", count(counted.connections), counted.bad, counted.trials)
+/// A count and what its trials showed: 7,760 (0/10 fail); and what they held, where that was less.
+fn counted(search: &SearchSummary, counted: Counted) -> String {
+    let Counted { connections, bad, trials } = counted;
+    let short = connecting_at(search, connections).and_then(|at| at.held).filter(|_| bad > 0);
+    let held = short.map_or_else(String::new, |held| {
+        format!("; at most {} held where not all were", thousands(held as f64))
+    });
+    format!("{} ({bad}/{trials} fail{held})", count(connections))
+}
+
+fn connecting_at(search: &SearchSummary, connections: u32) -> Option<&ConnectingAt> {
+    search.connecting.iter().find(|at| at.connections == connections)
+}
+
+/// Why counts were not tried: what was held of the lowest of them.
+fn not_held(search: &SearchSummary) -> String {
+    let lowest = search.found.not_held.first().map_or(0, |counted| counted.connections);
+    let Some(at) = connecting_at(search, lowest) else {
+        return format!("{} connections could not be held", count(lowest));
+    };
+    let dropped = match at.dropped {
+        Some(dropped) if dropped > 0 => {
+            format!(" and {} connection attempts found the listen queue full", thousands(dropped as f64))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} could not be tried, for no more than {} connections were established within {}, while server and load tool \
+         used {:.2} cores{dropped}",
+        count(lowest),
+        at.held.map_or_else(|| "an unknown number of".to_owned(), |held| thousands(held as f64)),
+        time_us(at.allowed_ms as f64 * 1e3),
+        at.cores
+    )
 }
 
 /// One search as the headline says it.
@@ -65,20 +97,21 @@ fn short(search: &SearchSummary) -> String {
     let found = &search.found;
     let name = &search.searched.base;
     let limit = search.searched.limit;
+    let counted = |end: Counted| counted(search, end);
     match (found.last_clean, found.first_failing) {
         (Some(low), Some(high)) => {
-            format!("**{name}** from {} connections, last clean {}", counted(high), counted(low))
+            format!("**{name}** from {} connections, highest passing {}", counted(high), counted(low))
         }
         (None, Some(high)) => {
-            format!("**{name}** at {} already, the lowest count tried that holds", counted(high))
+            format!("**{name}** at {} already, and no lower count passes", counted(high))
         }
         (Some(low), None) if found.ending == Ending::HoldsToHighest && found.fails_at().is_none() => {
             format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
         }
         (low, None) => {
-            let clean =
-                low.map_or_else(|| "no count clean".to_owned(), |low| format!("clean to {}", counted(low)));
-            format!("**{name}**: {clean}, {}", unsettled(search))
+            let passes =
+                low.map_or_else(|| "no count passes".to_owned(), |low| format!("passes to {}", counted(low)));
+            format!("**{name}**: {passes}, {}", unsettled(search))
         }
     }
 }
@@ -90,9 +123,11 @@ fn unsettled(search: &SearchSummary) -> String {
         Ending::Unsettled => format!("not settled in {} trials", found.trials),
         Ending::Unmeasured => format!("given up, since {} trials showed nothing", found.unmeasured),
         Ending::Unfinished => "the search has not ended".to_owned(),
+        Ending::NotHeld => not_held(search),
         Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
             let limit = search.searched.limit;
-            let seen = found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(at)));
+            let seen =
+                found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(search, at)));
             format!(
                 "above that fails at times{seen}, at no count surely up to {} ({})",
                 count(limit.connections),
@@ -102,15 +137,16 @@ fn unsettled(search: &SearchSummary) -> String {
     }
 }
 
-/// The counts that are neither clean nor failing, by their ends: how many trials were bad between them.
-fn between(counts: &[Counted]) -> String {
+/// The counts that are neither passing nor failing, by their ends: how many trials failed between them.
+fn between(search: &SearchSummary) -> String {
+    let counts = &search.found.between;
     let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return "-".to_owned() };
     if first == last {
-        return counted(*first);
+        return counted(search, *first);
     }
     let bad: u32 = counts.iter().map(|counted| counted.bad).sum();
     let trials: u32 = counts.iter().map(|counted| counted.trials).sum();
-    format!("{} to {} ({bad}/{trials} bad)", count(first.connections), count(last.connections))
+    format!("{} to {} ({bad}/{trials} fail)", count(first.connections), count(last.connections))
 }
 
 /// What stands behind a search's counts.
@@ -120,12 +156,17 @@ fn note(search: &SearchSummary) -> String {
     let mut notes = Vec::new();
     match found.ending {
         Ending::Interval => {}
-        Ending::FailsAtLowest => notes.push("no count is clean, down to the lowest".to_owned()),
+        Ending::FailsAtLowest => notes.push("no count passes, down to the lowest".to_owned()),
         Ending::HoldsToHighest => {
             let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
             notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
         }
-        Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => notes.push(unsettled(search)),
+        Ending::NotHeld | Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => {
+            notes.push(unsettled(search));
+        }
+    }
+    if found.ending != Ending::NotHeld && !found.not_held.is_empty() {
+        notes.push(not_held(search));
     }
     if !search.complaints.is_empty() {
         let kinds: Vec<String> =
@@ -140,7 +181,7 @@ fn note(search: &SearchSummary) -> String {
         notes.push(format!("**the server ended by itself** at {}: {how}", count(*connections)));
     }
     if !found.contradictions.is_empty() {
-        let counts: Vec<String> = found.contradictions.iter().copied().map(counted).collect();
+        let counts: Vec<String> = found.contradictions.iter().map(|at| counted(search, *at)).collect();
         notes.push(format!("**not monotone**: {}", counts.join(", ")));
     }
     notes.join("; ").replace('\n', " ")
@@ -150,11 +191,11 @@ fn note(search: &SearchSummary) -> String {
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.threshold else { return String::new() };
     let mut table = Table::new(
-        &["request", "server", "settings", "client", "last clean", "first failing", "in between", "notes"],
+        &["request", "server", "settings", "client", "highest passing", "lowest failing", "in between", "notes"],
         4,
     );
-    let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), counted);
     for search in &summary.searches {
+        let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), |end| counted(search, end));
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
@@ -163,15 +204,17 @@ pub fn section(run: &Run) -> String {
             searched.client.name().to_owned(),
             end(found.last_clean),
             end(found.first_failing),
-            between(&found.between),
+            between(search),
             note(search),
         ]);
     }
     let mut out = format!(
-        "## Where it starts to fail\n\nA trial is bad where any request failed or took longer than {}. A count is *clean* where none \
-         of {} trials is bad, *failing* where at least {} of {} are; in between it fails at times. The count from which a \
-         trial is bad more often than not lies above the last clean one and at or below the first failing one. Each trial has a \
-         fresh server, and all its connections are made at once, inside the window.\n\n{}",
+        "## Where it starts to fail\n\nA trial fails where any request is bad: it failed, or took longer than {}, the time to \
+         connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of {} do; in between \
+         it fails at times. The count from which a trial fails more often than not lies above the highest passing one and at or \
+         below the lowest failing one. Each trial has a fresh server, and all its connections are made at once; its window begins \
+         when the server holds 99 % of them. A trial in which that takes too long, and no request is bad, is not one at that \
+         count.\n\n{}",
         time_us(summary.timeout_ms as f64 * 1e3),
         summary.confirmations,
         summary.bad_to_fail,
@@ -180,15 +223,82 @@ pub fn section(run: &Run) -> String {
     );
     let _ = writeln!(
         out,
-        "\n{} trials, interleaved in a drawn order; those that were not clean are kept whole in `threshold/`. One by hand: `just \
+        "\n{} trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by hand: `just \
          bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
         summary.trials
     );
+    out.push_str(&time_to_connect(summary));
     out.push_str(&why(summary));
     if let Some(conditions) = &run.searched_on {
         out.push_str(&effective(conditions));
     }
     out
+}
+
+/// How long connecting took, by count and server; empty where that was not recorded.
+fn time_to_connect(summary: &ThresholdSummary) -> String {
+    let known = || summary.searches.iter().filter(|search| !search.connecting.is_empty());
+    let mut servers: Vec<&str> = Vec::new();
+    let mut groups: BTreeSet<(&str, Option<&str>, &str)> = BTreeSet::new();
+    let group_of = |search: &SearchSummary| search.searched.tuning.map(Tuning::flag);
+    for search in known() {
+        if !servers.contains(&search.searched.base.as_str()) {
+            servers.push(&search.searched.base);
+        }
+        groups.insert((&search.searched.workload, group_of(search), search.searched.client.name()));
+    }
+    if servers.is_empty() {
+        return String::new();
+    }
+    let headers: Vec<&str> =
+        ["request", "settings", "client", "connections"].into_iter().chain(servers.iter().copied()).collect();
+    let mut table = Table::new(&headers, 3);
+    for (workload, tuning, client) in groups {
+        let of = |server: &str| {
+            known().find(|search| {
+                let searched = &search.searched;
+                (searched.workload.as_str(), group_of(search), searched.client.name())
+                    == (workload, tuning, client)
+                    && searched.base == server
+            })
+        };
+        let searches: Vec<Option<&SearchSummary>> = servers.iter().map(|server| of(server)).collect();
+        let counts: BTreeSet<u32> =
+            searches.iter().flatten().flat_map(|search| &search.connecting).map(|at| at.connections).collect();
+        for connections in counts {
+            let at = |search: &Option<&SearchSummary>| search.and_then(|search| connecting_at(search, connections));
+            let mut row =
+                vec![workload.to_owned(), tuning.unwrap_or("its own").to_owned(), client.to_owned()];
+            row.push(count(connections));
+            row.extend(searches.iter().map(|search| at(search).map_or_else(|| "-".to_owned(), connected)));
+            table.row(row);
+        }
+    }
+    format!(
+        "\n### How long connecting takes\n\nUntil the server held 99 % of the connections, from the load tool's start: the median \
+         over the trials at a count. In brackets what went wrong meanwhile: trials in which it took longer than allowed and the \
+         most that they held, requests that failed since no connection could be made, and connection attempts that found the \
+         listen queue full.\n\n{}",
+        table.markdown()
+    )
+}
+
+/// How long connecting took at one count, and what went wrong.
+fn connected(at: &ConnectingAt) -> String {
+    let allowed = || format!("over {}", time_us(at.allowed_ms as f64 * 1e3));
+    let time = at.median_ms.map_or_else(allowed, |median_ms| time_us(median_ms as f64 * 1e3));
+    let mut wrong = Vec::new();
+    if at.short > 0 {
+        let held = at.held.map_or_else(String::new, |held| format!(", at most {} held", thousands(held as f64)));
+        wrong.push(format!("not in {} of {}{held}", at.short, at.trials));
+    }
+    if at.failed > 0 {
+        wrong.push(format!("{} failed", thousands(at.failed as f64)));
+    }
+    if let Some(dropped) = at.dropped.filter(|dropped| *dropped > 0) {
+        wrong.push(format!("{} dropped", thousands(dropped as f64)));
+    }
+    if wrong.is_empty() { time } else { format!("{time} ({})", wrong.join("; ")) }
 }
 
 /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
@@ -215,8 +325,8 @@ fn why(summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
-    let mut out = "\n### Why it fails there\n\nOf the bad trials at the count that fails most surely. A cause is *likely* where a counter \
-                   moved and explains at least half of the bad requests (failed, or slower than the timeout or 0.95 s), and \
+    let mut out = "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* where a \
+                   counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
                    *confirmed* where a remedy took the symptom away.\n\n"
         .to_owned();
     for cell in &summary.causes {

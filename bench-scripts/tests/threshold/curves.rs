@@ -60,7 +60,7 @@ fn one_bad_trial_far_below_the_threshold_does_not_decide() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
     let mut first = true;
     while let Some(connections) = search.next() {
-        search.tell(if first || connections >= 8_000 { Shown::Bad } else { Shown::Clean });
+        search.tell(if first || connections >= 8_000 { Shown::Fail } else { Shown::Pass });
         first = false;
     }
     let found = search.found();
@@ -112,12 +112,12 @@ fn a_failing_count_needs_more_than_a_coin_would_give() {
 #[test]
 fn trials_that_show_nothing_are_made_again_and_end_the_search_when_they_are_many() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
-    search.tell(Shown::Clean);
+    search.tell(Shown::Pass);
     assert_eq!(search.next(), Some(250));
     search.tell(Shown::Nothing);
     assert_eq!(search.next(), Some(250), "the same again");
     search.tell(Shown::Nothing);
-    search.tell(Shown::Clean);
+    search.tell(Shown::Pass);
     assert_eq!(search.next(), Some(500));
     search.tell(Shown::Nothing);
     assert_eq!(search.next(), None);

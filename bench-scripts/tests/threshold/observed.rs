@@ -89,13 +89,13 @@ fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_noth
     let reason = || "x".to_owned();
     let Outcome::Completed(none) = window(1.0, 7) else { panic!("a window is completed") };
     let cases = [
-        (window(1_999.0, 0), Shown::Clean),
-        (window(2_001.0, 0), Shown::Bad),
-        (window(5.0, 1), Shown::Bad),
-        (Outcome::NoSuccess(none), Shown::Bad),
-        (Outcome::Unanswered { reason: reason() }, Shown::Bad),
-        (Outcome::ServerDied { reason: reason() }, Shown::Bad),
-        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Bad),
+        (window(1_999.0, 0), Shown::Pass),
+        (window(2_001.0, 0), Shown::Fail),
+        (window(5.0, 1), Shown::Fail),
+        (Outcome::NoSuccess(none), Shown::Fail),
+        (Outcome::Unanswered { reason: reason() }, Shown::Fail),
+        (Outcome::ServerDied { reason: reason() }, Shown::Fail),
+        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Fail),
         (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
         (Outcome::Invalid { reason: reason() }, Shown::Nothing),
     ];

@@ -109,8 +109,8 @@ fn a_search_always_ends_within_its_bound() {
             assert_eq!(search.found().ending, Ending::Unfinished);
             search.tell(match draw.uniform() {
                 drawn if drawn < nothing => Shown::Nothing,
-                _ if draw.uniform() < chance => Shown::Bad,
-                _ => Shown::Clean,
+                _ if draw.uniform() < chance => Shown::Fail,
+                _ => Shown::Pass,
             });
         }
         let found = search.found();
@@ -124,7 +124,7 @@ fn a_search_always_ends_within_its_bound() {
         }
         assert!(found.last_clean.is_none_or(|low| low.bad == 0 && low.trials == rules.confirmations));
         assert!(found.first_failing.is_none_or(|high| high.bad >= rules.bad_to_fail()));
-        search.tell(Shown::Bad);
+        search.tell(Shown::Fail);
         assert_eq!(search.found(), found, "what comes after the end changes nothing");
     }
 }
@@ -143,7 +143,7 @@ fn a_search_settles_by_itself() {
             trials += 1;
             assert!(trials <= counts.len() * RULES.confirmations as usize, "{}", search.found());
             let place = counts.iter().position(|known| *known == connections).unwrap();
-            search.tell(if draw.uniform() < chances[place] { Shown::Bad } else { Shown::Clean });
+            search.tell(if draw.uniform() < chances[place] { Shown::Fail } else { Shown::Pass });
         }
         let ending = search.found().ending;
         assert!(

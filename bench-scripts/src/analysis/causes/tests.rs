@@ -63,6 +63,7 @@ fn healthy() -> Sample {
         server_errors: zero,
         memory_before_bytes: None,
         established: Some(1_001),
+        connecting: None,
         first_half: None,
         resources: vec![moment; 10],
         sampler_cpu_s: None,
