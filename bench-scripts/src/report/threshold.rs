@@ -191,7 +191,16 @@ fn note(search: &SearchSummary) -> String {
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.threshold else { return String::new() };
     let mut table = Table::new(
-        &["request", "server", "settings", "client", "highest passing", "lowest failing", "in between", "notes"],
+        &[
+            "request",
+            "server",
+            "settings",
+            "client",
+            "highest passing",
+            "lowest failing",
+            "in between",
+            "notes",
+        ],
         4,
     );
     for search in &summary.searches {
@@ -263,14 +272,20 @@ fn time_to_connect(summary: &ThresholdSummary) -> String {
             })
         };
         let searches: Vec<Option<&SearchSummary>> = servers.iter().map(|server| of(server)).collect();
-        let counts: BTreeSet<u32> =
-            searches.iter().flatten().flat_map(|search| &search.connecting).map(|at| at.connections).collect();
+        let counts: BTreeSet<u32> = searches
+            .iter()
+            .flatten()
+            .flat_map(|search| &search.connecting)
+            .map(|at| at.connections)
+            .collect();
         for connections in counts {
-            let at = |search: &Option<&SearchSummary>| search.and_then(|search| connecting_at(search, connections));
             let mut row =
                 vec![workload.to_owned(), tuning.unwrap_or("its own").to_owned(), client.to_owned()];
             row.push(count(connections));
-            row.extend(searches.iter().map(|search| at(search).map_or_else(|| "-".to_owned(), connected)));
+            row.extend(searches.iter().map(|search| {
+                let at = search.and_then(|search| connecting_at(search, connections));
+                at.map_or_else(|| "-".to_owned(), connected)
+            }));
             table.row(row);
         }
     }
@@ -289,7 +304,8 @@ fn connected(at: &ConnectingAt) -> String {
     let time = at.median_ms.map_or_else(allowed, |median_ms| time_us(median_ms as f64 * 1e3));
     let mut wrong = Vec::new();
     if at.short > 0 {
-        let held = at.held.map_or_else(String::new, |held| format!(", at most {} held", thousands(held as f64)));
+        let held =
+            at.held.map_or_else(String::new, |held| format!(", at most {} held", thousands(held as f64)));
         wrong.push(format!("not in {} of {}{held}", at.short, at.trials));
     }
     if at.failed > 0 {
@@ -356,7 +372,7 @@ mod tests {
         Counted { connections, bad, trials: 5 }
     }
 
-    fn said(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> String {
+    fn searched(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
         let searched = Searched {
             server: "actix".into(),
             base: "actix".into(),
@@ -367,26 +383,108 @@ mod tests {
         };
         let contradictions = Vec::new();
         let (first_failing, trials, unmeasured) = (None, 24, 0);
-        let found = Found { last_clean, first_failing, between, contradictions, ending, trials, unmeasured };
-        short(&SearchSummary {
+        let not_held = Vec::new();
+        let found = Found {
+            last_clean,
+            first_failing,
+            between,
+            contradictions,
+            not_held,
+            ending,
+            trials,
+            unmeasured,
+        };
+        SearchSummary {
             searched,
             found,
             complaints: BTreeMap::new(),
             slowest_ms: None,
             died: Vec::new(),
-        })
+            connecting: Vec::new(),
+        }
+    }
+
+    fn held(connections: u32, short: u32, held: u64) -> ConnectingAt {
+        ConnectingAt {
+            connections,
+            trials: 5,
+            short,
+            allowed_ms: 10_000,
+            median_ms: (short == 0).then_some(340),
+            held: (short > 0).then_some(held),
+            failed: 0,
+            dropped: Some(0),
+            cores: 1.956,
+        }
     }
 
     #[test]
     fn a_server_that_fails_at_times_is_not_said_to_hold() {
         let clean = Some(counted_at(14_016, 0));
-        let holds = said(clean, Vec::new(), Ending::HoldsToHighest);
-        assert_eq!(holds, "**actix** not up to 14,016 (0/5 bad): client ports");
-        let at_times = said(Some(counted_at(4_000, 0)), vec![counted_at(8_000, 1)], Ending::HoldsToHighest);
+        let holds = short(&searched(clean, Vec::new(), Ending::HoldsToHighest));
+        assert_eq!(holds, "**actix** not up to 14,016 (0/5 fail): client ports");
+        let between = vec![counted_at(8_000, 1)];
+        let at_times = short(&searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
         assert!(
-            at_times.contains("clean to 4,000") && at_times.contains("first at 8,000 (1/5 bad)"),
+            at_times.contains("passes to 4,000") && at_times.contains("first at 8,000 (1/5 fail)"),
             "{at_times}"
         );
         assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
+    }
+
+    #[test]
+    fn a_count_whose_connections_were_not_held_is_not_said_to_pass() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+        search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 2, 11_618)];
+        assert_eq!(
+            short(&search),
+            "**actix**: passes to 8,000 (0/5 fail), 14,016 could not be tried, for no more than 11,618 connections were \
+             established within 10.0 s, while server and load tool used 1.96 cores"
+        );
+        search.connecting[1].dropped = Some(53);
+        assert!(note(&search).contains("and 53 connection attempts found the listen queue full"));
+    }
+
+    #[test]
+    fn a_failing_count_is_shown_with_what_was_held() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
+        search.found.first_failing = Some(counted_at(14_016, 5));
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+        let said = short(&search);
+        assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
+        assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
+    }
+
+    #[test]
+    fn the_time_to_connect_stands_by_count_and_server() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+        search.connecting[1].dropped = Some(53);
+        let mut other = search.clone();
+        other.searched.base = "legacy".into();
+        other.connecting.truncate(1);
+        let summary = ThresholdSummary {
+            timeout_ms: 2_000,
+            confirmations: 5,
+            bad_to_fail: 5,
+            left: 0,
+            trials: 10,
+            searches: vec![search, other],
+            causes: Vec::new(),
+            remedies: Vec::new(),
+            remedied: None,
+        };
+        let table: Vec<String> = time_to_connect(&summary)
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(table[0], "| request | settings | client | connections | actix | legacy |");
+        assert_eq!(table[2], "| getBalance | equal | http1 | 8,000 | 340 ms | 340 ms |");
+        assert_eq!(
+            table[3],
+            "| getBalance | equal | http1 | 14,016 | over 10.0 s (not in 3 of 5, at most 11,618 held; 53 dropped) | - |"
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::bench::{Bench, stderr, until};
 const FILES: u32 = 60;
 
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
-    warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 1500\n\
+    warmup_ms = 150\nwindow_ms = 800\ntimeout_ms = 700\nconnect_ms = 1000\n\
     [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n\
     [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
 
@@ -97,16 +97,16 @@ fn reads_well(bench: &Bench, search: &Value) {
     let report = bench.report();
     for needed in [
         "## Where it starts to fail".to_owned(),
-        format!("{low} (0/5 bad)"),
-        format!("{high} (5/5 bad)"),
-        format!("**actix** from {high} (5/5 bad) connections, last clean {low} (0/5 bad)"),
+        format!("{low} (0/5 fail)"),
+        format!("{high} (5/5 fail"),
+        "connections, highest passing {low} (0/5 fail)".replace("{low}", &low.to_string()),
     ] {
         assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
     }
     let checked = bench.run(&["check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 
-    // Raw output stays where a trial was bad, and goes where it was clean.
+    // Raw output stays where a trial failed, and goes where it passed.
     let raw = fs::read_dir(inner(bench).join("tool-output")).unwrap();
     let names: Vec<String> = raw.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.contains(&format!("-c{high}.bombardier.json"))), "{names:?}");
@@ -140,8 +140,8 @@ fn a_remedy_that_helps_is_searched_with_again() {
     let report = bench.report();
     for needed in [
         "**confirmed**: the server may open 60 files",
-        "With 240 open files, 0 of 4 trials had bad requests; without it 4 of 4",
-        "searched again with 240 open files: **actix** not up to 64 (0/5 bad)",
+        "With 240 open files, 0 of 4 trials failed; without it 4 of 4",
+        "searched again with 240 open files: **actix** not up to 64 (0/5 fail)",
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
@@ -150,7 +150,7 @@ fn a_remedy_that_helps_is_searched_with_again() {
 #[test]
 fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let Some(bench) = Bench::new(1) else { return };
-    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 500\n\
+    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 1500\n\
         [environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", table);
     let harness = bench.start(&["run", "tiny"]);
@@ -170,6 +170,70 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     assert!(report.contains("**the server ended by itself** at 3: killed (signal 9)"), "{report}");
     assert!(
         report.contains("successful requests/s") && report.contains("## Where it starts to fail"),
+        "{report}"
+    );
+}
+
+/// A campaign that searches on a server with faults; `connect_ms` in its own.
+fn faulty(args: &str, connect_ms: u32) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let campaign = CAMPAIGN
+        .replace("connect_ms = 1000", &format!("connect_ms = {connect_ms}"))
+        .replace("most_trials = 25", "most_trials = 40");
+    bench.write("campaigns/search.toml", &campaign);
+    let program = bench.link_example("server-actix", "faulty-actix");
+    bench.replace(
+        "servers.toml",
+        &format!("program = {:?}", bench.path("server-actix")),
+        &format!("program = {program:?}"),
+    );
+    bench.replace("servers.toml", "args = [\"--listen\"", &format!("args = [{args}\"--listen\""));
+    Some(bench)
+}
+
+#[test]
+fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
+    // Of its first 100 connections some are the harness's own, and up to 50 the warm-up's.
+    let Some(bench) = faulty("\"--stop-accepting-after\", \"100\", ", 1_000) else { return };
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let search = found(&bench);
+    assert_eq!(search["found"]["ending"], "interval", "{search}");
+    assert_eq!(search["found"]["last_clean"]["connections"], 32, "{search}");
+    assert_eq!(search["found"]["first_failing"]["connections"], 64, "{search}");
+    for trial in trials(&bench).iter().filter(|trial| trial["connections"] == 64) {
+        let outcome = &trial["outcome"];
+        let held = outcome["established"].as_u64().unwrap();
+        assert!(held < 63 && outcome["kind"] != "completed", "{trial}");
+        assert_eq!(outcome["connecting"]["took_ms"], Value::Null, "{trial}");
+    }
+    let at = &search["connecting"].as_array().unwrap().last().unwrap();
+    assert_eq!((&at["connections"], &at["short"]), (&Value::from(64), &at["trials"]), "{at}");
+    let report = bench.report();
+    for needed in [
+        format!("64 (5/5 fail; at most {} held where not all were)", at["held"]),
+        "### How long connecting takes".to_owned(),
+        "over 1.00 s (not in ".to_owned(),
+    ] {
+        assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
+    }
+}
+
+#[test]
+fn a_count_that_could_not_be_held_was_not_tried() {
+    // A healthy server, and no time to connect: the load tool itself takes longer to start.
+    let Some(bench) = faulty("", 1) else { return };
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let search = found(&bench);
+    assert_eq!(search["found"]["ending"], "not_held", "{search}");
+    assert_eq!(search["found"]["last_clean"], Value::Null, "{search}");
+    assert_eq!(search["found"]["not_held"][0]["connections"], 8, "{search}");
+    assert!(trials(&bench).iter().all(|trial| trial["outcome"]["kind"] == "not_held"));
+    let report = bench.report();
+    assert!(
+        report.contains("**actix**: no count passes, 8 could not be tried, for no more than"),
         "{report}"
     );
 }

@@ -11,9 +11,7 @@ pub use found::{Counted, Ending, Found};
 pub use judge::{complaint, shown};
 pub use search::{Rules, Search, Shown, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};
-pub use summary::{
-    ConnectingAt, Died, SearchSummary, ThresholdSummary, causes, failing_trials, summarize,
-};
+pub use summary::{ConnectingAt, Died, SearchSummary, ThresholdSummary, causes, failing_trials, summarize};
 
 /// A trial that is to be made, at so many connections.
 pub type Asked = super::schedule::Asked<u32>;
