@@ -254,7 +254,7 @@ impl Campaign {
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
-        within("connect_ms", self.connect_ms, 1, 600_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
