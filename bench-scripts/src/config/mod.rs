@@ -181,7 +181,7 @@ mod tests {
             ("\nmost_trials = ", "\nwindow_ms = 5\nmost_trials = ", "threshold.window_ms"),
             ("window_ms = 3000", "window_ms = 2000", "threshold.window_ms: a window of 2000 ms can't show"),
             ("\nmost_trials = ", "\ntimeout_ms = 3000\nmost_trials = ", "give more than 3000"),
-            ("window_ms = 3000", "window_ms = 3000\nconnect_ms = 400", "connect_ms"),
+            ("connect_ms = 5000", "connect_ms = 400", "connect_ms"),
             ("\nmost_trials = ", "\ntimeout_ms = 0\nmost_trials = ", "threshold.timeout_ms"),
             ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
             ("connections = []", "connections = [5]", "max_blocks"),

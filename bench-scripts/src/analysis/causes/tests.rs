@@ -191,7 +191,8 @@ fn a_remedy_is_judged_by_failing_trials_and_those_that_showed_nothing_are_left_o
     let mut stepped = healthy();
     stepped.load.latency_us.max = 1.03e6;
     let mut short = healthy();
-    short.connecting = Some(Connecting { requested: CONNECTIONS, allowed_ms: 10_000, took_ms: None });
+    short.connecting =
+        Some(Connecting { requested: CONNECTIONS, allowed_ms: 10_000, took_ms: None, held: 900 });
     let before: Vec<Observation> = (0..5).map(|_| completed(with_timeouts(300))).collect();
     let mut after: Vec<Observation> = (0..5).map(|_| completed(stepped.clone())).collect();
     after.push(observation(Outcome::NotHeld(Box::new(short))));

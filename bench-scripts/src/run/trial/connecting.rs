@@ -49,10 +49,11 @@ impl Holding {
     ) -> Result<Option<Connecting>> {
         let began = Instant::now();
         let allowed = Duration::from_millis(self.allowed_ms);
-        let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None };
+        let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None, held: 0 };
         loop {
             let look = Instant::now();
             let Some(open) = held(self.pid, self.at_rest) else { return Ok(None) };
+            connecting.held = connecting.held.max(open);
             if open >= enough(requested) {
                 connecting.took_ms = Some(began.elapsed().as_millis() as u64);
                 return Ok(Some(connecting));
@@ -123,6 +124,7 @@ mod tests {
         let holding = Holding { allowed_ms: 20, ..holding };
         let connecting = holding.connect(50_000, &mut sleep("60"), &interrupt).unwrap().unwrap();
         assert_eq!((connecting.took_ms, connecting.requested), (None, 50_000));
+        assert!(connecting.held < 49_500, "{connecting:?}");
 
         let holding = Holding { allowed_ms: 600_000, ..holding };
         let connecting = holding.connect(50_000, &mut sleep("0"), &interrupt).unwrap().unwrap();
