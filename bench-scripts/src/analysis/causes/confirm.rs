@@ -70,8 +70,7 @@ pub fn confirm(
         }
     };
     let tally = |observations: &[Observation]| {
-        let told: Vec<bool> =
-            observations.iter().filter_map(|observation| has_symptom(observation)).collect();
+        let told: Vec<bool> = observations.iter().filter_map(&has_symptom).collect();
         Tally { bad: told.iter().filter(|has| **has).count() as u32, of: told.len() as u32 }
     };
     judge(tally(before), tally(after))
