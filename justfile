@@ -12,7 +12,7 @@ _list:
 bench-all campaign="quick":
     @{{bench}} run {{campaign}}
 
-# Find out from how many connections on each server fails, with the same settings and with its own, in about a quarter of an hour
+# Find out from how many connections on each server fails, with the same settings and with its own, in about 25 minutes
 [group('measure')]
 [no-exit-message]
 threshold *options:

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::causes::count;
 use crate::load::LoadSample;
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
@@ -64,6 +65,23 @@ pub enum Outcome {
     NoSuccess(Box<Sample>),
     /// Requests succeeded, but after the window the server gave no answer at all. The sample is evidence of why, and no figure.
     Silent(Box<Sample>),
+    /// The connections that were requested were not established in time, so there was no window at that count. The sample is
+    /// evidence of what was held, and no figure.
+    NotHeld(Box<Sample>),
+}
+
+/// How the connections of a closed loop were made, as the server's open sockets show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connecting {
+    /// Connections that were requested.
+    pub requested: u32,
+    /// How long connecting might take, in milliseconds.
+    pub allowed_ms: u64,
+    /// How long it took until 99 % of them were established, in milliseconds since the load tool's start; `None` where they
+    /// were not within `allowed_ms`.
+    pub took_ms: Option<u64>,
+    /// The most that were established until then.
+    pub held: u64,
 }
 
 /// What was measured in one window.
@@ -96,6 +114,9 @@ pub struct Sample {
     /// The most connections that the server held at one time in the window: open files beyond those it had when ready.
     #[serde(default)]
     pub established: Option<u64>,
+    /// How the connections were made; `None` in an open loop, and where the server's open files can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connecting: Option<Connecting>,
     /// The window up to about its middle, for servers with metrics.
     #[serde(default)]
     pub first_half: Option<Half>,
@@ -213,6 +234,7 @@ impl Outcome {
                 sample.load.succeeded,
                 sample.load.failures()
             )),
+            Self::NotHeld(sample) => Some(sample.held_words()),
         }
     }
 
@@ -227,13 +249,34 @@ impl Outcome {
     /// What was counted, also where the trial gave no figure: for finding out why.
     pub fn evidence(&self) -> Option<&Sample> {
         match self {
-            Self::Completed(sample) | Self::NoSuccess(sample) | Self::Silent(sample) => Some(sample),
+            Self::Completed(sample)
+            | Self::NoSuccess(sample)
+            | Self::Silent(sample)
+            | Self::NotHeld(sample) => Some(sample),
             _ => None,
         }
     }
 }
 
 impl Sample {
+    /// The most connections that were established in time, where that is fewer than 99 % of those requested.
+    pub fn short_of(&self) -> Option<u64> {
+        self.connecting.filter(|connecting| connecting.took_ms.is_none()).map(|connecting| connecting.held)
+    }
+
+    /// What a trial held whose connections were not established in time.
+    fn held_words(&self) -> String {
+        let Some(Connecting { requested, allowed_ms, held, .. }) = self.connecting else {
+            return "how many connections were held is not known".to_owned();
+        };
+        format!(
+            "held at most {} of {} connections; 99 % were not established within {:.1} s",
+            count(held),
+            count(requested.into()),
+            allowed_ms as f64 / 1e3
+        )
+    }
+
     /// Requests that the server did its work for: its own count, or the tool's where it has none.
     pub fn served(&self) -> u64 {
         self.server_requests.unwrap_or(self.load.succeeded + self.load.failures())

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::within;
+use super::campaign::{CONNECT_MS, within};
 use super::{Campaign, Environment, Percent};
 use crate::analysis::stats::Estimate;
 
@@ -85,6 +85,7 @@ impl Calibration {
             warmup_connections: None,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
+            connect_ms: CONNECT_MS,
             environment: self.environment.clone(),
             duets: None,
             remedy_trials: 0,

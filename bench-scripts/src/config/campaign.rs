@@ -57,6 +57,10 @@ pub struct Campaign {
     pub window_ms: u64,
     /// When the load tool gives a request up, in milliseconds.
     pub timeout_ms: u64,
+    /// How long connecting may take before a closed loop's window, in milliseconds: where fewer than 99 % of the connections
+    /// are established by then, the trial gives no figure.
+    #[serde(default = "default_connect_ms")]
+    pub connect_ms: u64,
     /// What the servers run in.
     pub environment: Environment,
     /// The compared pairs once more, side by side on one core, for CPU time per request.
@@ -80,6 +84,13 @@ pub struct Campaign {
 
 fn default_margin() -> Percent {
     Percent(0.02)
+}
+
+/// How long connecting may take where a campaign says nothing else, in milliseconds.
+pub(super) const CONNECT_MS: u64 = 10_000;
+
+fn default_connect_ms() -> u64 {
+    CONNECT_MS
 }
 
 /// How compared pairs are run side by side, after the sweep.
@@ -243,6 +254,7 @@ impl Campaign {
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;

@@ -40,7 +40,7 @@ pub struct Threshold {
     pub most_trials: u32,
     /// Load before the window, in milliseconds; the campaign's where left out.
     pub warmup_ms: Option<u64>,
-    /// The window, in milliseconds; the campaign's where left out.
+    /// The window after the connections are made, in milliseconds, longer than the timeout; the campaign's where left out.
     pub window_ms: Option<u64>,
     /// When the load tool gives a request up, in milliseconds; the campaign's where left out.
     pub timeout_ms: Option<u64>,
@@ -85,8 +85,16 @@ impl Threshold {
         let least = 2 * u64::from(self.confirmations);
         within("threshold.most_trials", self.most_trials.into(), least, 10_000)?;
         within("threshold.warmup_ms", self.warmup_ms.unwrap_or(campaign.warmup_ms), 100, 60_000)?;
-        within("threshold.window_ms", self.window_ms.unwrap_or(campaign.window_ms), 500, 600_000)?;
-        within("threshold.timeout_ms", self.timeout_ms.unwrap_or(campaign.timeout_ms), 1, 60_000)
+        let window_ms = self.window_ms.unwrap_or(campaign.window_ms);
+        let timeout_ms = self.timeout_ms.unwrap_or(campaign.timeout_ms);
+        within("threshold.window_ms", window_ms, 500, 600_000)?;
+        within("threshold.timeout_ms", timeout_ms, 1, 60_000)?;
+        ensure!(
+            window_ms > timeout_ms,
+            "field threshold.window_ms: a window of {window_ms} ms can't show a request that takes longer than the timeout of \
+             {timeout_ms} ms; give more than {timeout_ms}"
+        );
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::campaign::within;
+use super::campaign::{CONNECT_MS, within};
 use super::{Asks, Campaign, Environment, Expected, Percent, Placement, Workload};
 
 /// Longest range of slots that a server answers.
@@ -117,6 +117,7 @@ impl Why {
             warmup_ms: self.warmup_ms,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
+            connect_ms: CONNECT_MS,
             environment: self.environment.clone(),
             pass: Vec::new(),
             duets: None,
@@ -153,6 +154,7 @@ impl Why {
             warmup_ms: slope.warmup_ms,
             window_ms: slope.window_ms,
             timeout_ms: slope.timeout_ms,
+            connect_ms: CONNECT_MS,
             // The tip is above every range, so that none is cut.
             environment: Environment {
                 slots: slots + slots / 10 + 100,

@@ -20,7 +20,7 @@ pub const TEMPLATE: &str = include_str!("bombardier.template");
 /// The shortest load that the tool takes, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
 
-/// What a load below [`SHORTEST_MS`] is started with, in milliseconds: too long to end by itself before it is interrupted.
+/// What a load that will be interrupted is started with beyond its length, in milliseconds: too long to end by itself before.
 const INTERRUPTED_MS: u64 = 5_000;
 
 /// The tool's arguments for a load on a URL. A load shorter than the tool takes becomes the shortest that it takes.
@@ -48,13 +48,20 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
 }
 
 /// The arguments that make the tool print its result by [`TEMPLATE`], kept at `template`, and nothing else; and when to
-/// interrupt it (SIGINT), where the load is shorter than it takes. It then waits for the answers under way and prints its
-/// result as it does at the end.
-pub fn measured(load: &Load, body: &str, url: &str, template: &Path) -> (Vec<String>, Option<Duration>) {
-    let short = load.duration_ms < SHORTEST_MS;
-    let asked = Load { duration_ms: if short { INTERRUPTED_MS } else { load.duration_ms }, ..load.clone() };
+/// interrupt it (SIGINT), where the load is shorter than it takes, or lasts from when its connections are made, for which
+/// `connecting_ms` are allowed. It then waits for the answers under way and prints its result as it does at the end.
+pub fn measured(
+    load: &Load,
+    connecting_ms: Option<u64>,
+    body: &str,
+    url: &str,
+    template: &Path,
+) -> (Vec<String>, Option<Duration>) {
+    let is_interrupted = connecting_ms.is_some() || load.duration_ms < SHORTEST_MS;
+    let own_ms = load.duration_ms + connecting_ms.unwrap_or(0) + INTERRUPTED_MS;
+    let asked = Load { duration_ms: if is_interrupted { own_ms } else { load.duration_ms }, ..load.clone() };
     let format = ["-o", &format!("path:{}", template.display()), "-p", "r"];
-    (arguments(&asked, body, url, &format), short.then(|| Duration::from_millis(load.duration_ms)))
+    (arguments(&asked, body, url, &format), is_interrupted.then(|| Duration::from_millis(load.duration_ms)))
 }
 
 /// The same for a load at a rate, for comparison with the tools of the open loop: the tool holds back what would exceed the
@@ -62,7 +69,7 @@ pub fn measured(load: &Load, body: &str, url: &str, template: &Path) -> (Vec<Str
 pub fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<String>, Option<Duration>) {
     let OpenLoad { rate, connections, duration_ms, timeout_ms } = *load;
     let closed = Load { connections, duration_ms, timeout_ms, client: Client::default() };
-    let (mut args, interrupt) = measured(&closed, body, url, template);
+    let (mut args, interrupt) = measured(&closed, None, body, url, template);
     args.splice(0..0, ["-r".to_owned(), rate.to_string()]);
     (args, interrupt)
 }
@@ -289,11 +296,30 @@ mod tests {
 
     #[test]
     fn a_load_shorter_than_the_tool_takes_is_interrupted() {
-        let (args, interrupt) = measured(&load(250), "{}", "http://a/", Path::new("t"));
-        assert_eq!((&args[3], interrupt), (&"5000ms".to_owned(), Some(Duration::from_millis(250))));
-        let (args, interrupt) = measured(&load(1_000), "{}", "http://a/", Path::new("t"));
+        let (args, interrupt) = measured(&load(250), None, "{}", "http://a/", Path::new("t"));
+        assert_eq!((&args[3], interrupt), (&"5250ms".to_owned(), Some(Duration::from_millis(250))));
+        let (args, interrupt) = measured(&load(1_000), None, "{}", "http://a/", Path::new("t"));
         assert_eq!((&args[3], interrupt), (&"1000ms".to_owned(), None));
         assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
+    }
+
+    #[test]
+    fn a_load_that_waits_for_its_connections_is_interrupted_a_window_after_them() {
+        let (args, interrupt) = measured(&load(3_000), Some(10_000), "{}", "http://a/", Path::new("t"));
+        assert_eq!((&args[3], interrupt), (&"18000ms".to_owned(), Some(Duration::from_secs(3))));
+    }
+
+    #[test]
+    fn bad_requests_are_those_that_failed_or_were_slower_than_the_timeout() {
+        let at = |text: &str, timeout_ms| parse(text).unwrap().bad(timeout_ms);
+        assert_eq!((at(CLEAN, 9), at(CLEAN, 8)), (0, 1), "the slowest took 8.9 ms");
+        // 57 timed out after 100 ms; the same requests are the slowest of the quantile function, and count once.
+        assert_eq!((at(TIMEOUTS, 100), at(TIMEOUTS, 2_000)), (57, 57));
+        assert_eq!(at(REFUSED, 2_000), 50_770);
+        let sample = parse(CLEAN).unwrap();
+        let above_p99 = sample.slower_than(4_351.0);
+        assert!((35..=36).contains(&above_p99), "1 % of 3,527: {above_p99}");
+        assert_eq!(sample.slower_than(sample.latency_us.max), 0);
     }
 
     #[test]

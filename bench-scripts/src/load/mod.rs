@@ -244,6 +244,27 @@ impl LoadSample {
         self.failed.values().sum()
     }
 
+    /// Requests that failed since their connection could not be made.
+    pub fn not_connected(&self) -> u64 {
+        let is_of_connecting = |kind: &str| kind.starts_with("dial") || kind.contains("connect:");
+        self.failed.iter().filter(|(kind, _)| is_of_connecting(kind)).map(|(_, count)| count).sum()
+    }
+
+    /// Requests that took longer than so many microseconds, failed ones included: at least so many, for between two points of
+    /// the quantile function the upper one counts.
+    pub fn slower_than(&self, us: f64) -> u64 {
+        let all = (self.succeeded + self.failures()) as f64;
+        let above = self.quantiles.iter().find(|(_, time)| *time > us);
+        let counted = above.map_or(0.0, |(probability, _)| (1.0 - probability) * all).round() as u64;
+        counted.max(u64::from(self.latency_us.max > us))
+    }
+
+    /// Bad requests: those that failed, and those that were answered later than the timeout. At least so many: how long a
+    /// failed request took is not known by itself, so the failed ones count as the slowest.
+    pub fn bad(&self, timeout_ms: u64) -> u64 {
+        self.failures().max(self.slower_than(timeout_ms as f64 * 1e3))
+    }
+
     /// Requests a second that were sent, whatever became of them.
     pub fn sent_per_second(&self) -> f64 {
         let all = (self.succeeded + self.failures()) as f64;

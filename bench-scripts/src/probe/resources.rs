@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::listen::Listening;
 use super::process::thread_cpu_s;
-use super::reader::Reader;
+use super::reader::{Reader, open_files};
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,11 @@ impl AtRest {
         let now = now.with_context(|| format!("process {pid} is gone"))?;
         Ok(Self { memory_bytes: now.memory_bytes, open_files: now.open_files })
     }
+}
+
+/// Connections that a server holds: its open files beyond those at rest. `None` where they can't be read.
+pub fn held(pid: u32, at_rest: AtRest) -> Option<u64> {
+    Some(open_files(pid)?.saturating_sub(at_rest.open_files?))
 }
 
 /// The usual time between two readings.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Run;
-use super::format::load;
-use crate::analysis::causes::{Cause, Confirmation, Standing, Symptom, count};
+use super::format::{load, time_us};
+use crate::analysis::causes::{Cause, Confirmation, Diagnosis, Standing, Symptom, count};
 use crate::analysis::{Diagnosed, TriedRemedy};
 
 /// The section; empty where nothing failed and no server was held back.
@@ -14,8 +14,9 @@ pub fn section(run: &Run) -> String {
         return String::new();
     }
     let mut out = "## Why it fails\n\n\
-         A cause is named where a counter moved and explains at least half of the bad requests (those that failed, or took \
-         longer than the timeout or 0.95 s), or of the time. It is *likely* until a remedy was tried.\n\n"
+         A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and explains at \
+         least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. It is \
+         *likely* until a remedy was tried.\n\n"
         .to_owned();
     for cell in found {
         out.push_str(&explained(cell, &run.summary.remedies));
@@ -64,16 +65,22 @@ fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
 
 /// How much failed.
 fn extent(cell: &Diagnosed) -> String {
-    let diagnosis = &cell.diagnosis;
-    if diagnosis.bad_trials == 0 {
-        return "nothing failed, but it is held back".to_owned();
+    let Diagnosis { trials, failed_trials, bad_requests, failed_requests, timeout_ms, .. } = cell.diagnosis;
+    let held = cell.diagnosis.held.map_or_else(String::new, |held| {
+        format!("; no more than {} connections were held where not all were", count(held))
+    });
+    if failed_trials == 0 {
+        return format!("no request was bad, but it is held back{held}");
     }
+    let slow = match bad_requests.saturating_sub(failed_requests) {
+        0 => String::new(),
+        slow => format!(", at least {} took longer than {}", count(slow), time_us(timeout_ms as f64 * 1e3)),
+    };
     format!(
-        "{} of {} requests bad, in {} of {} trials",
-        count(diagnosis.bad_requests),
-        count(diagnosis.requests),
-        diagnosis.bad_trials,
-        diagnosis.trials
+        "{} of {} requests bad ({} failed{slow}), in {failed_trials} of {trials} trials{held}",
+        count(bad_requests),
+        count(cell.diagnosis.requests),
+        count(failed_requests),
     )
 }
 
@@ -82,6 +89,7 @@ fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
     let of = match cause.symptom {
         Symptom::Failing => "bad requests",
         Symptom::Slow => "time",
+        Symptom::Stepped => "requests slower than 0.95 s",
     };
     let explains = format!("explains {:.0} % of the {of}", cause.explains * 100.0);
     let mut line = format!("{}: {} ({explains}).", standing_words(tried), cause.sentence);
@@ -118,8 +126,8 @@ fn standing_words(tried: &[&TriedRemedy]) -> &'static str {
 fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> String {
     let Confirmation { before, after, chance, .. } = confirmation;
     let what = match symptom {
-        Symptom::Failing => "had bad requests",
-        Symptom::Slow => "were slow",
+        Symptom::Failing => "failed",
+        Symptom::Slow | Symptom::Stepped => "were slow",
     };
     format!(
         "With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",

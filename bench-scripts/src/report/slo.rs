@@ -292,8 +292,8 @@ fn why(summary: &SloSummary) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a bad request failed or took longer than \
-         {} ms. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
+        "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a request is bad here that \
+         failed or took longer than {} ms, for the level takes the timeout's place. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
         summary.slo.p99_ms
     );
     for search in missed() {

@@ -1,11 +1,13 @@
 //! Where servers start to fail: the headline's sentences, and a section with every search and its counts.
 
+mod connecting;
+
 use std::fmt::Write;
 
 use super::format::{Table, thousands, time_us};
 use super::{Run, causes};
 use crate::analysis::Diagnosed;
-use crate::analysis::threshold::{Counted, Died, Ending, SearchSummary, ThresholdSummary};
+use crate::analysis::threshold::{ConnectingAt, Counted, Died, Ending, SearchSummary, ThresholdSummary};
 use crate::config::Tuning;
 use crate::load::Client;
 use crate::results::Conditions;
@@ -55,9 +57,40 @@ fn count(connections: u32) -> String {
     thousands(f64::from(connections))
 }
 
-/// A count and what its trials showed: 7,760 (0/10 bad).
-fn counted(counted: Counted) -> String {
-    format!("{} ({}/{} bad)", count(counted.connections), counted.bad, counted.trials)
+/// A count and what its trials showed: 7,760 (0/10 fail); and what they held, where that was less.
+fn counted(search: &SearchSummary, counted: Counted) -> String {
+    let Counted { connections, bad, trials } = counted;
+    let short = connecting_at(search, connections).and_then(|at| at.held).filter(|_| bad > 0);
+    let held = short.map_or_else(String::new, |held| {
+        format!("; at most {} held where not all were", thousands(held as f64))
+    });
+    format!("{} ({bad}/{trials} fail{held})", count(connections))
+}
+
+fn connecting_at(search: &SearchSummary, connections: u32) -> Option<&ConnectingAt> {
+    search.connecting.iter().find(|at| at.connections == connections)
+}
+
+/// Why counts were not tried: what was held of the lowest of them.
+fn not_held(search: &SearchSummary) -> String {
+    let lowest = search.found.not_held.first().map_or(0, |counted| counted.connections);
+    let Some(at) = connecting_at(search, lowest) else {
+        return format!("{} connections could not be held", count(lowest));
+    };
+    let dropped = match at.dropped {
+        Some(dropped) if dropped > 0 => {
+            format!(" and {} connection attempts found the listen queue full", thousands(dropped as f64))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} could not be tried, for no more than {} connections were established within {}, while server and load tool \
+         used {:.2} cores{dropped}",
+        count(lowest),
+        at.held.map_or_else(|| "an unknown number of".to_owned(), |held| thousands(held as f64)),
+        time_us(at.allowed_ms as f64 * 1e3),
+        at.cores
+    )
 }
 
 /// One search as the headline says it.
@@ -65,20 +98,21 @@ fn short(search: &SearchSummary) -> String {
     let found = &search.found;
     let name = &search.searched.base;
     let limit = search.searched.limit;
+    let counted = |end: Counted| counted(search, end);
     match (found.last_clean, found.first_failing) {
         (Some(low), Some(high)) => {
-            format!("**{name}** from {} connections, last clean {}", counted(high), counted(low))
+            format!("**{name}** from {} connections, highest passing {}", counted(high), counted(low))
         }
         (None, Some(high)) => {
-            format!("**{name}** at {} already, the lowest count tried that holds", counted(high))
+            format!("**{name}** at {} already, and no lower count passes", counted(high))
         }
         (Some(low), None) if found.ending == Ending::HoldsToHighest && found.fails_at().is_none() => {
             format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
         }
         (low, None) => {
-            let clean =
-                low.map_or_else(|| "no count clean".to_owned(), |low| format!("clean to {}", counted(low)));
-            format!("**{name}**: {clean}, {}", unsettled(search))
+            let passes =
+                low.map_or_else(|| "no count passes".to_owned(), |low| format!("passes to {}", counted(low)));
+            format!("**{name}**: {passes}, {}", unsettled(search))
         }
     }
 }
@@ -90,9 +124,11 @@ fn unsettled(search: &SearchSummary) -> String {
         Ending::Unsettled => format!("not settled in {} trials", found.trials),
         Ending::Unmeasured => format!("given up, since {} trials showed nothing", found.unmeasured),
         Ending::Unfinished => "the search has not ended".to_owned(),
+        Ending::NotHeld => not_held(search),
         Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
             let limit = search.searched.limit;
-            let seen = found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(at)));
+            let seen =
+                found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(search, at)));
             format!(
                 "above that fails at times{seen}, at no count surely up to {} ({})",
                 count(limit.connections),
@@ -102,15 +138,16 @@ fn unsettled(search: &SearchSummary) -> String {
     }
 }
 
-/// The counts that are neither clean nor failing, by their ends: how many trials were bad between them.
-fn between(counts: &[Counted]) -> String {
+/// The counts that are neither passing nor failing, by their ends: how many trials failed between them.
+fn between(search: &SearchSummary) -> String {
+    let counts = &search.found.between;
     let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return "-".to_owned() };
     if first == last {
-        return counted(*first);
+        return counted(search, *first);
     }
     let bad: u32 = counts.iter().map(|counted| counted.bad).sum();
     let trials: u32 = counts.iter().map(|counted| counted.trials).sum();
-    format!("{} to {} ({bad}/{trials} bad)", count(first.connections), count(last.connections))
+    format!("{} to {} ({bad}/{trials} fail)", count(first.connections), count(last.connections))
 }
 
 /// What stands behind a search's counts.
@@ -120,12 +157,17 @@ fn note(search: &SearchSummary) -> String {
     let mut notes = Vec::new();
     match found.ending {
         Ending::Interval => {}
-        Ending::FailsAtLowest => notes.push("no count is clean, down to the lowest".to_owned()),
+        Ending::FailsAtLowest => notes.push("no count passes, down to the lowest".to_owned()),
         Ending::HoldsToHighest => {
             let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
             notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
         }
-        Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => notes.push(unsettled(search)),
+        Ending::NotHeld | Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => {
+            notes.push(unsettled(search));
+        }
+    }
+    if found.ending != Ending::NotHeld && !found.not_held.is_empty() {
+        notes.push(not_held(search));
     }
     if !search.complaints.is_empty() {
         let kinds: Vec<String> =
@@ -140,7 +182,7 @@ fn note(search: &SearchSummary) -> String {
         notes.push(format!("**the server ended by itself** at {}: {how}", count(*connections)));
     }
     if !found.contradictions.is_empty() {
-        let counts: Vec<String> = found.contradictions.iter().copied().map(counted).collect();
+        let counts: Vec<String> = found.contradictions.iter().map(|at| counted(search, *at)).collect();
         notes.push(format!("**not monotone**: {}", counts.join(", ")));
     }
     notes.join("; ").replace('\n', " ")
@@ -150,11 +192,20 @@ fn note(search: &SearchSummary) -> String {
 pub fn section(run: &Run) -> String {
     let Some(summary) = &run.summary.threshold else { return String::new() };
     let mut table = Table::new(
-        &["request", "server", "settings", "client", "last clean", "first failing", "in between", "notes"],
+        &[
+            "request",
+            "server",
+            "settings",
+            "client",
+            "highest passing",
+            "lowest failing",
+            "in between",
+            "notes",
+        ],
         4,
     );
-    let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), counted);
     for search in &summary.searches {
+        let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), |end| counted(search, end));
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
@@ -163,15 +214,17 @@ pub fn section(run: &Run) -> String {
             searched.client.name().to_owned(),
             end(found.last_clean),
             end(found.first_failing),
-            between(&found.between),
+            between(search),
             note(search),
         ]);
     }
     let mut out = format!(
-        "## Where it starts to fail\n\nA trial is bad where any request failed or took longer than {}. A count is *clean* where none \
-         of {} trials is bad, *failing* where at least {} of {} are; in between it fails at times. The count from which a \
-         trial is bad more often than not lies above the last clean one and at or below the first failing one. Each trial has a \
-         fresh server, and all its connections are made at once, inside the window.\n\n{}",
+        "## Where it starts to fail\n\nA trial fails where any request is bad: it failed, or took longer than {}, the time to \
+         connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of {} do; in between \
+         it fails at times. The count from which a trial fails more often than not lies above the highest passing one and at or \
+         below the lowest failing one. Each trial has a fresh server, and all its connections are made at once; its window begins \
+         when the server holds 99 % of them. A trial in which that takes too long, and no request is bad, is not one at that \
+         count.\n\n{}",
         time_us(summary.timeout_ms as f64 * 1e3),
         summary.confirmations,
         summary.bad_to_fail,
@@ -180,10 +233,11 @@ pub fn section(run: &Run) -> String {
     );
     let _ = writeln!(
         out,
-        "\n{} trials, interleaved in a drawn order; those that were not clean are kept whole in `threshold/`. One by hand: `just \
+        "\n{} trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by hand: `just \
          bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
         summary.trials
     );
+    out.push_str(&connecting::table(summary));
     out.push_str(&why(summary));
     if let Some(conditions) = &run.searched_on {
         out.push_str(&effective(conditions));
@@ -215,8 +269,8 @@ fn why(summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
-    let mut out = "\n### Why it fails there\n\nOf the bad trials at the count that fails most surely. A cause is *likely* where a counter \
-                   moved and explains at least half of the bad requests (failed, or slower than the timeout or 0.95 s), and \
+    let mut out = "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* where a \
+                   counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
                    *confirmed* where a remedy took the symptom away.\n\n"
         .to_owned();
     for cell in &summary.causes {
@@ -246,7 +300,7 @@ mod tests {
         Counted { connections, bad, trials: 5 }
     }
 
-    fn said(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> String {
+    fn searched(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
         let searched = Searched {
             server: "actix".into(),
             base: "actix".into(),
@@ -257,26 +311,108 @@ mod tests {
         };
         let contradictions = Vec::new();
         let (first_failing, trials, unmeasured) = (None, 24, 0);
-        let found = Found { last_clean, first_failing, between, contradictions, ending, trials, unmeasured };
-        short(&SearchSummary {
+        let not_held = Vec::new();
+        let found = Found {
+            last_clean,
+            first_failing,
+            between,
+            contradictions,
+            not_held,
+            ending,
+            trials,
+            unmeasured,
+        };
+        SearchSummary {
             searched,
             found,
             complaints: BTreeMap::new(),
             slowest_ms: None,
             died: Vec::new(),
-        })
+            connecting: Vec::new(),
+        }
+    }
+
+    fn held(connections: u32, short: u32, held: u64) -> ConnectingAt {
+        ConnectingAt {
+            connections,
+            trials: 5,
+            short,
+            allowed_ms: 10_000,
+            median_ms: (short == 0).then_some(340),
+            held: (short > 0).then_some(held),
+            failed: 0,
+            dropped: Some(0),
+            cores: 1.956,
+        }
     }
 
     #[test]
     fn a_server_that_fails_at_times_is_not_said_to_hold() {
         let clean = Some(counted_at(14_016, 0));
-        let holds = said(clean, Vec::new(), Ending::HoldsToHighest);
-        assert_eq!(holds, "**actix** not up to 14,016 (0/5 bad): client ports");
-        let at_times = said(Some(counted_at(4_000, 0)), vec![counted_at(8_000, 1)], Ending::HoldsToHighest);
+        let holds = short(&searched(clean, Vec::new(), Ending::HoldsToHighest));
+        assert_eq!(holds, "**actix** not up to 14,016 (0/5 fail): client ports");
+        let between = vec![counted_at(8_000, 1)];
+        let at_times = short(&searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
         assert!(
-            at_times.contains("clean to 4,000") && at_times.contains("first at 8,000 (1/5 bad)"),
+            at_times.contains("passes to 4,000") && at_times.contains("first at 8,000 (1/5 fail)"),
             "{at_times}"
         );
         assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
+    }
+
+    #[test]
+    fn a_count_whose_connections_were_not_held_is_not_said_to_pass() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+        search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 2, 11_618)];
+        assert_eq!(
+            short(&search),
+            "**actix**: passes to 8,000 (0/5 fail), 14,016 could not be tried, for no more than 11,618 connections were \
+             established within 10.0 s, while server and load tool used 1.96 cores"
+        );
+        search.connecting[1].dropped = Some(53);
+        assert!(note(&search).contains("and 53 connection attempts found the listen queue full"));
+    }
+
+    #[test]
+    fn a_failing_count_is_shown_with_what_was_held() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
+        search.found.first_failing = Some(counted_at(14_016, 5));
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+        let said = short(&search);
+        assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
+        assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
+    }
+
+    #[test]
+    fn the_time_to_connect_stands_by_count_and_server() {
+        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+        search.connecting[1].dropped = Some(53);
+        let mut other = search.clone();
+        other.searched.base = "legacy".into();
+        other.connecting.truncate(1);
+        let summary = ThresholdSummary {
+            timeout_ms: 2_000,
+            confirmations: 5,
+            bad_to_fail: 5,
+            left: 0,
+            trials: 10,
+            searches: vec![search, other],
+            causes: Vec::new(),
+            remedies: Vec::new(),
+            remedied: None,
+        };
+        let table: Vec<String> = connecting::table(&summary)
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(table[0], "| request | settings | client | connections | actix | legacy |");
+        assert_eq!(table[2], "| getBalance | equal | http1 | 8,000 | 340 ms | 340 ms |");
+        assert_eq!(
+            table[3],
+            "| getBalance | equal | http1 | 14,016 | over 10.0 s (not in 3 of 5, at most 11,618 held; 53 dropped) | - |"
+        );
     }
 }

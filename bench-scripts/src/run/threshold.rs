@@ -197,11 +197,11 @@ fn trial(searched: &Searched, asked: Asked) -> Trial {
     }
 }
 
-/// Runs a trial and writes it down. Of a clean one the figures are enough; of any other everything is kept.
+/// Runs a trial and writes it down. Of one that passed the figures are enough; of any other everything is kept.
 fn keep(bench: &Bench<'_>, trial: &Trial, timeout_ms: u64) -> Result<Observation> {
     let mut observation = bench.run(trial)?;
-    let is_clean = shown(&observation, timeout_ms) == Shown::Clean;
-    if let (true, Outcome::Completed(sample)) = (is_clean, &mut observation.outcome) {
+    let passed = shown(&observation, timeout_ms) == Shown::Pass;
+    if let (true, Outcome::Completed(sample)) = (passed, &mut observation.outcome) {
         sample.load.quantiles.clear();
         sample.resources.clear();
         bench.folder.forget_tool_output(trial)?;
@@ -236,12 +236,12 @@ impl Progress<'_> {
         let slowest = observation.outcome.evidence().map_or_else(String::new, |sample| {
             format!(", slowest {:.0} ms", sample.load.latency_us.max / 1e3)
         });
+        let failure = || observation.outcome.failure().unwrap_or_else(|| "without a reason".to_owned());
         let said = match shown(observation, timeout_ms) {
-            Shown::Clean => format!("clean{slowest}"),
-            Shown::Bad => format!("BAD: {}{slowest}", complaint(observation, timeout_ms).join("; ")),
-            Shown::Nothing => {
-                format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
-            }
+            Shown::Pass => format!("pass{slowest}"),
+            Shown::Fail => format!("FAIL: {}{slowest}", complaint(observation, timeout_ms).join("; ")),
+            Shown::NotHeld => format!("NOT TRIED: {}", failure()),
+            Shown::Nothing => format!("NOTHING: {}", failure()),
         };
         self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];

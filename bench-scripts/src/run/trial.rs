@@ -1,6 +1,7 @@
 //! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
 
 mod checker;
+mod connecting;
 mod counts;
 mod disturb;
 mod half;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use self::checker::Checker;
+use self::connecting::Holding;
 use self::tool::remove_if_empty;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
@@ -127,10 +129,15 @@ impl Bench<'_> {
         let means = means::find(subject, &self.truths.first(&workload.name)?.body, at_rest);
         or_failed!(meet(beside.as_ref()));
         let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
+        let allowed_ms = self.plan.campaign.connect_ms;
+        let holding = trial.rate.is_none().then_some(Holding { pid, at_rest, allowed_ms });
+        if let Some(holding) = holding {
+            holding.settle(self.interrupt)?;
+        }
         or_failed!(meet(beside.as_ref()));
 
         let capture = self.capture(trial, &subject.addr)?;
-        let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms)?);
+        let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms, holding)?);
         let counts = or_failed!(counts::read(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = threads::read(pid);
@@ -167,6 +174,7 @@ impl Bench<'_> {
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: at_rest.memory_bytes,
             established: sampled.most_open_files(),
+            connecting: loaded.connecting,
             first_half: asked.half,
             sampler_cpu_s: sampled
                 .cpu_s
@@ -191,6 +199,9 @@ impl Bench<'_> {
         let loads: Vec<&LoadSample> =
             std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
         or_failed!(counts::check(counted, &loads, trial.connections, sample.checked.as_ref()));
+        if sample.short_of().is_some() {
+            return Ok(Err(Outcome::NotHeld(Box::new(sample))));
+        }
         Ok(Ok(sample))
     }
 

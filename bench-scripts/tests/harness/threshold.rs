@@ -2,6 +2,7 @@
 //! stopped by Ctrl-C ends in the same answer.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::bench::{Bench, stderr, until};
 const FILES: u32 = 60;
 
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
-    warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 1500\n\
+    warmup_ms = 150\nwindow_ms = 800\ntimeout_ms = 700\nconnect_ms = 1000\n\
     [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n\
     [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
 
@@ -97,16 +98,16 @@ fn reads_well(bench: &Bench, search: &Value) {
     let report = bench.report();
     for needed in [
         "## Where it starts to fail".to_owned(),
-        format!("{low} (0/5 bad)"),
-        format!("{high} (5/5 bad)"),
-        format!("**actix** from {high} (5/5 bad) connections, last clean {low} (0/5 bad)"),
+        format!("{low} (0/5 fail)"),
+        format!("{high} (5/5 fail"),
+        "connections, highest passing {low} (0/5 fail)".replace("{low}", &low.to_string()),
     ] {
         assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
     }
     let checked = bench.run(&["check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 
-    // Raw output stays where a trial was bad, and goes where it was clean.
+    // Raw output stays where a trial failed, and goes where it passed.
     let raw = fs::read_dir(inner(bench).join("tool-output")).unwrap();
     let names: Vec<String> = raw.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.contains(&format!("-c{high}.bombardier.json"))), "{names:?}");
@@ -140,8 +141,8 @@ fn a_remedy_that_helps_is_searched_with_again() {
     let report = bench.report();
     for needed in [
         "**confirmed**: the server may open 60 files",
-        "With 240 open files, 0 of 4 trials had bad requests; without it 4 of 4",
-        "searched again with 240 open files: **actix** not up to 64 (0/5 bad)",
+        "With 240 open files, 0 of 4 trials failed; without it 4 of 4",
+        "searched again with 240 open files: **actix** not up to 64 (0/5 fail)",
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
@@ -150,7 +151,7 @@ fn a_remedy_that_helps_is_searched_with_again() {
 #[test]
 fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let Some(bench) = Bench::new(1) else { return };
-    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 500\n\
+    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 1500\n\
         [environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", table);
     let harness = bench.start(&["run", "tiny"]);
@@ -172,4 +173,80 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
         report.contains("successful requests/s") && report.contains("## Where it starts to fail"),
         "{report}"
     );
+}
+
+#[test]
+fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    let program = bench.link_example("server-actix", "faulty-actix");
+    let healthy = format!("program = {:?}", bench.path("server-actix"));
+    bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
+    // At 16 connections warm-up, window and the harness's own make some 36; at 64 the warm-up alone makes 50.
+    bench.replace(
+        "servers.toml",
+        "args = [\"--listen\"",
+        "args = [\"--stop-accepting-after\", \"45\", \"--listen\"",
+    );
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let search = found(&bench);
+    assert_eq!(search["found"]["last_clean"]["connections"], 16, "{search}");
+    assert_eq!(search["found"]["first_failing"]["connections"], 32, "{search}");
+    assert_eq!(
+        search["found"]["contradictions"],
+        Value::Array(Vec::new()),
+        "the look at 64 failed too: {search}"
+    );
+    let beyond = trials(&bench).into_iter().find(|trial| trial["connections"] == 64).unwrap();
+    let outcome = &beyond["outcome"];
+    assert!(
+        outcome["connecting"]["held"].as_u64().unwrap() < 63 && outcome["kind"] != "completed",
+        "{beyond}"
+    );
+    assert_eq!(outcome["connecting"]["took_ms"], Value::Null, "{beyond}");
+    let report = bench.report();
+    for needed in ["### How long connecting takes", "over 1.00 s (not in 1 of 1, at most "] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+}
+
+#[test]
+fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    // A load tool that makes fewer connections than it is asked for.
+    let (tool, real) = (bench.path("bombardier"), bench.path("bombardier-real"));
+    fs::rename(&tool, &real).unwrap();
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1 $2\" = \"-c 64\" ]; then shift 2; set -- -c 40 \"$@\"; fi\nexec {} \"$@\"\n",
+        real.display()
+    );
+    bench.write("bombardier", &script);
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let search = found(&bench);
+    assert_eq!(search["found"]["ending"], "not_held", "{search}");
+    assert_eq!(search["found"]["last_clean"]["connections"], 32, "{search}");
+    assert_eq!(search["found"]["first_failing"], Value::Null, "{search}");
+    assert_eq!(search["found"]["not_held"][0]["connections"], 64, "{search}");
+    let all = trials(&bench);
+    let kinds = |of: &dyn Fn(u64) -> bool| -> Vec<&str> {
+        let of_them = all.iter().filter(|trial| of(trial["connections"].as_u64().unwrap()));
+        of_them.map(|trial| trial["outcome"]["kind"].as_str().unwrap()).collect()
+    };
+    assert_eq!(kinds(&|count| count == 64), ["not_held", "not_held"]);
+    assert!(kinds(&|count| count < 64).iter().all(|kind| *kind == "completed"));
+    let held = all.iter().filter(|trial| trial["connections"] == 32);
+    for trial in held {
+        let (connecting, took_s) =
+            (&trial["outcome"]["connecting"], &trial["outcome"]["load"]["time_taken_s"]);
+        assert!(connecting["took_ms"].as_u64().is_some(), "{trial}");
+        assert!(took_s.as_f64().unwrap() >= 0.75, "the window begins once they are held: {trial}");
+    }
+    let report = bench.report();
+    let said = "**actix**: passes to 32 (0/5 fail), 64 could not be tried, for no more than 40 connections were established within 1.00 s";
+    assert!(report.contains(said), "{report}");
 }

@@ -35,6 +35,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         server_errors: Some(0),
         memory_before_bytes: None,
         established: None,
+        connecting: None,
         first_half: None,
         resources: Vec::new(),
         sampler_cpu_s: None,

@@ -60,7 +60,7 @@ fn one_bad_trial_far_below_the_threshold_does_not_decide() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
     let mut first = true;
     while let Some(connections) = search.next() {
-        search.tell(if first || connections >= 8_000 { Shown::Bad } else { Shown::Clean });
+        search.tell(if first || connections >= 8_000 { Shown::Fail } else { Shown::Pass });
         first = false;
     }
     let found = search.found();
@@ -109,15 +109,73 @@ fn a_failing_count_needs_more_than_a_coin_would_give() {
     assert_eq!([5, 6, 7, 8, 9, 10, 12, 20].map(needed), [5, 6, 7, 7, 8, 9, 10, 15]);
 }
 
+/// Searches from 125 to 16,000 connections on a server that fails from `fails` on, while no more than `holds` can be held.
+fn held_up_to(holds: u32, fails: u32) -> (rpc_bench::analysis::threshold::Found, Vec<u32>) {
+    let mut search = Search::new(grid(125, 16_000, 4), RULES);
+    let mut asked = Vec::new();
+    while let Some(connections) = search.next() {
+        asked.push(connections);
+        search.tell(match connections {
+            count if count >= fails => Shown::Fail,
+            count if count > holds => Shown::NotHeld,
+            _ => Shown::Pass,
+        });
+    }
+    (search.found(), asked)
+}
+
+#[test]
+fn what_can_be_held_bounds_a_search_from_above() {
+    let counts = grid(125, 16_000, 4);
+    for holds in [125, 200, 1_000, 9_000, 15_999] {
+        let (found, asked) = held_up_to(holds, u32::MAX);
+        assert_eq!(found.ending, Ending::NotHeld, "{found}");
+        let low = found.last_clean.unwrap();
+        let highest = counts.iter().copied().filter(|count| *count <= holds).max().unwrap();
+        assert_eq!(low, Counted { connections: highest, bad: 0, trials: 10 }, "{found}");
+        assert_eq!((found.first_failing, found.fails_at()), (None, None));
+        let lowest = found.not_held.first().unwrap().connections;
+        assert_eq!(counts.iter().find(|count| **count > holds), Some(&lowest), "{found:?}");
+        assert!(asked.len() <= 8 + 10 + 8, "{holds}: {}", asked.len());
+    }
+    let (found, asked) = held_up_to(100, u32::MAX);
+    assert_eq!((found.ending, found.last_clean, found.first_failing), (Ending::NotHeld, None, None));
+    assert_eq!(asked, [125, 125], "nothing is left to try");
+}
+
+#[test]
+fn a_count_that_fails_is_found_where_lower_ones_can_not_be_held() {
+    let (found, _) = held_up_to(1_000, 8_000);
+    assert_eq!(found.ending, Ending::NotHeld, "the climb does not go on where nothing can be held: {found}");
+    // From 4,000 on the climb meets failures; what lies below and can't be held is left out, and said.
+    let (found, _) = held_up_to(2_500, 4_000);
+    assert_eq!(found.ending, Ending::Interval, "{found}");
+    let (low, high) = (found.last_clean.unwrap().connections, found.first_failing.unwrap().connections);
+    assert_eq!((low, high), (2_378, 4_000));
+    let not_held: Vec<u32> = found.not_held.iter().map(|at| at.connections).collect();
+    assert_eq!(not_held, [2_828, 3_364]);
+}
+
+#[test]
+fn one_trial_that_was_not_held_is_made_again() {
+    let mut search = Search::new(grid(125, 16_000, 4), RULES);
+    search.tell(Shown::Pass);
+    search.tell(Shown::NotHeld);
+    assert_eq!(search.next(), Some(250), "the same again");
+    search.tell(Shown::Pass);
+    assert_eq!(search.next(), Some(500));
+    assert!(search.found().not_held.is_empty());
+}
+
 #[test]
 fn trials_that_show_nothing_are_made_again_and_end_the_search_when_they_are_many() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
-    search.tell(Shown::Clean);
+    search.tell(Shown::Pass);
     assert_eq!(search.next(), Some(250));
     search.tell(Shown::Nothing);
     assert_eq!(search.next(), Some(250), "the same again");
     search.tell(Shown::Nothing);
-    search.tell(Shown::Clean);
+    search.tell(Shown::Pass);
     assert_eq!(search.next(), Some(500));
     search.tell(Shown::Nothing);
     assert_eq!(search.next(), None);

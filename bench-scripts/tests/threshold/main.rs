@@ -42,7 +42,7 @@ fn search(rules: Rules, draw: &mut Draw, chance: impl Fn(u32) -> f64) -> (Found,
     while let Some(connections) = search.next() {
         let bad = draw.uniform() < chance(connections);
         asked.push((connections, bad));
-        search.tell(if bad { Shown::Bad } else { Shown::Clean });
+        search.tell(if bad { Shown::Fail } else { Shown::Pass });
     }
     (search.found(), asked)
 }

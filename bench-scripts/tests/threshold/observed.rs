@@ -1,11 +1,11 @@
 //! From observations to what was found: what counts as bad, what is kept of it, and observations that are not the search's.
 
 use rpc_bench::analysis::threshold::{
-    Bound, Died, Ending, Limit, SearchPlan, Searched, Shown, bad_trials, shown, summarize,
+    Bound, Died, Ending, Limit, SearchPlan, Searched, Shown, failing_trials, shown, summarize,
 };
 use rpc_bench::config::{Threshold, Tuning};
 use rpc_bench::load::Client;
-use rpc_bench::observation::{Observation, Outcome};
+use rpc_bench::observation::{Connecting, Observation, Outcome};
 use rpc_bench::plan::Trial;
 
 use crate::samples::sample;
@@ -49,6 +49,18 @@ fn window(slowest_ms: f64, timeouts: u64) -> Outcome {
     Outcome::Completed(Box::new(sample))
 }
 
+/// The same where the connections were not held.
+fn short(slowest_ms: f64, timeouts: u64) -> Outcome {
+    let connecting = Connecting { requested: 1_600, allowed_ms: 10_000, took_ms: None, held: 1_100 };
+    match window(slowest_ms, timeouts) {
+        Outcome::Completed(mut sample) => {
+            sample.connecting = Some(connecting);
+            Outcome::NotHeld(sample)
+        }
+        other => other,
+    }
+}
+
 fn observation(trial: Trial, outcome: Outcome) -> Observation {
     Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
 }
@@ -76,7 +88,7 @@ fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Obser
 }
 
 #[test]
-fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_nothing() {
+fn a_trial_fails_where_a_request_failed_or_was_slow_and_a_failed_tool_says_nothing() {
     let trial = Trial {
         number: 1,
         block: 1,
@@ -89,13 +101,16 @@ fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_noth
     let reason = || "x".to_owned();
     let Outcome::Completed(none) = window(1.0, 7) else { panic!("a window is completed") };
     let cases = [
-        (window(1_999.0, 0), Shown::Clean),
-        (window(2_001.0, 0), Shown::Bad),
-        (window(5.0, 1), Shown::Bad),
-        (Outcome::NoSuccess(none), Shown::Bad),
-        (Outcome::Unanswered { reason: reason() }, Shown::Bad),
-        (Outcome::ServerDied { reason: reason() }, Shown::Bad),
-        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Bad),
+        (window(1_999.0, 0), Shown::Pass),
+        (window(2_001.0, 0), Shown::Fail),
+        (window(5.0, 1), Shown::Fail),
+        (short(5.0, 0), Shown::NotHeld),
+        (short(5.0, 1), Shown::Fail),
+        (short(2_001.0, 0), Shown::Fail),
+        (Outcome::NoSuccess(none), Shown::Fail),
+        (Outcome::Unanswered { reason: reason() }, Shown::Fail),
+        (Outcome::ServerDied { reason: reason() }, Shown::Fail),
+        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Fail),
         (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
         (Outcome::Invalid { reason: reason() }, Shown::Nothing),
     ];
@@ -106,7 +121,7 @@ fn a_trial_is_bad_where_a_request_failed_or_was_slow_and_a_failed_tool_says_noth
 }
 
 #[test]
-fn what_was_found_holds_counts_complaints_and_the_bad_trials() {
+fn what_was_found_holds_counts_complaints_and_the_failing_trials() {
     let plan = plan();
     let observations = observe(&plan, |server, connections| match (server, connections) {
         ("actix", _) => window(300.0, 0),
@@ -122,13 +137,13 @@ fn what_was_found_holds_counts_complaints_and_the_bad_trials() {
     assert_eq!(holds.found.last_clean.unwrap().connections, 1_600);
     assert!(
         holds.complaints.is_empty()
-            && bad_trials(&plan, holds, holds.found.fails_most(), &observations).is_empty()
+            && failing_trials(&plan, holds, holds.found.fails_most(), &observations).is_empty()
     );
 
     let high = fails.found.first_failing.unwrap();
     assert_eq!((high.connections, high.bad, high.trials), (400, 6, 6));
     assert_eq!(fails.found.last_clean.unwrap().connections, 283);
-    let bad = bad_trials(&plan, fails, Some(high), &observations);
+    let bad = failing_trials(&plan, fails, Some(high), &observations);
     assert_eq!(bad.len(), 6);
     assert!(bad.iter().all(|o| o.trial.server == "actix-shipped" && o.trial.connections == 400));
     let complaints: Vec<(&str, u32)> =
@@ -137,6 +152,31 @@ fn what_was_found_holds_counts_complaints_and_the_bad_trials() {
     assert_eq!(fails.slowest_ms, Some(3_010.0));
     let died = Died { connections: 800, how: "killed (signal 9)".to_owned() };
     assert_eq!(fails.died, [died], "seen in the look beyond");
+}
+
+#[test]
+fn counts_that_were_not_held_censor_the_answer_and_never_pass() {
+    let plan = plan();
+    let observations = observe(&plan, |server, connections| match (server, connections) {
+        (_, 0..1_131) => window(300.0, 0),
+        ("actix", _) => short(300.0, 0),
+        // Where requests are bad it is a failure, whatever was held.
+        (_, _) => short(3_010.0, 2),
+    });
+    let summary = summarize(&plan, &observations).unwrap();
+    let [censored, fails] = &summary.searches[..] else { panic!("two searches") };
+
+    assert_eq!(censored.found.ending, Ending::NotHeld);
+    assert_eq!(censored.found.last_clean.unwrap().connections, 800);
+    assert_eq!((censored.found.first_failing, censored.found.fails_at()), (None, None));
+    let not_held: Vec<u32> = censored.found.not_held.iter().map(|at| at.connections).collect();
+    assert_eq!(not_held, [1_131, 1_600], "the climb's count, and the one below it");
+    let at = censored.connecting.iter().find(|at| at.connections == 1_131).unwrap();
+    assert_eq!((at.trials, at.short, at.median_ms, at.held), (2, 2, None, Some(1_100)));
+
+    assert_eq!(fails.found.ending, Ending::Interval);
+    assert_eq!(fails.found.first_failing.unwrap().connections, 1_131);
+    assert_eq!(fails.complaints["connections not held"], 6);
 }
 
 #[test]

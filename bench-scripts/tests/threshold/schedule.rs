@@ -12,7 +12,7 @@ fn schedule(seed: u64) -> Schedule {
 
 /// Each search has a threshold of its own.
 fn shows(asked: Asked) -> Shown {
-    if asked.load >= 1_000 * (asked.search as u32 + 1) { Shown::Bad } else { Shown::Clean }
+    if asked.load >= 1_000 * (asked.search as u32 + 1) { Shown::Fail } else { Shown::Pass }
 }
 
 fn run(schedule: &mut Schedule) -> Vec<(Asked, Shown)> {
@@ -72,8 +72,8 @@ fn noise_in_one_search_does_not_hold_the_others() {
     while let Some(asked) = noisy.next() {
         trials += 1;
         let shown = match asked.search {
-            0 if draw.uniform() < 0.5 => Shown::Bad,
-            0 => Shown::Clean,
+            0 if draw.uniform() < 0.5 => Shown::Fail,
+            0 => Shown::Pass,
             _ => shows(asked),
         };
         noisy.tell(shown);

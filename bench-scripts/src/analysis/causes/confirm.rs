@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::bad_requests;
 use super::table::Symptom;
+use crate::analysis::threshold::{Shown, shown};
 use crate::observation::Observation;
 
 /// A chance that a difference of counts is luck, from which on it proves nothing.
@@ -29,7 +29,7 @@ pub enum Standing {
 pub struct Tally {
     /// Trials with the symptom.
     pub bad: u32,
-    /// All trials.
+    /// All trials that showed whether they have it.
     pub of: u32,
 }
 
@@ -46,32 +46,32 @@ pub struct Confirmation {
     pub chance: f64,
 }
 
-/// Whether a trial has a bad request, or gave no figure.
-pub fn is_bad(observation: &Observation, timeout_ms: u64) -> bool {
-    let slow_us = (timeout_ms as f64 * 1e3).min(950e3);
-    match observation.outcome.sample() {
-        Some(sample) => bad_requests(&sample.load, slow_us) > 0,
-        None => true,
-    }
-}
+/// Whether a trial had the symptom; `None` where it showed nothing of that.
+type HasSymptom<'a> = dyn Fn(&Observation) -> Option<bool> + 'a;
 
-/// Holds trials without a remedy against trials with it.
+/// Compares trials without a remedy with trials with it.
 pub fn confirm(
     symptom: Symptom,
     timeout_ms: u64,
     before: &[Observation],
     after: &[Observation],
 ) -> Confirmation {
-    let bad: Box<dyn Fn(&Observation) -> bool> = match symptom {
-        Symptom::Failing => Box::new(move |observation| is_bad(observation, timeout_ms)),
-        Symptom::Slow => {
+    let has_symptom: Box<HasSymptom<'_>> = match symptom {
+        Symptom::Failing => Box::new(move |observation| match shown(observation, timeout_ms) {
+            Shown::Pass => Some(false),
+            Shown::Fail => Some(true),
+            Shown::NotHeld | Shown::Nothing => None,
+        }),
+        Symptom::Slow | Symptom::Stepped => {
             let usual_us = median_latency_us(before);
-            Box::new(move |observation| mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
+            Box::new(move |observation| {
+                Some(mean_latency_us(observation).is_none_or(|us| us > usual_us * QUICKER))
+            })
         }
     };
-    let tally = |observations: &[Observation]| Tally {
-        bad: observations.iter().filter(|observation| bad(observation)).count() as u32,
-        of: observations.len() as u32,
+    let tally = |observations: &[Observation]| {
+        let told: Vec<bool> = observations.iter().filter_map(&has_symptom).collect();
+        Tally { bad: told.iter().filter(|has| **has).count() as u32, of: told.len() as u32 }
     };
     judge(tally(before), tally(after))
 }

@@ -9,9 +9,9 @@ use crate::load::LoadSample;
 use crate::observation::{Observation, Outcome, Sample, failed_requests};
 use crate::probe::network::NetworkCounters;
 
-/// A request that took this long has waited for something that is measured in seconds: a connection request is sent again
-/// after 1 s.
-const SLOW_US: f64 = 950_000.0;
+/// A request that took longer has waited for something that is measured in seconds: a connection attempt that was dropped is
+/// made again after 1 s. Evidence for a cause, and no definition of a bad request.
+pub(super) const STEP_US: f64 = 950_000.0;
 
 /// What the trials ran in.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,11 +36,6 @@ impl Setting {
     fn number(&self, name: &str) -> Option<u64> {
         self.ready.get(name)?.as_u64()
     }
-
-    /// From when on a request is slow: the timeout, or what a repeated connection request takes.
-    fn slow_us(&self) -> f64 {
-        SLOW_US.min(self.timeout_ms as f64 * 1e3)
-    }
 }
 
 /// What was counted. Counts are sums over trials.
@@ -62,10 +57,12 @@ pub struct Facts {
     pub trials: u64,
     /// How the server ended, where it did.
     pub died: Vec<String>,
-    /// All requests, and those of them that failed or were slow.
+    /// All requests.
     pub requests: u64,
-    /// Requests that failed or were slow.
+    /// Bad requests: those that failed, or took longer than the timeout.
     pub bad: u64,
+    /// Requests that took longer than [`STEP_US`], bad ones included.
+    pub stepped: u64,
     /// Failed requests by kind.
     pub failed: BTreeMap<String, u64>,
     /// Time of all windows, in microseconds.
@@ -141,7 +138,8 @@ impl Facts {
     fn add_load(&mut self, setting: &Setting, samples: &[&Sample]) {
         let mean = |of: &dyn Fn(&Sample) -> f64| average(samples.iter().map(|sample| of(sample)));
         self.requests = samples.iter().map(|sample| requests(&sample.load)).sum();
-        self.bad = samples.iter().map(|sample| bad_requests(&sample.load, setting.slow_us())).sum();
+        self.bad = samples.iter().map(|sample| sample.load.bad(setting.timeout_ms)).sum();
+        self.stepped = samples.iter().map(|sample| sample.load.slower_than(STEP_US)).sum();
         self.wall_us = samples.iter().map(|sample| sample.load.time_taken_s * 1e6).sum();
         self.mean_us = mean(&|sample| sample.load.latency_us.mean);
         self.p50_us = mean(&|sample| sample.load.latency_us.p50);
@@ -198,7 +196,7 @@ impl Facts {
 
     /// Requests that were given up after the timeout.
     pub fn timeouts(&self) -> u64 {
-        self.failed_as(&["timeout", "timed out"])
+        self.failed_as(&["timeout", "timed out", "deadline exceeded"])
     }
 
     /// Connections that the server never held, of those asked for.
@@ -230,20 +228,6 @@ impl Facts {
 
 fn requests(load: &LoadSample) -> u64 {
     load.succeeded + load.failures()
-}
-
-/// Requests that failed, and those that succeeded late. Failed requests are in the quantiles too, so those that were given
-/// up after the timeout count once.
-pub(super) fn bad_requests(load: &LoadSample, slow_us: f64) -> u64 {
-    let timeouts: u64 = load
-        .failed
-        .iter()
-        .filter(|(kind, _)| kind.to_ascii_lowercase().contains("timeout"))
-        .map(|(_, count)| count)
-        .sum();
-    let slow = (share_from(load, slow_us) * requests(load) as f64).round() as u64;
-    let slow = if load.latency_us.max >= slow_us { slow.max(1) } else { slow };
-    load.failures() - timeouts + timeouts.max(slow)
 }
 
 /// Share of the requests that took so long or longer: what the quantile function leaves above, between two of its points

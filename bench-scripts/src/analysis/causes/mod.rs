@@ -15,9 +15,10 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+use super::threshold::{Shown, shown};
 use crate::observation::Observation;
 
-pub use confirm::{Confirmation, Standing, Tally, confirm, is_bad};
+pub use confirm::{Confirmation, Standing, Tally, confirm};
 pub use facts::{Facts, Setting};
 pub use listen_queue::{Burst, Prediction, Tried, predict};
 pub use remedy::{Remedied, Remedy, remedied, with_backlog};
@@ -34,7 +35,7 @@ pub struct Cause {
     pub kind: Kind,
     /// What it is the cause of.
     pub symptom: Symptom,
-    /// The share of the bad requests (or of the time) that it explains, from 0 to 1.
+    /// The share of what its symptom is about that it explains, from 0 to 1.
     pub explains: f64,
     /// As a person says it, with numbers.
     pub sentence: String,
@@ -47,10 +48,20 @@ pub struct Cause {
 pub struct Diagnosis {
     /// Trials.
     pub trials: usize,
-    /// Trials with a bad request, and those that gave no figure.
-    pub bad_trials: usize,
-    /// Requests that failed, or took longer than the timeout or 0.95 s.
+    /// Trials that failed: with a bad request, or without a window since of the server.
+    #[serde(alias = "bad_trials")]
+    pub failed_trials: usize,
+    /// Bad requests: those that failed, or took longer than `timeout_ms`. At least so many.
     pub bad_requests: u64,
+    /// Those of them that failed.
+    #[serde(default)]
+    pub failed_requests: u64,
+    /// From when on a request is too slow, in milliseconds.
+    #[serde(default)]
+    pub timeout_ms: u64,
+    /// The most connections that the server held, where there was a trial that did not hold those requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
     /// All requests.
     pub requests: u64,
     /// The likely causes, the one that explains most first.
@@ -62,12 +73,12 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Whether something is wrong for which no cause is known.
     pub fn is_unknown(&self) -> bool {
-        self.bad_trials > 0 && !self.causes.iter().any(|cause| cause.symptom == Symptom::Failing)
+        self.failed_trials > 0 && !self.causes.iter().any(|cause| cause.symptom == Symptom::Failing)
     }
 
     /// Whether there is anything to say.
     pub fn is_clean(&self) -> bool {
-        self.bad_trials == 0 && self.causes.is_empty()
+        self.failed_trials == 0 && self.causes.is_empty()
     }
 
     /// The likely cause of a kind.
@@ -81,8 +92,14 @@ pub fn diagnose(setting: &Setting, observations: &[&Observation]) -> Diagnosis {
     let facts = Facts::of(setting, observations);
     Diagnosis {
         trials: observations.len(),
-        bad_trials: observations.iter().filter(|observation| is_bad(observation, setting.timeout_ms)).count(),
+        failed_trials: observations
+            .iter()
+            .filter(|observation| shown(observation, setting.timeout_ms) == Shown::Fail)
+            .count(),
         bad_requests: facts.bad,
+        failed_requests: facts.failed.values().sum(),
+        timeout_ms: setting.timeout_ms,
+        held: observations.iter().filter_map(|of| of.outcome.evidence()?.short_of()).max(),
         requests: facts.requests,
         causes: causes(&facts),
         unavailable: facts.unavailable(),

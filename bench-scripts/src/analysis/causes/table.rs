@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LEAST_SHARE;
-use super::facts::Facts;
+use super::facts::{Facts, STEP_US};
 use super::remedy::Remedy;
 use super::words::{count, counted, percent, time};
 
@@ -14,10 +14,12 @@ use super::words::{count, counted, percent, time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Symptom {
-    /// Requests that failed, or took longer than the timeout or 0.95 s.
+    /// Bad requests: those that failed, or took longer than the timeout.
     Failing,
-    /// Requests that took long, though none failed for it.
+    /// Requests that took long, though none was bad for it.
     Slow,
+    /// Requests slower than 0.95 s, though none was bad: a step that a dropped connection attempt leaves.
+    Stepped,
 }
 
 /// A cause.
@@ -59,7 +61,8 @@ pub struct Row {
     pub kind: Kind,
     /// What it is the cause of.
     pub symptom: Symptom,
-    /// The share of the bad requests (of the time, for slow ones) that the evidence explains.
+    /// The share of what the symptom is about that the evidence explains: of bad requests, of the time, of requests slower
+    /// than 0.95 s.
     pub explains: fn(&Facts) -> Option<f64>,
     /// What a person should read.
     pub sentence: fn(&Facts) -> String,
@@ -178,25 +181,24 @@ pub const TABLE: &[Row] = &[
         unless: &[Kind::OpenFiles, Kind::Limit],
     },
     Row {
-        seen: "requests of about 1 or 3 s, listen overflows, repeated connection requests",
+        seen: "requests of about 1 or 3 s, some of them bad, listen overflows, repeated connection requests",
         kind: Kind::AcceptQueueFull,
         symptom: Symptom::Failing,
-        explains: |facts| {
-            let overflows = facts.network.listen_overflows.filter(|count| *count > 0)?;
-            facts.network.syn_retransmits.is_none_or(|count| count > 0).then_some(())?;
-            of_bad(facts, overflows as f64)
-        },
-        sentence: |facts| {
-            let holds = facts
-                .listen_limit
-                .map_or_else(String::new, |limit| format!("its listen queue holds {}; ", count(limit)));
-            let overflows = counted(facts.network.listen_overflows.unwrap_or(0), "connection attempt");
-            format!(
-                "{holds}{overflows} found it full and {} dropped and sent again after 1 s or more",
-                if facts.network.listen_overflows == Some(1) { "was" } else { "were" }
-            )
-        },
+        explains: |facts| of_bad(facts, dropped_attempts(facts)? as f64),
+        sentence: queue_sentence,
         remedy: Some(Remedy::Backlog),
+        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+    },
+    Row {
+        seen: "requests of about 1 s, none of them bad, listen overflows, repeated connection requests",
+        kind: Kind::AcceptQueueFull,
+        symptom: Symptom::Stepped,
+        explains: |facts| {
+            let dropped = dropped_attempts(facts)?;
+            (facts.bad == 0 && facts.stepped > 0).then(|| dropped as f64 / facts.stepped as f64)
+        },
+        sentence: queue_sentence,
+        remedy: None,
         unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
     },
     Row {
@@ -334,6 +336,34 @@ const CLIENT_ERRORS: &[&str] = &["too many open files", "cannot assign requested
 
 const REFUSALS: &[&str] =
     &["http 4xx", "http 5xx", "connection refused", "connection reset", "closed connection", "server closed"];
+
+/// Connection attempts that found the listen queue full and were made again.
+fn dropped_attempts(facts: &Facts) -> Option<u64> {
+    facts.network.syn_retransmits.is_none_or(|count| count > 0).then_some(())?;
+    facts.network.listen_overflows.filter(|count| *count > 0)
+}
+
+fn queue_sentence(facts: &Facts) -> String {
+    let holds = facts
+        .listen_limit
+        .map_or_else(String::new, |limit| format!("its listen queue holds {}; ", count(limit)));
+    let dropped = facts.network.listen_overflows.unwrap_or(0);
+    let step = if facts.stepped > 0 && facts.timeout_us > STEP_US {
+        let slower = counted(facts.stepped, "request");
+        let verb = if facts.stepped == 1 { "was" } else { "were" };
+        format!(
+            "; {slower} {verb} slower than {}: a step that a dropped connection attempt leaves",
+            time(STEP_US)
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{holds}{} found it full and {} dropped and sent again after 1 s or more{step}",
+        counted(dropped, "connection attempt"),
+        if dropped == 1 { "was" } else { "were" }
+    )
+}
 
 /// So many bad requests as a share of all of them.
 fn of_bad(facts: &Facts, explained: f64) -> Option<f64> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::config::Placement;
 use crate::load::{Latency, LoadSample};
-use crate::observation::{Means, Outcome, Sample};
+use crate::observation::{Connecting, Means, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
@@ -63,6 +63,7 @@ fn healthy() -> Sample {
         server_errors: zero,
         memory_before_bytes: None,
         established: Some(1_001),
+        connecting: None,
         first_half: None,
         resources: vec![moment; 10],
         sampler_cpu_s: None,
@@ -142,7 +143,8 @@ fn a_full_accept_queue_is_named_with_its_numbers() {
     assert_eq!(kind, Kind::AcceptQueueFull);
     assert_eq!(
         sentence,
-        "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 s or more"
+        "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 s or more; \
+         300 requests were slower than 950 ms: a step that a dropped connection attempt leaves"
     );
 }
 
@@ -155,8 +157,49 @@ fn a_full_accept_queue_that_only_delays_is_named_too() {
     sample.network.listen_overflows = Some(53);
     sample.network.syn_retransmits = Some(53);
     let diagnosis = found(&equal(), sample);
-    assert_eq!((diagnosis.bad_requests, diagnosis.causes[0].kind), (50, Kind::AcceptQueueFull));
-    assert_eq!(diagnosis.causes[0].remedy, Some(Remedy::Backlog));
+    assert_eq!((diagnosis.bad_requests, diagnosis.failed_trials), (0, 0), "slower than 0.95 s is not bad");
+    let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
+    assert_eq!((cause.kind, cause.symptom), (Kind::AcceptQueueFull, Symptom::Stepped));
+    assert!(
+        cause.sentence.contains("50 requests were slower than 950 ms: a step that"),
+        "{}",
+        cause.sentence
+    );
+    assert_eq!(cause.explains, 1.0);
+}
+
+#[test]
+fn bad_is_failed_or_slower_than_the_timeout_and_nothing_else() {
+    let mut sample = healthy();
+    sample.load.quantiles.pop();
+    sample.load.quantiles.extend([(0.9995, 1.01e6), (0.9998, 2.5e6), (1.0, 3.1e6)]);
+    sample.load.latency_us.max = 3.1e6;
+    let diagnosis = found(&equal(), sample.clone());
+    assert_eq!(
+        (diagnosis.bad_requests, diagnosis.failed_requests, diagnosis.timeout_ms),
+        (20, 0, TIMEOUT_MS)
+    );
+    // Requests that failed may be those that took so long, and count once.
+    sample.load.failed = BTreeMap::from([("Post: context deadline exceeded".to_owned(), 15)]);
+    let diagnosis = found(&equal(), sample);
+    assert_eq!((diagnosis.bad_requests, diagnosis.failed_requests, diagnosis.failed_trials), (20, 15, 1));
+}
+
+#[test]
+fn a_remedy_is_judged_by_failing_trials_and_those_that_showed_nothing_are_left_out() {
+    let completed = |sample: Sample| observation(Outcome::Completed(Box::new(sample)));
+    let mut stepped = healthy();
+    stepped.load.latency_us.max = 1.03e6;
+    let mut short = healthy();
+    short.connecting =
+        Some(Connecting { requested: CONNECTIONS, allowed_ms: 10_000, took_ms: None, held: 900 });
+    let before: Vec<Observation> = (0..5).map(|_| completed(with_timeouts(300))).collect();
+    let mut after: Vec<Observation> = (0..5).map(|_| completed(stepped.clone())).collect();
+    after.push(observation(Outcome::NotHeld(Box::new(short))));
+    after.push(observation(Outcome::ToolFailed { reason: "x".into() }));
+    let confirmation = confirm(Symptom::Failing, TIMEOUT_MS, &before, &after);
+    assert_eq!(confirmation.standing, Standing::Confirmed);
+    assert_eq!((confirmation.before, confirmation.after), (Tally { bad: 5, of: 5 }, Tally { bad: 0, of: 5 }));
 }
 
 #[test]

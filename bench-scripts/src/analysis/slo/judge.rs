@@ -73,6 +73,7 @@ impl Judge {
             },
             Outcome::NoSuccess(_)
             | Outcome::Silent(_)
+            | Outcome::NotHeld(_)
             | Outcome::Unanswered { .. }
             | Outcome::ServerDied { .. }
             | Outcome::WrongAnswer { .. } => Shown::Measured { passed: false, missed: 1.0 },

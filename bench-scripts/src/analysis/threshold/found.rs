@@ -7,25 +7,28 @@ use serde::{Deserialize, Serialize};
 pub struct Counted {
     /// Connections.
     pub connections: u32,
-    /// Bad trials.
+    /// Trials that failed.
     pub bad: u32,
     /// All trials that showed something.
     pub trials: u32,
 }
 
-/// Where a server starts to fail. Its threshold, the count from which a trial is bad more often than not, is above the last
-/// clean count and at or below the first failing one.
+/// Where a server starts to fail. Its threshold, the count from which a trial fails more often than not, is above the highest
+/// passing count and at or below the lowest failing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The highest count at which every trial was clean, with no failing count below it.
+    /// The highest count at which every trial passed, with no failing count below it.
     pub last_clean: Option<Counted>,
     /// The failing count above it.
     pub first_failing: Option<Counted>,
     /// Counts between the two, and what was seen there.
     pub between: Vec<Counted>,
-    /// Counts below the last clean one that had a bad trial, and above the first failing one that had a clean one: failing does
-    /// not simply begin somewhere.
+    /// Counts below the highest passing one at which a trial failed, and above the lowest failing one at which one passed:
+    /// failing does not simply begin somewhere.
     pub contradictions: Vec<Counted>,
+    /// Counts that were not tried, since their connections were not held; with what other trials showed there, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_held: Vec<Counted>,
     /// How the search ended.
     pub ending: Ending,
     /// Trials in all.
@@ -40,10 +43,12 @@ pub struct Found {
 pub enum Ending {
     /// Both ends were found.
     Interval,
-    /// There is no clean count, down to the lowest.
+    /// There is no passing count, down to the lowest.
     FailsAtLowest,
     /// There is no failing count, up to the highest.
     HoldsToHighest,
+    /// There is no failing count among those whose connections could be held; higher ones were not tried.
+    NotHeld,
     /// The trials ran out before both ends held.
     Unsettled,
     /// Too many trials showed nothing of the server.
@@ -71,17 +76,18 @@ impl Found {
 
 impl std::fmt::Display for Counted {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} ({}/{} bad)", self.connections, self.bad, self.trials)
+        write!(out, "{} ({}/{} fail)", self.connections, self.bad, self.trials)
     }
 }
 
 impl std::fmt::Display for Found {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |counted: Option<Counted>| counted.map_or_else(|| "none".to_owned(), |end| end.to_string());
-        write!(out, "last clean {}, first failing {}", end(self.last_clean), end(self.first_failing))?;
+        write!(out, "highest passing {}, lowest failing {}", end(self.last_clean), end(self.first_failing))?;
         match self.ending {
             Ending::Unsettled => out.write_str(", not settled"),
             Ending::Unmeasured => out.write_str(", given up since trials showed nothing"),
+            Ending::NotHeld => out.write_str(", higher counts not held"),
             Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest | Ending::Unfinished => Ok(()),
         }
     }

@@ -8,10 +8,10 @@ mod searched;
 mod summary;
 
 pub use found::{Counted, Ending, Found};
-pub use judge::{complaint, is_slow, shown};
+pub use judge::{complaint, shown};
 pub use search::{Rules, Search, Shown, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};
-pub use summary::{Died, SearchSummary, ThresholdSummary, bad_trials, causes, summarize};
+pub use summary::{ConnectingAt, Died, SearchSummary, ThresholdSummary, causes, failing_trials, summarize};
 
 /// A trial that is to be made, at so many connections.
 pub type Asked = super::schedule::Asked<u32>;

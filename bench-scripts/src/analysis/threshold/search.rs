@@ -1,13 +1,14 @@
 //! One search as a pure state machine: asked which connection count comes next, told what a trial there showed.
 //!
-//! It climbs by doubling until a trial is bad, halves the gap on a geometric grid until the last clean count and the first bad
-//! one stand side by side, and then repeats both until each holds by itself:
+//! It climbs by doubling until a trial fails, halves the gap on a geometric grid until the highest passing count and the lowest
+//! failing one stand side by side, and then repeats both until each holds by itself:
 //!
-//! - *clean*: none of `confirmations` trials is bad;
-//! - *failing*: so many are bad that a count that fails every other time would give as many in at most one of twenty cases.
+//! - *passing*: none of `confirmations` trials fails;
+//! - *failing*: so many fail that a count that fails every other time would give as many in at most one of twenty cases.
 //!
 //! An end that does not hold moves away from the other one, by growing strides, and the gap is halved again; counts that are
-//! neither stay in between. Starts no process, reads no clock, draws nothing: told the same it asks the same.
+//! neither stay in between. A count whose connections were not held in two trials leaves the grid, and while no trial failed
+//! above it, all higher ones with it: they were not tried. Starts no process, reads no clock, draws nothing: told the same it asks the same.
 
 use super::found::{Counted, Ending, Found};
 use crate::analysis::schedule::Searching;
@@ -17,6 +18,9 @@ const LUCK: f64 = 0.05;
 
 /// Trials in all that may give nothing before a search is given up.
 const MOST_UNMEASURED: u32 = 3;
+
+/// Trials at a count whose connections were not held before the count leaves the grid.
+const MOST_NOT_HELD: u32 = 2;
 
 /// How finely and how surely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +54,12 @@ impl Rules {
 /// What a trial showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Every request was answered, and in time.
-    Clean,
+    /// The connections were held, and every request was answered, and in time.
+    Pass,
     /// A request failed or was too slow, or the server went.
-    Bad,
+    Fail,
+    /// No request failed or was too slow, but the connections were not held: no trial at that count.
+    NotHeld,
     /// Nothing of the server: the load tool failed, or what was counted does not fit together.
     Nothing,
 }
@@ -73,6 +79,7 @@ pub fn grid(from: u32, most: u32, steps_per_doubling: u32) -> Vec<u32> {
 struct Point {
     clean: u32,
     bad: u32,
+    not_held: u32,
 }
 
 impl Point {
@@ -106,6 +113,8 @@ pub struct Search {
     stride_down: usize,
     stride_up: usize,
     looked_beyond: bool,
+    /// Counts that left the grid, rising.
+    not_held: Vec<Counted>,
     trials: u32,
     unmeasured: u32,
 }
@@ -123,6 +132,7 @@ impl Search {
             stride_down: 1,
             stride_up: 1,
             looked_beyond: false,
+            not_held: Vec::new(),
             trials: 0,
             unmeasured: 0,
         }
@@ -145,8 +155,12 @@ impl Search {
                 self.unmeasured += 1;
                 return;
             }
-            Shown::Clean => self.points[place].clean += 1,
-            Shown::Bad => self.points[place].bad += 1,
+            Shown::NotHeld => {
+                self.not_held_at(place);
+                return self.settle();
+            }
+            Shown::Pass => self.points[place].clean += 1,
+            Shown::Fail => self.points[place].bad += 1,
         }
         match self.phase {
             Phase::Climb(at) => self.climb(at, shown),
@@ -157,9 +171,44 @@ impl Search {
         self.settle();
     }
 
+    /// A place whose connections were not held leaves the grid once that is sure, with all above it while none of these ever
+    /// failed.
+    fn not_held_at(&mut self, place: usize) {
+        self.points[place].not_held += 1;
+        if let Phase::Beyond(_) = self.phase {
+            self.phase = Phase::Done;
+            return;
+        }
+        if self.points[place].not_held < MOST_NOT_HELD {
+            return;
+        }
+        let counted = self.counted(place);
+        let after = self.not_held.partition_point(|other| other.connections < counted.connections);
+        self.not_held.insert(after, counted);
+        let failed_above = (place + 1..self.grid.len()).find(|above| self.points[*above].bad > 0);
+        let end = if failed_above.is_some() { place + 1 } else { self.grid.len() };
+        self.grid.drain(place..end);
+        self.points.drain(place..end);
+        let below = place.checked_sub(1);
+        self.low = match self.low {
+            Some(low) if low > place && failed_above.is_some() => Some(low - 1),
+            Some(low) if low >= place => below,
+            low => low,
+        };
+        self.high = match self.high {
+            Some(high) if high > place => failed_above.map(|_| high - 1),
+            Some(high) if high == place => failed_above.map(|above| above - 1),
+            high => high,
+        };
+        self.phase = match (self.phase, below) {
+            (Phase::Climb(_), Some(below)) if self.low != Some(below) => Phase::Climb(below),
+            _ => Phase::Settle,
+        };
+    }
+
     fn climb(&mut self, at: usize, shown: Shown) {
         let last = self.grid.len() - 1;
-        if shown == Shown::Bad {
+        if shown == Shown::Fail {
             self.high = Some(at);
             self.phase = Phase::Settle;
         } else {
@@ -174,7 +223,7 @@ impl Search {
         let above_low = self.low.is_none_or(|low| low < place);
         let below_high = self.high.is_none_or(|high| place < high);
         if above_low && below_high {
-            let end = if shown == Shown::Bad { &mut self.high } else { &mut self.low };
+            let end = if shown == Shown::Fail { &mut self.high } else { &mut self.low };
             *end = Some(place);
         }
     }
@@ -271,17 +320,13 @@ impl Search {
     /// What was found so far.
     pub fn found(&self) -> Found {
         let places = 0..self.grid.len();
+        let counted = |place: usize| self.counted(place);
         let first_failing = match self.high {
             Some(high) if self.is_failing(high) => Some(high),
             _ => places.clone().find(|place| self.is_failing(*place)),
         };
         let below = first_failing.unwrap_or(self.grid.len());
         let last_clean = (0..below).rev().find(|place| self.is_clean(*place));
-        let counted = |place: usize| Counted {
-            connections: self.grid[place],
-            bad: self.points[place].bad,
-            trials: self.points[place].trials(),
-        };
         let tried = |place: &usize| self.points[*place].trials() > 0;
         let is_between = |place: &usize| last_clean.is_none_or(|low| low < *place) && *place < below;
         let contradicts = |place: &usize| {
@@ -293,15 +338,22 @@ impl Search {
             first_failing: first_failing.map(counted),
             between: places.clone().filter(tried).filter(is_between).map(counted).collect(),
             contradictions: places.filter(contradicts).map(counted).collect(),
+            not_held: self.not_held.clone(),
             ending: self.ending(),
             trials: self.trials,
             unmeasured: self.unmeasured,
         }
     }
 
+    fn counted(&self, place: usize) -> Counted {
+        let point = self.points[place];
+        Counted { connections: self.grid[place], bad: point.bad, trials: point.trials() }
+    }
+
     fn ending(&self) -> Ending {
         match (self.phase, self.low, self.high) {
             _ if self.next().is_some() => Ending::Unfinished,
+            (Phase::Done | Phase::Beyond(_), _, None) if !self.not_held.is_empty() => Ending::NotHeld,
             (Phase::Done | Phase::Beyond(_), Some(_), Some(_)) => Ending::Interval,
             (Phase::Done | Phase::Beyond(_), None, _) => Ending::FailsAtLowest,
             (Phase::Done | Phase::Beyond(_), Some(_), None) => Ending::HoldsToHighest,

@@ -13,7 +13,7 @@ use super::searched::{SearchPlan, Searched};
 use super::{Asked, Schedule};
 use crate::analysis::diagnosed::{Diagnosed, TriedRemedy, diagnosed};
 use crate::config::Campaign;
-use crate::observation::{Observation, Outcome};
+use crate::observation::{Connecting, Observation, Outcome, Sample};
 
 /// What the searches of a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct ThresholdSummary {
     pub timeout_ms: u64,
     /// Trials at each end of an answer.
     pub confirmations: u32,
-    /// Bad trials of these that make a failing count.
+    /// Failing trials of these that make a failing count.
     pub bad_to_fail: u32,
     /// Searches that have not ended.
     pub left: usize,
@@ -49,13 +49,39 @@ pub struct SearchSummary {
     pub searched: Searched,
     /// What was found.
     pub found: Found,
-    /// What was wrong with the bad trials at the lowest count that is known to fail, by kind, in trials; where none fails, what
-    /// was wrong with the trials that showed nothing.
+    /// What was wrong with the failing trials at the lowest count that is known to fail, by kind, in trials; where none fails,
+    /// what was wrong with the trials that showed nothing.
     pub complaints: BTreeMap<String, u32>,
     /// The slowest request at that count, in milliseconds.
     pub slowest_ms: Option<f64>,
     /// Trials in which the server ended by itself, in order.
     pub died: Vec<Died>,
+    /// How the connections were made at each count, rising; empty in runs in which that was not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connecting: Vec<ConnectingAt>,
+}
+
+/// How a server's connections were made in the trials at one count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConnectingAt {
+    /// Connections that were requested.
+    pub connections: u32,
+    /// Trials of which it is known.
+    pub trials: u32,
+    /// Those of them in which 99 % were not established within `allowed_ms`.
+    pub short: u32,
+    /// How long connecting might take, in milliseconds.
+    pub allowed_ms: u64,
+    /// Median time until 99 % were established, in milliseconds; none where that is longer than allowed.
+    pub median_ms: Option<u64>,
+    /// The most connections that were held in any of the `short` trials.
+    pub held: Option<u64>,
+    /// Requests that failed since their connection could not be made.
+    pub failed: u64,
+    /// Connection attempts that found the listen queue full, where the machine counts them.
+    pub dropped: Option<u64>,
+    /// Processors that server and load tool used together, the median over trials.
+    pub cores: f64,
 }
 
 /// A trial in which the server did not start, or ended by itself.
@@ -96,20 +122,20 @@ impl Searched {
     }
 }
 
-/// The bad trials of a search at a connection count.
-pub fn bad_trials<'a>(
+/// The failing trials of a search at a connection count.
+pub fn failing_trials<'a>(
     plan: &SearchPlan,
     search: &SearchSummary,
     at: Option<Counted>,
     observations: &'a [Observation],
 ) -> Vec<&'a Observation> {
     let Some(at) = at else { return Vec::new() };
-    let is_bad = |observation: &&Observation| {
+    let is_failing = |observation: &&Observation| {
         search.searched.is_of(observation)
             && observation.trial.connections == at.connections
-            && shown(observation, plan.timeout_ms) == Shown::Bad
+            && shown(observation, plan.timeout_ms) == Shown::Fail
     };
-    observations.iter().filter(is_bad).collect()
+    observations.iter().filter(is_failing).collect()
 }
 
 /// Works out what the searches found.
@@ -144,11 +170,11 @@ pub fn causes(
     observations: &[Observation],
 ) -> Vec<Diagnosed> {
     let searches = found.searches.iter();
-    let bad: Vec<Observation> = searches
-        .flat_map(|search| bad_trials(plan, search, search.found.fails_most(), observations))
+    let failing: Vec<Observation> = searches
+        .flat_map(|search| failing_trials(plan, search, search.found.fails_most(), observations))
         .cloned()
         .collect();
-    diagnosed(campaign, ready, cores, &bad)
+    diagnosed(campaign, ready, cores, &failing)
 }
 
 fn search_summary(
@@ -171,8 +197,9 @@ fn search_summary(
         complaints: BTreeMap::new(),
         slowest_ms: None,
         died,
+        connecting: connecting(&own().collect::<Vec<_>>()),
     };
-    let mut wrong = bad_trials(plan, &summary, summary.found.fails_at(), observations);
+    let mut wrong = failing_trials(plan, &summary, summary.found.fails_at(), observations);
     if wrong.is_empty() {
         wrong = own().filter(|observation| shown(observation, plan.timeout_ms) == Shown::Nothing).collect();
     }
@@ -185,4 +212,36 @@ fn search_summary(
         }
     }
     summary
+}
+
+/// How connections were made, by count.
+fn connecting(own: &[&Observation]) -> Vec<ConnectingAt> {
+    let mut counts: BTreeMap<u32, Vec<(Connecting, &Sample)>> = BTreeMap::new();
+    for observation in own {
+        let Some(sample) = observation.outcome.evidence() else { continue };
+        let Some(connecting) = sample.connecting else { continue };
+        counts.entry(observation.trial.connections).or_default().push((connecting, sample));
+    }
+    counts.into_iter().map(|(connections, trials)| connecting_at(connections, &trials)).collect()
+}
+
+fn connecting_at(connections: u32, trials: &[(Connecting, &Sample)]) -> ConnectingAt {
+    // A trial in which it took too long is slower than any in which it did not.
+    let mut times: Vec<u64> =
+        trials.iter().map(|(connecting, _)| connecting.took_ms.unwrap_or(u64::MAX)).collect();
+    times.sort_unstable();
+    let samples = || trials.iter().map(|(_, sample)| sample);
+    let mut cores: Vec<f64> = samples().map(|sample| sample.server_cores() + sample.client_cores()).collect();
+    cores.sort_by(f64::total_cmp);
+    ConnectingAt {
+        connections,
+        trials: trials.len() as u32,
+        short: times.iter().filter(|time| **time == u64::MAX).count() as u32,
+        allowed_ms: trials.iter().map(|(connecting, _)| connecting.allowed_ms).max().unwrap_or(0),
+        median_ms: times.get(times.len() / 2).copied().filter(|time| *time < u64::MAX),
+        held: samples().filter_map(|sample| sample.short_of()).max(),
+        failed: samples().map(|sample| sample.load.not_connected()).sum(),
+        dropped: samples().map(|sample| sample.network.listen_overflows).sum(),
+        cores: cores.get(cores.len() / 2).copied().unwrap_or(0.0),
+    }
 }

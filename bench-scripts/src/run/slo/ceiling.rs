@@ -72,7 +72,7 @@ pub(super) fn find(
 fn shown(observation: &Observation) -> Shown {
     match &observation.outcome {
         Outcome::Completed(sample) => Shown::Measured { passed: holds(&sample.load), missed: 0.0 },
-        Outcome::NoSuccess(_) | Outcome::Silent(_) | Outcome::Unanswered { .. } => {
+        Outcome::NoSuccess(_) | Outcome::Silent(_) | Outcome::NotHeld(_) | Outcome::Unanswered { .. } => {
             Shown::Measured { passed: false, missed: 1.0 }
         }
         Outcome::ToolFailed { .. }

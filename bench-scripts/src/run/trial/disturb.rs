@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::connecting::Holding;
 use super::open::{Asked, Prepared};
 use super::{Bench, Draw, Ended, find};
 use crate::config::{Background, Stall, Workload};
 use crate::load::{Client, Load, LoadSample, OpenLoad};
+use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::process::Owned;
@@ -27,13 +29,14 @@ enum Ready<'a> {
         what: &'static str,
         load: Load,
         workload: &'a Workload,
+        holding: Option<Holding>,
     },
     Open(Prepared),
 }
 
 /// What became of a load: a closed loop's tool prints its sample, an open loop's wrote down its requests.
 enum Put {
-    Closed(Box<LoadSample>, CpuTime),
+    Closed(Box<LoadSample>, CpuTime, Option<Connecting>),
     Open(Asked),
 }
 
@@ -58,6 +61,8 @@ pub(super) struct Loaded {
     pub sample: LoadSample,
     /// CPU time of that tool.
     pub client_cpu: CpuTime,
+    /// How the measured load's connections were made, in a closed loop.
+    pub connecting: Option<Connecting>,
     /// What the other load's tool saw, where there was one.
     pub background: Option<LoadSample>,
     /// How often the server was stopped, where it was to be.
@@ -72,13 +77,14 @@ impl Bench<'_> {
         workload: &'w Workload,
         addr: &str,
         duration_ms: u64,
+        holding: Option<Holding>,
     ) -> Ended<ReadyWindow<'w>> {
         let timeout_ms = self.plan.campaign.timeout_ms;
         let connections = trial.connections;
         let own = match trial.rate {
             None => {
                 let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
-                Ready::Closed { what: trial.tool.name(), load, workload }
+                Ready::Closed { what: trial.tool.name(), load, workload, holding }
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
@@ -117,7 +123,7 @@ impl Bench<'_> {
         Ok(match background.rate {
             None => {
                 let load = Load { connections, duration_ms, timeout_ms, client: Client::default() };
-                Ok(Ready::Closed { what, load, workload })
+                Ok(Ready::Closed { what, load, workload, holding: None })
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
@@ -157,9 +163,9 @@ impl Bench<'_> {
 
     fn put(&self, trial: &Trial, addr: &str, ready: &Ready<'_>) -> Ended<Put> {
         Ok(match ready {
-            Ready::Closed { what, load, workload } => {
-                let asked = self.bombard(trial, what, load, workload, addr)?;
-                asked.map(|(sample, cpu)| Put::Closed(Box::new(sample), cpu))
+            Ready::Closed { what, load, workload, holding } => {
+                let asked = self.bombard_holding(trial, what, load, workload, addr, holding.as_ref())?;
+                asked.map(|(sample, cpu, connecting)| Put::Closed(Box::new(sample), cpu, connecting))
             }
             Ready::Open(prepared) => self.ask_prepared(prepared)?.map(Put::Open),
         })
@@ -167,11 +173,11 @@ impl Bench<'_> {
 
     /// Reads what the tools wrote in the window.
     pub(super) fn read_window(&self, window: &ReadyWindow<'_>, put: PutWindow) -> Ended<Loaded> {
-        let read = |ready: &Ready<'_>, put: Put| -> Ended<(LoadSample, CpuTime)> {
+        let read = |ready: &Ready<'_>, put: Put| -> Ended<(LoadSample, CpuTime, Option<Connecting>)> {
             Ok(match (ready, put) {
-                (_, Put::Closed(sample, cpu)) => Ok((*sample, cpu)),
+                (_, Put::Closed(sample, cpu, connecting)) => Ok((*sample, cpu, connecting)),
                 (Ready::Open(prepared), Put::Open(asked)) => {
-                    self.read_at_rate(prepared, &asked)?.map(|sample| (sample, asked.cpu))
+                    self.read_at_rate(prepared, &asked)?.map(|sample| (sample, asked.cpu, None))
                 }
                 (Ready::Closed { what, .. }, Put::Open(_)) => {
                     anyhow::bail!("{what}: a closed loop's tool writes no requests down")
@@ -183,9 +189,9 @@ impl Bench<'_> {
             _ => None,
         };
         let (own, stalls) = (read(&window.own, put.own)?, put.stalls);
-        Ok(own.and_then(|(sample, client_cpu)| {
-            let background = background.transpose()?.map(|(sample, _)| sample);
-            Ok(Loaded { sample, client_cpu, background, stalls })
+        Ok(own.and_then(|(sample, client_cpu, connecting)| {
+            let background = background.transpose()?.map(|(sample, ..)| sample);
+            Ok(Loaded { sample, client_cpu, connecting, background, stalls })
         }))
     }
 }

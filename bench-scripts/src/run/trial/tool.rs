@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::config::Workload;
 use crate::load::{Load, LoadSample, bombardier};
-use crate::observation::Outcome;
+use crate::observation::{Connecting, Outcome};
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::process::{Output, Owned, describe};
@@ -28,16 +29,43 @@ impl Bench<'_> {
         workload: &Workload,
         addr: &str,
     ) -> Ended<(LoadSample, CpuTime)> {
+        let ended = self.bombard_holding(trial, what, load, workload, addr, None)?;
+        Ok(ended.map(|(sample, cpu, _)| (sample, cpu)))
+    }
+
+    /// The same for a load that lasts, as `load` says, from when the server holds its connections; and how these were made.
+    /// Where they are not held in time the load ends at that moment.
+    pub(super) fn bombard_holding(
+        &self,
+        trial: &Trial,
+        what: &str,
+        load: &Load,
+        workload: &Workload,
+        addr: &str,
+        holding: Option<&Holding>,
+    ) -> Ended<(LoadSample, CpuTime, Option<Connecting>)> {
         let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
         let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
         let url = format!("http://{addr}/");
-        let (args, interrupt_after) =
-            bombardier::measured(load, workload.body()?, &url, &template(self.folder)?);
+        let allowed_ms = holding.map_or(0, |holding| holding.allowed_ms);
+        let (args, interrupt_after) = bombardier::measured(
+            load,
+            holding.map(|_| allowed_ms),
+            workload.body()?,
+            &url,
+            &template(self.folder)?,
+        );
         let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
         let mut tool = Owned::spawn(&self.tools.bombardier.path, &args, &output, placement)?;
         let mut expected = Duration::from_millis(load.duration_ms);
+        let connecting = match holding {
+            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
+            None => None,
+        };
+        let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
+        let interrupt_after = if is_short { Some(Duration::ZERO) } else { interrupt_after };
         if let Some(time) = interrupt_after {
             if tool.wait_through(time, time, self.interrupt)?.is_none() {
                 tool.interrupt()?;
@@ -52,7 +80,7 @@ impl Bench<'_> {
         match bombardier::parse(&text) {
             Ok(sample) => {
                 let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
-                Ok(Ok((sample, cpu)))
+                Ok(Ok((sample, cpu, connecting)))
             }
             Err(error) => Ok(Err(failed(what, format!("{error:#}")))),
         }

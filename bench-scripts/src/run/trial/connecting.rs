@@ -1,0 +1,136 @@
+//! The connections of a closed loop, waited for until the server holds them: the window begins with all of them.
+//!
+//! Counted from the server's side, by its open files. The load tool can't reset its figures, so what happens while it connects
+//! is in them; the window is what comes after that.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::interrupt::Interrupt;
+use crate::observation::Connecting;
+use crate::probe::resources::{AtRest, held};
+use crate::process::Owned;
+
+/// Usual time between two looks at the server's open files.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Where counting them is slow: a look may take one part in so many of the time.
+const SHARE: u32 = 50;
+
+/// How long the connections of the warm-up may take to go.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// A server that closes nothing for so long keeps what it has open.
+const UNCHANGED: Duration = Duration::from_millis(50);
+
+/// A window that begins once a server holds its connections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Holding {
+    /// The server's process.
+    pub pid: u32,
+    /// What it held before any load.
+    pub at_rest: AtRest,
+    /// How long connecting may take, in milliseconds.
+    pub allowed_ms: u64,
+}
+
+impl Holding {
+    /// Waits until a server holds 99 % of so many connections, the load tool ends, or connecting has taken too long. `None`
+    /// where its open files can't be read.
+    ///
+    /// # Errors
+    /// An interrupt, or the tool's state can't be asked for.
+    pub(super) fn connect(
+        &self,
+        requested: u32,
+        tool: &mut Owned,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Connecting>> {
+        let began = Instant::now();
+        let allowed = Duration::from_millis(self.allowed_ms);
+        let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None, held: 0 };
+        loop {
+            let look = Instant::now();
+            let Some(open) = held(self.pid, self.at_rest) else { return Ok(None) };
+            connecting.held = connecting.held.max(open);
+            if open >= enough(requested) {
+                connecting.took_ms = Some(began.elapsed().as_millis() as u64);
+                return Ok(Some(connecting));
+            }
+            let pause = PAUSE.max(look.elapsed() * SHARE);
+            if began.elapsed() >= allowed || tool.wait_through(pause, pause, interrupt)?.is_some() {
+                return Ok(Some(connecting));
+            }
+        }
+    }
+
+    /// Waits until the connections of an earlier load are gone, so that they are not taken for the window's.
+    ///
+    /// # Errors
+    /// An interrupt.
+    pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
+        let (mut least, mut changed) = (u64::MAX, Instant::now());
+        interrupt.wait(SETTLING, || {
+            let open = held(self.pid, self.at_rest).unwrap_or(0);
+            if open < least {
+                (least, changed) = (open, Instant::now());
+            }
+            Ok((open == 0 || changed.elapsed() >= UNCHANGED).then_some(()))
+        })?;
+        Ok(())
+    }
+}
+
+/// 99 % of the connections, rounded up.
+fn enough(requested: u32) -> u64 {
+    (u64::from(requested) * 99).div_ceil(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Placement;
+    use crate::process::Output;
+
+    #[test]
+    fn ninety_nine_of_a_hundred_are_enough_and_all_of_a_few() {
+        assert_eq!([1, 3, 99, 100, 101, 19_900].map(enough), [1, 3, 99, 99, 100, 19_701]);
+    }
+
+    /// This test process stands for the server: files that it opens stand for connections.
+    #[test]
+    fn connections_are_waited_for_and_never_longer_than_allowed() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let sleep = |seconds: &str| {
+            Owned::spawn(Path::new("/bin/sleep"), &[seconds.to_owned()], &output, Placement::Free).unwrap()
+        };
+        let interrupt = Interrupt::install().unwrap();
+        let pid = std::process::id();
+        let holding = Holding { pid, at_rest: AtRest::read(pid).unwrap(), allowed_ms: 30_000 };
+        // Other tests of this process open and close files of their own, but not thousands.
+        let opening = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(40));
+            (0..300).map(|_| File::open("/dev/null").unwrap()).collect::<Vec<_>>()
+        });
+        let connecting = holding.connect(200, &mut sleep("60"), &interrupt).unwrap().unwrap();
+        assert!(connecting.took_ms.is_some_and(|took| took >= 40), "{connecting:?}");
+        drop(opening.join().unwrap());
+
+        let holding = Holding { allowed_ms: 20, ..holding };
+        let connecting = holding.connect(50_000, &mut sleep("60"), &interrupt).unwrap().unwrap();
+        assert_eq!((connecting.took_ms, connecting.requested), (None, 50_000));
+        assert!(connecting.held < 49_500, "{connecting:?}");
+
+        let holding = Holding { allowed_ms: 600_000, ..holding };
+        let connecting = holding.connect(50_000, &mut sleep("0"), &interrupt).unwrap().unwrap();
+        assert_eq!(connecting.took_ms, None, "the load tool ended before");
+
+        let gone = Holding { pid: u32::MAX / 4, ..holding };
+        assert_eq!(gone.connect(1, &mut sleep("60"), &interrupt).unwrap(), None);
+    }
+}
