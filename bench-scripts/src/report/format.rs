@@ -80,6 +80,9 @@ pub fn ratio(ratio: Estimate) -> String {
     estimate(ratio, |value| format!("{value:.decimals$}"))
 }
 
+/// Why a ratio is not the quotient of the figures that stand beside it.
+pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-Lehmann), so they differ from the quotient of the two servers' figures.";
+
 /// A table in Markdown whose columns also line up as plain text.
 #[derive(Debug, Default)]
 pub struct Table {

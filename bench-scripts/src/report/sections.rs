@@ -227,7 +227,7 @@ fn failed(run: &Run) -> String {
     if !run.has_sweep() {
         return String::new();
     }
-    if run.failed().next().is_none() {
+    if run.failed().next().is_none() && run.invalid().next().is_none() {
         let observed = run.summary.observed + run.duets.as_ref().map_or(0, |duets| duets.summary.observed);
         let _ = writeln!(
             out,
@@ -245,6 +245,16 @@ fn failed(run: &Run) -> String {
             format!("{}{beside}", trial.server),
             at(&trial.workload, trial.level),
             trial.reason.replace('\n', " "),
+        ]);
+    }
+    for trial in run.invalid() {
+        let beside = trial.beside.as_ref().map_or_else(String::new, |other| format!(" beside {other}"));
+        table.row(vec![
+            trial.number.to_string(),
+            trial.block.to_string(),
+            format!("{}{beside}", trial.server),
+            at(&trial.workload, trial.level),
+            format!("invalid: {}", trial.reason),
         ]);
     }
     out.push_str(&table.markdown());
