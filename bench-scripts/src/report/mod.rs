@@ -37,7 +37,7 @@ use crate::load::Level;
 use crate::plan;
 use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOLD, pretty};
 
-pub use format::{at, shell};
+pub use format::{NEVER_SENT, at, shell};
 pub use headline::headline;
 pub use splice::{Spliced, quoted, splice};
 

@@ -41,7 +41,7 @@ fn small(with_programs: bool) -> Option<Bench> {
         ("window_ms = 2000", "window_ms = 500"),
         ("window_ms = 1000", "window_ms = 500"),
         ("counting_ms = 2000", "counting_ms = 300"),
-        ("seed = ", "max_extra_blocks = 0\nseed = "),
+        ("\nseed = ", "\nmax_extra_blocks = 0\nseed = "),
         ("[environment]", "[environment]\nmax_foreign_cpu = \"100%\""),
         ("accounts = 100000", "accounts = 50"),
         ("slots = 1500", "slots = 500"),

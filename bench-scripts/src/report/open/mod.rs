@@ -8,7 +8,7 @@ mod recovery_chart;
 use std::fmt::Write;
 
 use super::format::{
-    PAIRED_RATIOS, Table, at, bytes, estimate, load, ratio, significant, thousands, time_us,
+    NEVER_SENT, PAIRED_RATIOS, Table, at, bytes, estimate, load, ratio, significant, thousands, time_us,
 };
 use super::headline::{by_cpu, used_marks, warnings, with_marks};
 use super::tables::resolution;
@@ -302,7 +302,7 @@ pub(super) fn charts(run: &Run) -> String {
 pub(super) fn distrust(run: &Run) -> String {
     let cores = run.conditions.host.cores;
     let mut out = format!(
-        "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n"
+        "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n- {NEVER_SENT}\n"
     );
     for Ceiling { tool, held, not_held } in &run.ceilings {
         let rate =
