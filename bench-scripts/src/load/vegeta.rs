@@ -221,7 +221,9 @@ mod tests {
     fn failures_as_the_tool_gives_them() {
         let timeout = "Post: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
         let expected = [(timeout.to_owned(), 13), (HELD.to_owned(), 7)];
-        assert_eq!(failed(TIMEOUTS, &load(100, 200), 20), expected);
+        // Recorded with four connections, all of which the server held.
+        let four = OpenLoad { connections: 4, ..load(100, 200) };
+        assert_eq!(failed(TIMEOUTS, &four, 20), expected);
         let refused = "Post: dial tcp: connect: connection refused";
         assert_eq!(failed(REFUSED, &load(20, 300), 6), [(refused.to_owned(), 6)]);
         assert_eq!(failed(EXHAUSTED_EARLY, &load(100, 300), 12), [(EXHAUSTED.to_owned(), 18)]);
