@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::causes::count;
 use crate::load::LoadSample;
 use crate::plan::Trial;
+use crate::probe::foreign::ForeignCpu;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
 use crate::probe::process::CpuTime;
@@ -103,6 +104,10 @@ pub struct Sample {
     pub network: NetworkCounters,
     /// What the machine did meanwhile.
     pub host: HostActivity,
+    /// CPU time of processes that are no part of the measurement; none where the machine does not tell, and in older
+    /// runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_cpu: Option<ForeignCpu>,
     /// Bytes of one answer's body.
     pub answer_bytes: u64,
     /// Calls that the server answered with a JSON-RPC error in the window; unknown where it has no metrics.
@@ -315,9 +320,12 @@ impl Sample {
         })
     }
 
-    /// Share of the machine's time that went to others, from 0 to 1.
+    /// Share of the processors' time that the hypervisor gave to others, from 0 to 1.
     pub fn steal_share(&self) -> Option<f64> {
-        Some(self.host.steal_s? / (self.window_s * crate::probe::host::cores() as f64))
+        // Older runs do not say how many processors there were.
+        let here_s = || self.window_s * crate::probe::host::cores() as f64;
+        let of_s = self.foreign_cpu.as_ref().map_or_else(here_s, |foreign| foreign.of_s);
+        Some(self.host.steal_s? / of_s)
     }
 }
 

@@ -57,11 +57,12 @@ pub fn trials(campaign: &Campaign) -> Vec<Trial> {
     trials_at(campaign, &levels)
 }
 
-/// The trials of a campaign, in order, as if nothing stopped early. Each block runs every trial once.
+/// The trials of a campaign, in order, as if nothing stopped early and as many blocks as allowed had to be run again. Each block
+/// runs every trial once.
 pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed);
     let mut trials = Vec::new();
-    for block in 1..=campaign.max_blocks {
+    for block in 1..=campaign.max_blocks + campaign.extra_blocks() {
         let mut cells: Vec<(&String, Level)> = Vec::new();
         for workload in &campaign.workloads {
             cells.extend(levels.iter().map(|level| (workload, *level)));
@@ -86,6 +87,11 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
         }
     }
     trials
+}
+
+/// How many of a plan's trials are planned: the others may be run in place of lost ones.
+pub fn planned(campaign: &Campaign, trials: &[Trial]) -> usize {
+    trials.iter().filter(|trial| trial.block <= campaign.max_blocks).count()
 }
 
 /// The servers of a cell in a drawn order, each once; in a duet the compared pairs, the two of a pair next to each other.
@@ -142,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn blocks_that_may_be_run_again_change_nothing_of_those_that_are_planned() {
+        let with = |max_extra_blocks| trials(&Campaign { max_extra_blocks, ..quick() });
+        let (without, with) = (with(Some(0)), with(Some(4)));
+        assert_eq!(with[..without.len()], without);
+        assert_eq!(with.last().unwrap().block, quick().max_blocks + 4);
+        let default = |max_blocks| Campaign { max_blocks, max_extra_blocks: None, ..quick() }.extra_blocks();
+        assert_eq!([0, 1, 9, 40].map(default), [0, 3, 4, 20]);
+    }
+
+    #[test]
     fn servers_that_are_compared_stand_together() {
         let campaign = quick();
         for group in trials(&campaign).chunks(campaign.servers.len()) {
@@ -157,7 +173,8 @@ mod tests {
         let trials = trials(&campaign);
         let cells = campaign.workloads.len() * campaign.connections.len();
         let pairs = campaign.compared();
-        assert_eq!(trials.len(), campaign.max_blocks as usize * cells * pairs.len() * 2);
+        let blocks = campaign.max_blocks + campaign.extra_blocks();
+        assert_eq!(trials.len(), blocks as usize * cells * pairs.len() * 2);
         for two in trials.chunks(2) {
             let place = |trial: &Trial| (trial.block, trial.workload.clone(), trial.connections);
             assert_eq!(place(&two[0]), place(&two[1]));

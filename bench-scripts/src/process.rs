@@ -1,9 +1,11 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -11,7 +13,7 @@ use anyhow::{Context, Result};
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
-use crate::probe::process::CpuTime;
+use crate::probe::process::{CpuTime, clock_s};
 
 /// How long a server may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(6);
@@ -19,6 +21,36 @@ const GRACE: Duration = Duration::from_secs(6);
 /// How often a child is looked at while it is expected to run, beyond the usual. A look wakes the harness on a processor that
 /// is being measured.
 const SELDOM: Duration = Duration::from_millis(20);
+
+/// The children of this process, so that their CPU time can be told from that of other processes.
+static CHILDREN: Mutex<Children> = Mutex::new(Children { running: BTreeSet::new(), ended_s: 0.0 });
+
+/// Children that run, by process id, and the CPU time of those that have ended, in seconds.
+struct Children {
+    running: BTreeSet<u32>,
+    ended_s: f64,
+}
+
+fn children() -> MutexGuard<'static, Children> {
+    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// CPU time so far of this process, all its threads, and of every child that it has started, in seconds. The difference of
+/// two readings is what all of them used in between; a child's own children count once it has waited for them and has ended.
+/// `None` where the system does not tell.
+pub fn own_cpu_s() -> Option<f64> {
+    // Held throughout, so that no child is counted twice or not at all while it ends.
+    let children = children();
+    let running: f64 = children.running.iter().filter_map(|pid| clock_s(*pid).ok()).sum();
+    Some(clock_s(std::process::id()).ok()? + running + children.ended_s)
+}
+
+/// This process and its children that run, by process id.
+pub fn own_pids() -> BTreeSet<u32> {
+    let mut pids = children().running.clone();
+    pids.insert(std::process::id());
+    pids
+}
 
 /// A running child. Dropping it kills it and waits for it.
 #[derive(Debug)]
@@ -97,6 +129,7 @@ impl Owned {
             None => format!("can't start {}", program.display()),
             Some(processor) => format!("can't start {} on processor {processor}", program.display()),
         })?;
+        children().running.insert(child.id());
         Ok(Self { child, ended: None })
     }
 
@@ -126,6 +159,8 @@ impl Owned {
     /// Takes the child's end from the system, where there is one. The standard library does not tell its CPU time.
     fn reap(&self, options: i32) -> std::io::Result<Option<(ExitStatus, CpuTime)>> {
         let pid = self.child.id() as libc::pid_t;
+        // A wait for a child that was killed holds up nobody: it ends within moments.
+        let mut children = children();
         let mut status = 0;
         // SAFETY: rusage is plain data, for which all zeroes are valid; both pointers are to locals that outlive the call. The
         // child is waited for here alone, so its id is its own.
@@ -135,7 +170,12 @@ impl Owned {
         };
         match reaped {
             0 => Ok(None),
-            reaped if reaped == pid => Ok(Some((ExitStatus::from_raw(status), CpuTime::from(&usage)))),
+            reaped if reaped == pid => {
+                let cpu = CpuTime::from(&usage);
+                children.running.remove(&self.child.id());
+                children.ended_s += cpu.total_s();
+                Ok(Some((ExitStatus::from_raw(status), cpu)))
+            }
             _ => Err(std::io::Error::last_os_error()),
         }
     }
@@ -280,5 +320,25 @@ mod tests {
         let interrupt = Interrupt::install().unwrap();
         assert!(child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap().success());
         assert!(child.cpu_time().unwrap().total_s() > 0.01, "{:?}", child.cpu_time());
+    }
+
+    #[test]
+    fn what_a_child_used_is_its_owners_while_it_runs_and_once_it_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+        let args = ["-c".to_owned(), "while :; do :; done".to_owned()];
+        let before = own_cpu_s().unwrap();
+        let mut child = Owned::spawn(Path::new("/bin/sh"), &args, &output, Placement::Free).unwrap();
+        assert!(own_pids().contains(&child.pid()));
+        while clock_s(child.pid()).unwrap() < 0.05 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let while_it_runs = own_cpu_s().unwrap();
+        assert!(while_it_runs - before >= 0.05, "{before} to {while_it_runs}");
+        child.interrupt().unwrap();
+        child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap();
+        // A system tells an ended child's time to the microsecond, a running one's to the nanosecond.
+        assert!(own_cpu_s().unwrap() >= while_it_runs - 1e-4);
+        assert!(!own_pids().contains(&child.pid()));
     }
 }

@@ -34,6 +34,7 @@ fn plan(blocks: u32) -> Plan {
         connections: vec![125],
         headline: BTreeMap::new(),
         max_blocks: blocks,
+        max_extra_blocks: Some(0),
         precision: None,
         duets: None,
         ..quick

@@ -29,6 +29,7 @@ fn plan(blocks: u32) -> Plan {
         connections: vec![125, 500],
         headline: BTreeMap::from([("getBalance".into(), 500)]),
         max_blocks: blocks,
+        max_extra_blocks: Some(0),
         precision: None,
         duets: None,
         window_ms: 1_000,

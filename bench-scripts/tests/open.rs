@@ -34,6 +34,7 @@ fn plan(open: Open) -> Plan {
         workloads: vec!["getBalance".into()],
         headline: BTreeMap::new(),
         max_blocks: 6,
+        max_extra_blocks: Some(0),
         window_ms: 10_000,
         open: Some(open.clone()),
         ..rates

@@ -21,3 +21,13 @@ fn the_headline_is_that_of_the_quoted_run() {
     assert_ne!(changed, readme);
     assert!(report::splice(&changed, &run).unwrap().changed);
 }
+
+#[test]
+fn the_docs_and_the_reports_say_the_same_of_a_request_that_was_never_sent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for page in ["docs/METHODOLOGY.md", "docs/OPEN-LOOP.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(report::NEVER_SENT), "{page} lacks: {}", report::NEVER_SENT);
+    }
+}

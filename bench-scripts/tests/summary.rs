@@ -7,10 +7,11 @@ mod samples;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
+use rpc_bench::analysis::{Comparison, Figure, Lost, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
+use rpc_bench::probe::foreign::ForeignCpu;
 use samples::sample;
 
 /// Two servers, one request, one load.
@@ -34,7 +35,8 @@ fn observe(campaign: &Campaign, outcome: impl Fn(&Trial) -> Outcome) -> Vec<Obse
         let outcome = outcome(&trial);
         Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
     };
-    plan::trials(campaign).into_iter().map(observation).collect()
+    let planned = plan::trials(campaign).into_iter().filter(|trial| trial.block <= campaign.max_blocks);
+    planned.map(observation).collect()
 }
 
 /// A machine that gets half as fast from block to block, and actix `faster` times legacy, give or take `noise`.
@@ -84,7 +86,7 @@ fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Out
         let observed = Observed::new(&observations);
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
         let levels: Vec<_> = campaign.connections.iter().copied().map(Into::into).collect();
-        let standing = Standing::new(campaign, &levels, &observed);
+        let standing = Standing::new(campaign, &levels, &trials, &observed);
         let next: Vec<Trial> = standing.needed(&trials, &done).into_iter().take(stint).cloned().collect();
         if next.is_empty() {
             return observations;
@@ -149,7 +151,7 @@ fn a_run_that_was_stopped_anywhere_ends_in_the_same_summary() {
 
 #[test]
 fn a_block_in_which_the_machine_was_taken_away_is_counted_and_left_out() {
-    let campaign = campaign(13);
+    let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(13) };
     let observations = observe(&campaign, |trial| {
         let stolen = trial.block == 4 && trial.server == "actix";
         let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
@@ -162,6 +164,83 @@ fn a_block_in_which_the_machine_was_taken_away_is_counted_and_left_out() {
     assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
     assert!(comparison.with_invalid.is_some());
     assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::Steal]);
+}
+
+/// [`mixed`] on a machine that spoils the trials of actix in the blocks that `spoils` names.
+fn spoiled(extra: u32, spoils: impl Fn(u32) -> bool) -> (Campaign, impl Fn(&Trial) -> Outcome) {
+    let (campaign, gave) = mixed();
+    let gave = move |trial: &Trial| match gave(trial) {
+        Outcome::Completed(mut sample) if spoils(trial.block) && trial.server == "actix" => {
+            sample.load.succeeded = 1;
+            sample.foreign_cpu = Some(ForeignCpu { used_s: 0.46, of_s: 2.0, limit: 0.03, busiest: None });
+            Outcome::Completed(sample)
+        }
+        outcome => outcome,
+    };
+    (Campaign { max_extra_blocks: Some(extra), ..campaign }, gave)
+}
+
+#[test]
+fn a_lost_block_is_run_again_as_a_new_one() {
+    let (campaign, gave) = spoiled(6, |block| block == 2 || block == 5);
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let summary = summarize(&campaign, &[125, 500], &plan::trials(&campaign), &observations);
+    let look = summary.looks[0];
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(look), look as usize));
+    assert_eq!((comparison.invalid_blocks, comparison.run_again), (2, 2));
+    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ForeignCpu, 2)]));
+    assert_eq!(comparison.rate.verdict, Verdict::Faster, "the spoiled figures are in no ratio");
+    assert!(comparison.with_invalid.unwrap().0 < comparison.rate.ratio.value);
+    let of_actix = |observation: &&Observation| observation.trial.server == "actix";
+    let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
+    assert_eq!(last, Some(look + 2));
+    assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
+    assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
+    assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::ForeignCpu]);
+    // Servers that are compared stand together in the blocks that are run again, too.
+    let in_block =
+        |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == look + 2);
+    assert!(in_block("legacy") && in_block("jsonrpsee"));
+    assert_eq!(summary.left, 0);
+}
+
+#[test]
+fn a_run_with_lost_blocks_that_was_stopped_anywhere_ends_in_the_same_summary() {
+    let (campaign, gave) = spoiled(6, |block| block % 4 == 1);
+    let through = run_in_stints(&campaign, usize::MAX, &gave);
+    for stint in [1, 5, 40] {
+        assert_eq!(run_in_stints(&campaign, stint, &gave), through);
+    }
+}
+
+#[test]
+fn blocks_are_run_again_within_a_bound_and_then_the_comparison_ends() {
+    let (campaign, gave) = spoiled(3, |_| true);
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let trials = plan::trials(&campaign);
+    let summary = summarize(&campaign, &[125, 500], &trials, &observations);
+    assert_eq!((summary.left, trials.last().unwrap().block), (0, 43));
+    assert_eq!(summary.comparison("actix", "legacy", "getBalance", 125), None, "no block has both");
+    let other = summary.comparison("jsonrpsee", "legacy", "getBalance", 125).unwrap();
+    assert_eq!((other.settled_at, other.run_again), (Some(40), 0), "another pair has lost nothing");
+}
+
+#[test]
+fn a_block_in_which_a_server_failed_is_a_result_and_not_run_again() {
+    let campaign = campaign(7);
+    let gave = |trial: &Trial| match (trial.server.as_str(), trial.block) {
+        ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into() },
+        ("legacy", 3) => Outcome::Invalid { reason: "the trial beside it failed".into() },
+        ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
+        _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
+    };
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
+    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
+    assert_eq!(observations.iter().map(|observation| observation.trial.block).max(), Some(8));
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
         let part = &rest[..rest.len().min(most)];
         let question = Question {
             log_ratios: vec![(1..).zip(part.iter().map(|(_, ratio)| *ratio)).collect()],
-            observed_blocks: part.len() as u32,
+            counted_blocks: part.len() as u32,
         };
         let answers = replay(std::slice::from_ref(&question), rules);
         let Some((finding, used)) =
@@ -313,7 +313,7 @@ fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resam
         let (mut claimed, mut blocks) = (0, 0.0);
         for _ in 0..RESAMPLES {
             let drawn = (1..=calibration.max_blocks).map(|block| (block, draw(difference.ln_1p()))).collect();
-            let question = Question { log_ratios: vec![drawn], observed_blocks: calibration.max_blocks };
+            let question = Question { log_ratios: vec![drawn], counted_blocks: calibration.max_blocks };
             let answers = replay(std::slice::from_ref(&question), &rules);
             let finding = answers.first().and_then(|answer| answer.findings.first().copied().flatten());
             claimed += u32::from(finding.is_some_and(|finding| finding.verdict.claims_difference()));

@@ -1,11 +1,11 @@
 //! Pairs of servers on the same workload and load: what is asked of them, what was found, and which trials are still needed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use super::observed::{Observed, Place, Samples, invalid, log_ratios, valid};
+use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
 use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay};
 use super::stats::{Estimate, hodges_lehmann};
 use super::verdict::{Better, Demand, Finding};
@@ -41,9 +41,15 @@ pub struct Comparison {
     /// The same of latency from the send, in an open loop: without what the load tool was late by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_from_send_ratio: Option<Estimate>,
-    /// Blocks left out, since a trial was invalid (steal, throttling).
+    /// Blocks left out, since a trial was lost to the machine or to the load tool.
     pub invalid_blocks: u32,
-    /// The ratios of rate and CPU with those blocks; none where there are none.
+    /// What these were lost to, by block. Empty in older runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost: BTreeMap<Lost, u32>,
+    /// How many of these were run again, as new blocks.
+    #[serde(default)]
+    pub run_again: u32,
+    /// The ratios of rate and CPU with what of those blocks was measured; none where nothing was.
     pub with_invalid: Option<(f64, f64)>,
     /// The look, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
@@ -84,10 +90,41 @@ struct Pair {
     is_duet: bool,
 }
 
+/// The blocks of a pair, as far as both servers were observed.
+#[derive(Debug, Clone, Default)]
+struct Blocks {
+    /// Those that count, in order: planned counts are of these.
+    counted: Vec<u32>,
+    /// Those that are run again as later blocks, and so do not count.
+    run_again: Vec<u32>,
+    /// All that were lost, by what they were lost to.
+    lost: BTreeMap<Lost, u32>,
+}
+
+impl Blocks {
+    /// From what became of block after block. Blocks that were lost are run again, the first `most` of them; whether one is
+    /// depends on how it was lost, and never on a figure.
+    fn new(fates: impl Iterator<Item = Option<Lost>>, most: u32) -> Self {
+        let mut blocks = Self::default();
+        for (block, lost) in (1..).zip(fates) {
+            if let Some(lost) = lost {
+                *blocks.lost.entry(lost).or_insert(0) += 1;
+            }
+            if lost.is_some() && blocks.run_again.len() < most as usize {
+                blocks.run_again.push(block);
+            } else {
+                blocks.counted.push(block);
+            }
+        }
+        blocks
+    }
+}
+
 /// All pairs of a campaign with their questions and answers.
 pub struct Standing<'a> {
     observed: &'a Observed<'a>,
     pairs: Vec<Pair>,
+    blocks: Vec<Blocks>,
     questions: Vec<Question>,
     answers: Vec<Answer>,
     rules: Rules,
@@ -95,8 +132,14 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    /// Where a campaign stands. `levels` are those of the plan, which may be fewer than the campaign's.
-    pub fn new(campaign: &'a Campaign, levels: &[Level], observed: &'a Observed<'a>) -> Self {
+    /// Where a campaign stands. `levels` and `trials` are those of the plan: it may have fewer levels than the campaign, and older
+    /// plans have no blocks to run again.
+    pub fn new(
+        campaign: &'a Campaign,
+        levels: &[Level],
+        trials: &[Trial],
+        observed: &'a Observed<'a>,
+    ) -> Self {
         let mut pairs = Vec::new();
         for workload in &campaign.workloads {
             for &level in levels {
@@ -109,17 +152,28 @@ impl<'a> Standing<'a> {
                 }));
             }
         }
-        let questions: Vec<Question> = pairs.iter().map(|pair| pair.question(observed)).collect();
+        let last_block = trials.last().map_or(0, |trial| trial.block);
+        let extra = last_block.saturating_sub(campaign.max_blocks);
+        let blocks: Vec<Blocks> = pairs.iter().map(|pair| pair.blocks(observed, extra)).collect();
+        let questions: Vec<Question> =
+            pairs.iter().zip(&blocks).map(|(pair, blocks)| pair.question(observed, blocks)).collect();
         let looks = planned_looks(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
         let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), looks);
         let answers = replay(&questions, &rules);
-        Self { observed, pairs, questions, answers, rules, campaign }
+        Self { observed, pairs, blocks, questions, answers, rules, campaign }
     }
 
     /// What was found of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let pairs = self.pairs.iter().zip(&self.answers);
-        pairs.filter_map(|(pair, answer)| pair.comparison(self.observed, answer)).collect()
+        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.answers);
+        pairs.filter_map(|((pair, blocks), answer)| pair.comparison(self.observed, blocks, answer)).collect()
+    }
+
+    /// Blocks that were lost to some pair and are run again as later ones.
+    pub fn run_again(&self) -> u32 {
+        let blocks: BTreeSet<u32> =
+            self.blocks.iter().flat_map(|blocks| blocks.run_again.iter().copied()).collect();
+        blocks.len() as u32
     }
 
     /// The planned looks, in blocks.
@@ -138,11 +192,22 @@ impl<'a> Standing<'a> {
                 if pairs.peek().is_none() {
                     trial.block <= self.uncompared_blocks()
                 } else {
-                    trial.block <= look && pairs.any(|(_, answer)| answer.settled_at.is_none())
+                    pairs.any(|(pair, answer)| {
+                        answer.settled_at.is_none() && trial.block <= look + self.blocks_again(pair)
+                    })
                 }
             }
         };
         trials.iter().filter(needed).collect()
+    }
+
+    /// The blocks that a pair runs beyond a planned count, for those that were lost. Open pairs that may share a server run the
+    /// same ones, so that what is compared still stands together.
+    fn blocks_again(&self, pair: &Pair) -> u32 {
+        let pairs = self.pairs.iter().zip(&self.answers).zip(&self.blocks);
+        let shared =
+            pairs.filter(|((other, answer), _)| answer.settled_at.is_none() && pair.runs_with(other));
+        shared.map(|(_, blocks)| blocks.run_again.len() as u32).max().unwrap_or(0)
     }
 
     fn uncompared_blocks(&self) -> u32 {
@@ -179,25 +244,51 @@ impl Pair {
         self.places().contains(&(&trial.server, beside, &trial.workload, trial.level()))
     }
 
-    fn question(&self, observed: &Observed<'_>) -> Question {
-        let (a, b) = self.samples(observed);
-        let (a, b) = (valid(&a), valid(&b));
-        let [a_blocks, b_blocks] = self.places().map(|place| observed.blocks(place));
-        Question {
-            log_ratios: JUDGED.iter().map(|(figure, _)| log_ratios(*figure, &a, &b)).collect(),
-            observed_blocks: a_blocks.min(b_blocks),
-        }
+    /// Whether trials of the other stand beside this one's: on the same workload and load, disturbed or not and by whichever tool.
+    /// In duets every pair is by itself.
+    fn runs_with(&self, other: &Self) -> bool {
+        let cell = |pair: &Self| (pair.workload.clone(), pair.level.connections, pair.level.rate);
+        let is_same = || (&self.server, &self.over) == (&other.server, &other.over);
+        cell(self) == cell(other) && (!self.is_duet || is_same())
     }
 
-    fn comparison(&self, observed: &Observed<'_>, answer: &Answer) -> Option<Comparison> {
+    /// What a block was lost to; `None` where it counts. A server that failed is a result, whatever became of the other's trial.
+    fn lost(&self, observed: &Observed<'_>, block: u32) -> Option<Lost> {
+        let fates = self.places().map(|place| observed.fate(place, block));
+        if fates.contains(&Some(Fate::ServerFailed)) {
+            return None;
+        }
+        let lost = fates.into_iter().filter_map(|fate| match fate {
+            Some(Fate::Lost(lost)) => Some(lost),
+            _ => None,
+        });
+        // In a duet the other trial of a lost one is only "not measured", which comes last.
+        lost.min()
+    }
+
+    fn blocks(&self, observed: &Observed<'_>, most: u32) -> Blocks {
+        let [a_blocks, b_blocks] = self.places().map(|place| observed.blocks(place));
+        Blocks::new((1..=a_blocks.min(b_blocks)).map(|block| self.lost(observed, block)), most)
+    }
+
+    fn question(&self, observed: &Observed<'_>, blocks: &Blocks) -> Question {
+        let (a, b) = self.samples(observed);
+        let (a, b) = (valid(&a), valid(&b));
+        let by_count = |ratios: BTreeMap<u32, f64>| {
+            let counted = (1..).zip(&blocks.counted);
+            counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()
+        };
+        let ratios = JUDGED.iter().map(|(figure, _)| by_count(log_ratios(*figure, &a, &b)));
+        Question { log_ratios: ratios.collect(), counted_blocks: blocks.counted.len() as u32 }
+    }
+
+    fn comparison(&self, observed: &Observed<'_>, blocks: &Blocks, answer: &Answer) -> Option<Comparison> {
         let &[Some(rate), Some(cpu)] = answer.findings.as_slice() else { return None };
         let (a, b) = self.samples(observed);
-        let lost = |block: &&u32| {
-            let invalid =
-                |samples: &Samples<'_>| samples.get(block).is_some_and(|sample| invalid(sample).is_some());
-            invalid(&a) || invalid(&b)
-        };
-        let invalid_blocks = a.keys().filter(|block| b.contains_key(block)).filter(lost).count() as u32;
+        let is_measured = |block: &u32| a.contains_key(block) && b.contains_key(block);
+        let lost_blocks = (1..=a.keys().chain(b.keys()).copied().max().unwrap_or(0))
+            .filter(|block| self.lost(observed, *block).is_some());
+        let has_invalid = lost_blocks.into_iter().any(|block| is_measured(&block));
         let value = |figure| ratio(figure, &a, &b).map(|ratio| ratio.value);
         let with_invalid = value(Figure::RequestsPerSecond).zip(value(Figure::CpuUsPerRequest));
         Some(Comparison {
@@ -209,8 +300,10 @@ impl Pair {
             cpu,
             p99_ratio: ratio(Figure::P99Us, &valid(&a), &valid(&b)),
             p99_from_send_ratio: ratio(Figure::P99FromSendUs, &valid(&a), &valid(&b)),
-            invalid_blocks,
-            with_invalid: with_invalid.filter(|_| invalid_blocks > 0),
+            invalid_blocks: blocks.lost.values().sum(),
+            lost: blocks.lost.clone(),
+            run_again: blocks.run_again.len() as u32,
+            with_invalid: with_invalid.filter(|_| has_invalid),
             settled_at: answer.settled_at,
             terms: Terms::new(&valid(&a), &valid(&b)),
         })

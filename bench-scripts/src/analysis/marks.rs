@@ -44,6 +44,8 @@ pub enum Mark {
     Unsteady,
     /// The hypervisor took processor time away.
     Steal,
+    /// Other processes used processor time.
+    ForeignCpu,
     /// The control group was held back.
     Throttled,
     /// The load tool sent fewer requests than were asked for.
@@ -66,6 +68,7 @@ pub(super) struct Evidence {
     pub count_disagreement: Option<f64>,
     pub first_half_ratio: Option<f64>,
     pub stolen_trials: usize,
+    pub foreign_trials: usize,
     pub throttled_trials: usize,
     pub achieved_share: Option<f64>,
     pub own_lag_share: Option<f64>,
@@ -73,7 +76,7 @@ pub(super) struct Evidence {
 
 impl Mark {
     /// All marks.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ClientBound,
         Self::NearCeiling,
         Self::FailedRequests,
@@ -84,6 +87,7 @@ impl Mark {
         Self::CountsDisagree,
         Self::Unsteady,
         Self::Steal,
+        Self::ForeignCpu,
         Self::Throttled,
         Self::RateNotReached,
         Self::SentLate,
@@ -102,6 +106,7 @@ impl Mark {
             Self::CountsDisagree => 'd',
             Self::Unsteady => 'w',
             Self::Steal => 's',
+            Self::ForeignCpu => 'o',
             Self::Throttled => 'h',
             Self::RateNotReached => 'r',
             Self::SentLate => 'g',
@@ -141,6 +146,9 @@ impl Mark {
             Self::Steal => {
                 "the hypervisor took over 2 % of the processors' time away in some trials; their blocks are not compared"
             }
+            Self::ForeignCpu => {
+                "another process used the CPU in some trials, beyond what the campaign allows; their blocks are not compared"
+            }
             Self::Throttled => {
                 "the control group was held back in some trials; their blocks are not compared"
             }
@@ -171,6 +179,7 @@ impl Mark {
             }
             Self::Unsteady => evidence.first_half_ratio.is_some_and(|ratio| ratio > MUCH_DEARER),
             Self::Steal => evidence.stolen_trials > 0,
+            Self::ForeignCpu => evidence.foreign_trials > 0,
             Self::Throttled => evidence.throttled_trials > 0,
             Self::RateNotReached => evidence.achieved_share.is_some_and(|share| share < LEAST_ACHIEVED),
             Self::SentLate => evidence.own_lag_share.is_some_and(|share| share > MUCH_LAG),
@@ -198,6 +207,7 @@ mod tests {
             (Evidence { count_disagreement: Some(0.05), ..clean }, Mark::CountsDisagree),
             (Evidence { first_half_ratio: Some(1.5), ..clean }, Mark::Unsteady),
             (Evidence { stolen_trials: 1, ..clean }, Mark::Steal),
+            (Evidence { foreign_trials: 1, ..clean }, Mark::ForeignCpu),
             (Evidence { throttled_trials: 1, ..clean }, Mark::Throttled),
             (Evidence { achieved_share: Some(0.98), ..clean }, Mark::RateNotReached),
             (Evidence { own_lag_share: Some(0.3), ..clean }, Mark::SentLate),

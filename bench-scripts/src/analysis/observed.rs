@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::figure::Figure;
 use crate::load::Level;
-use crate::observation::{Observation, Sample};
+use crate::observation::{Observation, Outcome, Sample};
+use crate::probe::foreign::ForeignCpu;
 
-/// Steal above this share of the machine's time makes a trial invalid.
+/// Steal above this share of the processors' time makes a trial invalid.
 const MUCH_STEAL: f64 = 0.02;
 
 /// Samples of one cell by block.
@@ -14,6 +17,17 @@ pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
 /// Server, the server beside it in a duet, workload, load.
 pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
+
+/// What became of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It was measured, and may be compared.
+    Measured,
+    /// Its server failed.
+    ServerFailed,
+    /// The machine or the load tool spoiled it.
+    Lost(Lost),
+}
 
 /// The observations of a run.
 #[derive(Debug, Default)]
@@ -55,6 +69,16 @@ impl<'a> Observed<'a> {
         blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
     }
 
+    /// What became of a block's trial in a cell; `None` where there is no observation.
+    pub(super) fn fate(&self, place: Place<'_>, block: u32) -> Option<Fate> {
+        let observation = self.cells.get(&place)?.get(&block)?;
+        Some(match (Lost::of(observation), &observation.outcome) {
+            (Some(lost), _) => Fate::Lost(lost),
+            (None, Outcome::Completed(_)) => Fate::Measured,
+            (None, _) => Fate::ServerFailed,
+        })
+    }
+
     /// The last block up to which a cell was observed without a gap, whatever came of it.
     pub(super) fn blocks(&self, place: Place<'_>) -> u32 {
         self.cells.get(&place).map_or(0, |cell| {
@@ -63,12 +87,73 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Why a trial that was measured may not be compared: reasons named beforehand, never its value.
-pub fn invalid(sample: &Sample) -> Option<&'static str> {
-    if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
-        return Some("steal");
+/// Why a trial is in no comparison though its server did nothing wrong: reasons of the machine and of the load tool, named
+/// beforehand, and never the trial's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The hypervisor took processor time away.
+    Steal,
+    /// Other processes used processor time.
+    ForeignCpu,
+    /// The control group was held back.
+    Throttled,
+    /// The load tool gave no result.
+    ToolFailed,
+    /// What was counted does not fit together, or the run was cut off.
+    NotMeasured,
+}
+
+impl Lost {
+    /// Why an observation is lost; `None` where it counts: it was measured, or its server failed, which is a result.
+    pub fn of(observation: &Observation) -> Option<Self> {
+        match &observation.outcome {
+            Outcome::Completed(sample) => invalid(sample),
+            Outcome::ToolFailed { .. } => Some(Self::ToolFailed),
+            Outcome::Invalid { .. } => Some(Self::NotMeasured),
+            _ => None,
+        }
     }
-    sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some("throttled")
+
+    /// What a block was lost to.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Steal => "steal",
+            Self::ForeignCpu => "another process's CPU time",
+            Self::Throttled => "throttling of the control group",
+            Self::ToolFailed => "a failure of the load tool",
+            Self::NotMeasured => "an invalid measurement",
+        }
+    }
+}
+
+/// Why a trial that was measured may not be compared.
+pub fn invalid(sample: &Sample) -> Option<Lost> {
+    if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
+        return Some(Lost::Steal);
+    }
+    if sample.foreign_cpu.as_ref().is_some_and(ForeignCpu::is_too_much) {
+        return Some(Lost::ForeignCpu);
+    }
+    sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some(Lost::Throttled)
+}
+
+/// The same for a person, with how much it was.
+pub fn invalid_reason(sample: &Sample) -> Option<String> {
+    let percent = |share: Option<f64>| share.map_or(0.0, |share| share * 100.0);
+    Some(match invalid(sample)? {
+        Lost::Steal => format!("the hypervisor took {:.0} % of the cores", percent(sample.steal_share())),
+        Lost::ForeignCpu => {
+            let foreign = sample.foreign_cpu.as_ref();
+            let name = foreign.and_then(|foreign| foreign.busiest.as_ref());
+            let name = name.map_or_else(String::new, |(name, _)| format!(" ({name})"));
+            format!(
+                "another process{name} used {:.0} % of the cores",
+                percent(foreign.map(ForeignCpu::share))
+            )
+        }
+        lost => lost.words().to_owned(),
+    })
 }
 
 /// ln(a / b) of a figure by block, where both were measured and have it.

@@ -39,13 +39,14 @@ fn growing(first: f64, max_blocks: u32) -> Vec<u32> {
     looks
 }
 
-/// A comparison to be judged: for each figure its log ratios by block, and how far it was observed.
+/// A comparison to be judged: for each figure its log ratios, and how far it was observed. Blocks are numbered anew, from 1,
+/// without those that were lost to the machine and are run again.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
-    /// For each judged figure, ln(first / second) by block; blocks without a valid pair are missing.
+    /// For each judged figure, ln(first / second) by block that counts; blocks in which a server failed are missing.
     pub log_ratios: Vec<BTreeMap<u32, f64>>,
-    /// Both servers have an observation, of whatever kind, in every block up to this one.
-    pub observed_blocks: u32,
+    /// Blocks that count, in all of which both servers have an observation.
+    pub counted_blocks: u32,
 }
 
 /// What is common to all comparisons of a family.
@@ -90,7 +91,7 @@ pub struct Answer {
 pub fn replay(questions: &[Question], rules: &Rules) -> Vec<Answer> {
     let mut replay = Replay::new(questions, rules);
     for &look in &rules.looks {
-        let reached = replay.open().all(|index| questions[index].observed_blocks >= look);
+        let reached = replay.open().all(|index| questions[index].counted_blocks >= look);
         if !reached || replay.open().next().is_none() {
             break;
         }
@@ -103,7 +104,7 @@ pub fn replay(questions: &[Question], rules: &Rules) -> Vec<Answer> {
 pub fn next_look(answers: &[Answer], questions: &[Question], rules: &Rules) -> Option<u32> {
     let mut open = answers.iter().zip(questions).filter(|(answer, _)| answer.settled_at.is_none()).peekable();
     open.peek()?;
-    let observed = open.map(|(_, question)| question.observed_blocks).min()?;
+    let observed = open.map(|(_, question)| question.counted_blocks).min()?;
     rules.looks.iter().copied().find(|look| *look > observed)
 }
 
@@ -198,7 +199,7 @@ mod tests {
         // Golden-ratio steps: spread evenly at every length, without a pattern in the order.
         let at = |block: u32| centre + spread * ((f64::from(block) * 0.618_034).fract() * 2.0 - 1.0);
         let ratios: BTreeMap<u32, f64> = (1..=blocks).map(|block| (block, at(block))).collect();
-        Question { log_ratios: vec![ratios], observed_blocks: blocks }
+        Question { log_ratios: vec![ratios], counted_blocks: blocks }
     }
 
     fn rules(looks: &[u32]) -> Rules {
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_question_without_a_valid_pair_has_no_finding_and_still_ends() {
-        let lost = Question { log_ratios: vec![BTreeMap::new()], observed_blocks: 18 };
+        let lost = Question { log_ratios: vec![BTreeMap::new()], counted_blocks: 18 };
         let answers = replay(&[lost], &rules(&[12, 18]));
         assert_eq!((answers[0].findings[0], answers[0].settled_at), (None, Some(18)));
     }

@@ -9,7 +9,7 @@ use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
-use super::observed::{Observed, Place, Samples, invalid};
+use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
@@ -19,12 +19,12 @@ use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::load::Level;
 use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
-use crate::plan::Trial;
+use crate::plan::{self, Trial};
 
 /// What a run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Trials that were planned at most.
+    /// Trials that were planned at most, without those that may be run in place of lost ones.
     pub planned: usize,
     /// Trials that have an observation.
     pub observed: usize,
@@ -40,6 +40,9 @@ pub struct Summary {
     pub bounds: Vec<Bound>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
+    /// Trials that were measured and are in no comparison, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<InvalidTrial>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors. None
     /// where nothing was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +163,29 @@ pub struct FailedTrial {
     pub reason: String,
 }
 
+/// A trial that was measured and is in no comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvalidTrial {
+    /// Its number.
+    pub number: u32,
+    /// Its block.
+    pub block: u32,
+    /// The server.
+    pub server: String,
+    /// In a duet, the server that ran at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+    /// The workload.
+    pub workload: String,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
+    /// What it was lost to.
+    pub lost: Lost,
+    /// The same with how much it was.
+    pub reason: String,
+}
+
 impl Cell {
     /// What a reader calls it.
     pub fn name(&self) -> String {
@@ -217,7 +243,7 @@ pub fn summarize(
 ) -> Summary {
     let levels: Vec<Level> = levels.iter().map(|level| (*level).into()).collect();
     let observed = Observed::new(observations);
-    let standing = Standing::new(campaign, &levels, &observed);
+    let standing = Standing::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let mut cells = Vec::new();
@@ -246,7 +272,7 @@ pub fn summarize(
         }
     }
     Summary {
-        planned: trials.len(),
+        planned: plan::planned(campaign, trials),
         observed: observations.len(),
         left: standing.needed(trials, &done).len(),
         looks: standing.looks().to_vec(),
@@ -254,6 +280,7 @@ pub fn summarize(
         comparisons: standing.comparisons(),
         bounds,
         failed,
+        invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),
         causes: Vec::new(),
         remedies: Vec::new(),
@@ -283,6 +310,21 @@ fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
     let cores: Vec<f64> =
         samples.filter_map(|sample| Some(sample.sampler_cpu_s? / sample.window_s)).collect();
     Some(SamplingCores { median: median(&cores)?.value, most: cores.into_iter().fold(0.0, f64::max) })
+}
+
+pub(super) fn invalid_trial(observation: &Observation) -> Option<InvalidTrial> {
+    let sample = observation.outcome.sample()?;
+    let trial = &observation.trial;
+    Some(InvalidTrial {
+        number: trial.number,
+        block: trial.block,
+        server: trial.server.clone(),
+        beside: trial.beside.clone(),
+        workload: trial.workload.clone(),
+        level: trial.level(),
+        lost: invalid(sample)?,
+        reason: invalid_reason(sample)?,
+    })
 }
 
 pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
@@ -333,6 +375,7 @@ fn cell(
     let own_lag_share = known(Figure::OwnLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
+    let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
     let marks = Mark::of(Evidence {
         server_cores: figure(Figure::ServerCores),
         client_cores: if is_open { 0.0 } else { figure(Figure::ClientCores) },
@@ -340,8 +383,9 @@ fn cell(
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),
         failed_trials: failed.iter().filter(of_cell).count(),
-        stolen_trials: measured.values().filter(|sample| invalid(sample) == Some("steal")).count(),
-        throttled_trials: measured.values().filter(|sample| invalid(sample) == Some("throttled")).count(),
+        stolen_trials: lost_to(Lost::Steal),
+        foreign_trials: lost_to(Lost::ForeignCpu),
+        throttled_trials: lost_to(Lost::Throttled),
         active_share: share_of_connections(Figure::ActiveConnections),
         established_share: share_of_connections(Figure::EstablishedConnections),
         count_disagreement: median(&disagreements).map(|share| share.value),

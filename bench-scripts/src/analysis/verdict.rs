@@ -162,8 +162,10 @@ impl Finding {
             (Verdict::DifferentButSmall, _) if self.surely_small => "different but small".to_owned(),
             (Verdict::DifferentButSmall, _) => "different, maybe small".to_owned(),
             (Verdict::Equivalent, _) => "equivalent".to_owned(),
-            (Verdict::Inconclusive, Some(blocks)) => format!("can't tell (about {blocks} blocks would)"),
-            (Verdict::Inconclusive, None) => "can't tell".to_owned(),
+            (Verdict::Inconclusive, Some(blocks)) => {
+                format!("inconclusive (about {blocks} blocks would tell)")
+            }
+            (Verdict::Inconclusive, None) => "inconclusive".to_owned(),
         }
     }
 }

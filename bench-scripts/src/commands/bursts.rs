@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use rpc_bench::config::{ConfigDir, Environment, Placement, Tuning};
+use rpc_bench::config::{ConfigDir, Environment, Percent, Placement, Tuning};
 use rpc_bench::interrupt::Interrupt;
+use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
@@ -39,6 +40,7 @@ pub fn bursts(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         slots: 1_000,
         ledger_seed: 1,
         placement: Placement::Free,
+        max_foreign_cpu: Percent(MUCH_FOREIGN),
     };
     let mut plan = bursts::plan(&servers, &args.backlogs, environment, args.seed)?;
     plan.most = plan.most.min(args.most.unwrap_or(u32::MAX));

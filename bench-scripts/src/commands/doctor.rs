@@ -8,6 +8,7 @@ use anyhow::Result;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tool;
+use rpc_bench::probe::foreign::{ForeignCpu, MUCH_FOREIGN, Reading};
 use rpc_bench::probe::host::{self, Host, HostActivity};
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
@@ -18,8 +19,8 @@ const WANTED_FILES: u64 = 16_100;
 const WANTED_BACKLOG: u64 = 1_024;
 /// How long the machine is watched for what others do on it.
 const WATCH: Duration = Duration::from_secs(1);
-/// Share of the machine's time above which others are in the way.
-const MUCH: f64 = 0.05;
+/// Share of the processors' time above which the hypervisor is in the way.
+const MUCH_STEAL: f64 = 0.05;
 
 /// One finding: what, whether it is well, and what to do if not.
 struct Finding {
@@ -129,9 +130,12 @@ fn limits(host: &Host, soft: u64) -> Vec<Finding> {
 
 /// What others do on this machine now.
 fn others() -> Vec<Finding> {
-    let before = HostActivity::read();
+    let (before, others_before) = (HostActivity::read(), Reading::now());
     std::thread::sleep(WATCH);
     let now = HostActivity::read().since(before);
+    let foreign = others_before.zip(Reading::now());
+    let foreign = foreign.and_then(|(before, after)| before.until(&after, MUCH_FOREIGN));
+    let foreign = foreign.map(ForeignCpu::with_busiest);
     let capacity = WATCH.as_secs_f64() * host::cores() as f64;
     let percent = |seconds: Option<f64>| {
         seconds.map_or_else(
@@ -139,17 +143,17 @@ fn others() -> Vec<Finding> {
             |seconds| format!("{:.0} %", seconds / capacity * 100.0),
         )
     };
-    let much = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > capacity * MUCH);
+    let much = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > capacity * MUCH_STEAL);
     let waiting = fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("TCP:"))?;
         line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse::<u64>().ok()
     });
     vec![
         finding(
-            "busy with others",
-            percent(now.busy_s),
-            much(now.busy_s),
-            "end what else is running; measure alone",
+            "foreign CPU",
+            foreign.as_ref().map_or_else(|| "unavailable".to_owned(), used),
+            foreign.as_ref().is_some_and(ForeignCpu::is_too_much),
+            "end what else is running and measure alone: trials with as much are invalid",
         ),
         finding(
             "steal",
@@ -164,6 +168,14 @@ fn others() -> Vec<Finding> {
             "wait a minute: sockets in TIME_WAIT hold client ports",
         ),
     ]
+}
+
+/// What other processes use now, and the busiest of them.
+fn used(foreign: &ForeignCpu) -> String {
+    let name = foreign.busiest.as_ref();
+    let name =
+        name.map_or_else(String::new, |(name, share)| format!(" ({name}: {:.0} % of one)", share * 100.0));
+    format!("{:.0} % of the cores{name}", foreign.share() * 100.0)
 }
 
 fn tool(config: &ConfigDir) -> Finding {

@@ -4,8 +4,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use rpc_bench::config::{ConfigDir, Environment, Server, Tuning, Workload};
+use rpc_bench::config::{ConfigDir, Environment, Percent, Server, Tuning, Workload};
 use rpc_bench::load::{Client, Load, bombardier};
+use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
 use rpc_bench::subject::{self, placeholders};
@@ -39,7 +40,15 @@ pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
 pub(super) fn environment(tuning: Tuning) -> Environment {
     let SeededSpec { accounts, slots, seed } = SeededSpec::default();
     let placement = rpc_bench::config::Placement::Free;
-    Environment { tuning, threads: None, accounts, slots, ledger_seed: seed, placement }
+    Environment {
+        tuning,
+        threads: None,
+        accounts,
+        slots,
+        ledger_seed: seed,
+        placement,
+        max_foreign_cpu: Percent(MUCH_FOREIGN),
+    }
 }
 
 /// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.

@@ -78,6 +78,8 @@ impl Calibration {
             connections: vec![self.connections],
             headline: std::collections::BTreeMap::new(),
             max_blocks,
+            // Its comparisons are cut from a series of valid blocks that has no end.
+            max_extra_blocks: Some(0),
             margin: self.margin,
             precision: Some(self.precision),
             seed: self.seed,

@@ -11,6 +11,10 @@ use super::percent::Percent;
 use super::slo::Slo;
 use super::threshold::Threshold;
 use crate::load::Level;
+use crate::probe::foreign::MUCH_FOREIGN;
+
+/// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
+const LEAST_EXTRA_BLOCKS: u32 = 3;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +44,9 @@ pub struct Campaign {
     /// How often each trial of the sweep is repeated at most.
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
+    /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_extra_blocks: Option<u32>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
     pub margin: Percent,
@@ -126,6 +133,13 @@ pub struct Environment {
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
+    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
+    #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
+    pub max_foreign_cpu: Percent,
+}
+
+fn default_max_foreign_cpu() -> Percent {
+    Percent(MUCH_FOREIGN)
 }
 
 /// Which cores server and load tool may use.
@@ -184,6 +198,16 @@ impl Environment {
 }
 
 impl Campaign {
+    /// Blocks that may be run in place of blocks that the machine spoiled: as stated, or half as many as planned and at least
+    /// three. None without a sweep.
+    pub fn extra_blocks(&self) -> u32 {
+        match self.max_extra_blocks {
+            _ if self.max_blocks == 0 => 0,
+            Some(stated) => stated,
+            None => (self.max_blocks / 2).max(LEAST_EXTRA_BLOCKS),
+        }
+    }
+
     /// Pairs to compare: those stated, or each server with the baseline.
     pub fn compared(&self) -> Vec<(String, String)> {
         if !self.comparisons.is_empty() {
@@ -250,6 +274,7 @@ impl Campaign {
         if has_sweep {
             within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
         }
+        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;

@@ -17,12 +17,24 @@ impl std::str::FromStr for Percent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        Self::up_to(50.0, text)
+    }
+}
+
+impl Percent {
+    /// Reads a percentage from 0.1 to `most`.
+    fn up_to(most: f64, text: &str) -> Result<Self, String> {
         let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         match number {
-            Some(number) if (0.1..=50.0).contains(&number) => Ok(Self(number / 100.0)),
-            Some(_) => Err(format!("{text} is out of range; give \"0.1%\" to \"50%\"")),
+            Some(number) if (0.1..=most).contains(&number) => Ok(Self(number / 100.0)),
+            Some(_) => Err(format!("{text} is out of range; give \"0.1%\" to \"{most}%\"")),
             None => Err(format!("{text:?} is no percentage; give one such as \"2%\"")),
         }
+    }
+
+    /// For a field whose share may be all: `"100%"`.
+    pub(super) fn up_to_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::up_to(100.0, &String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -50,5 +62,7 @@ mod tests {
         for text in ["", "2", "0%", "-1%", "51%", "two%", "NaN%", "%"] {
             assert!(text.parse::<Percent>().is_err(), "{text}");
         }
+        assert_eq!(Percent::up_to(100.0, "100%"), Ok(Percent(1.0)));
+        assert!(Percent::up_to(100.0, "101%").is_err());
     }
 }

@@ -20,6 +20,9 @@ pub struct Why {
     pub connections: u32,
     /// Blocks of the pair.
     pub blocks: u32,
+    /// How many blocks more each part may run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_extra_blocks: Option<u32>,
     /// Decides the order within blocks.
     pub seed: u64,
     /// Load before the measured window, in milliseconds.
@@ -111,6 +114,7 @@ impl Why {
             headline: std::collections::BTreeMap::new(),
             comparisons: vec![pair.clone().into()],
             max_blocks: self.blocks,
+            max_extra_blocks: self.max_extra_blocks,
             margin: Percent(0.02),
             precision: None,
             seed: self.seed,

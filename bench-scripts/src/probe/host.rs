@@ -75,17 +75,22 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The last processor that this process may use, by its number.
-pub fn last_processor() -> Option<usize> {
+/// The processors that this process may use, by their numbers, rising; empty where the system does not tell.
+pub fn may_use() -> Vec<usize> {
     // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; the pointer is to a local that outlives the call, and
     // CPU_ISSET reads only within the set's size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return None;
+            return Vec::new();
         }
-        (0..libc::CPU_SETSIZE as usize).rev().find(|processor| libc::CPU_ISSET(*processor, &set))
+        (0..libc::CPU_SETSIZE as usize).filter(|processor| libc::CPU_ISSET(*processor, &set)).collect()
     }
+}
+
+/// The last processor that this process may use, by its number.
+pub fn last_processor() -> Option<usize> {
+    may_use().pop()
 }
 
 /// First and last port that a client may connect from.

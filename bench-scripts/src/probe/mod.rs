@@ -3,6 +3,7 @@
 //!
 //! A counter that the machine lacks is `None`, never 0.
 
+pub mod foreign;
 pub mod host;
 pub mod listen;
 pub mod network;

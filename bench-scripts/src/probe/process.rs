@@ -51,8 +51,11 @@ pub fn cpu_time(pid: u32) -> Result<CpuTime> {
     Ok(CpuTime { user_s: total_s * share, system_s: total_s * (1.0 - share) })
 }
 
-/// The process's CPU clock, in seconds.
-pub(super) fn clock_s(pid: u32) -> Result<f64> {
+/// A process's CPU clock, all its threads included, in seconds.
+///
+/// # Errors
+/// The process is gone.
+pub fn clock_s(pid: u32) -> Result<f64> {
     let mut clock: libc::clockid_t = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: both pointers are to locals that outlive the calls.

@@ -149,7 +149,7 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
             "comparisons",
             "claimed a difference",
             "in the wrong direction",
-            "faster / slower / small / equivalent / can't tell",
+            "faster / slower / small / equivalent / inconclusive",
             "difference, as estimated",
             "over all blocks",
             "spread of a block",

@@ -156,9 +156,9 @@ fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table
 fn words(finding: &Finding, more_blocks_help: bool) -> String {
     match (finding.verdict, finding.blocks_needed) {
         (Verdict::Inconclusive, Some(blocks)) if more_blocks_help => {
-            format!("can't tell (about {blocks} blocks in each run would)")
+            format!("inconclusive (about {blocks} blocks in each run would tell)")
         }
-        (Verdict::Inconclusive, _) => "can't tell".to_owned(),
+        (Verdict::Inconclusive, _) => "inconclusive".to_owned(),
         _ => finding.words(),
     }
 }

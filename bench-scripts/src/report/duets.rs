@@ -1,8 +1,8 @@
 //! The section on duets: what compared servers need for a request, measured side by side.
 
-use super::Run;
-use super::format::{Table, at, estimate, ratio, significant, thousands};
+use super::format::{PAIRED_RATIOS, Table, at, estimate, ratio, significant, thousands};
 use super::tables::resolution;
+use super::{Run, lost};
 use crate::analysis::{Cell, Comparison, Figure};
 
 /// The comparison of a pair on a workload.
@@ -51,11 +51,13 @@ pub(super) fn section(duets: &Run) -> String {
         "## Side by side\n\nThe two servers of a pair run at the same time on one core, each with a load generator of its own: \
          what slows one slows the other, and their ratio keeps still where single figures jump. So this is the sharpest \
          comparison of CPU time per request that this machine allows; the figures of one server alone are those of a core that \
-         four processes share. Rates are not compared here, since the kernel divides the core.\n\n{}\nJudged after {} blocks; \
-         all {} comparisons and all looks share an error of 5 %. Windows of {} ms.\n",
+         four processes share. Rates are not compared here, since the kernel divides the core.\n\n{}\n{PAIRED_RATIOS} Judged after {} \
+         valid blocks; \
+         all {} comparisons and all looks share an error of 5 %. Windows of {} ms.\n{}",
         table.markdown(),
         looks.join(", "),
         duets.summary.comparisons.len(),
         thousands(duets.plan.campaign.window_ms as f64),
+        duets.summary.comparisons.iter().map(lost::blocks).collect::<String>(),
     )
 }

@@ -80,6 +80,13 @@ pub fn ratio(ratio: Estimate) -> String {
     estimate(ratio, |value| format!("{value:.decimals$}"))
 }
 
+/// Why a ratio is not the quotient of the figures that stand beside it.
+pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-Lehmann), so they differ from the quotient of the two servers' figures.";
+
+/// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` and `docs/OPEN-LOOP.md` say the same.
+pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all connections; where the load \
+     tool was late by itself, the window was not at the requested rate.";
+
 /// A table in Markdown whose columns also line up as plain text.
 #[derive(Debug, Default)]
 pub struct Table {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, duets, open, slo, threshold};
-use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
-use crate::config::Percent;
+use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
+use super::{Run, duets, lost, open, slo, threshold};
+use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Summary, Verdict};
+use crate::config::{Percent, Placement};
 use crate::load::Level;
 use crate::load::toolchain::Tool;
 
@@ -28,14 +28,16 @@ pub fn headline(run: &Run) -> String {
                 // Writing to a String can't fail, here and below.
                 let _ = writeln!(
                     out,
-                    "- **{workload}** at {}: {server} and {over} are **not compared**: there is no block in which \
-                     both were measured and neither trial was invalid.",
-                    load(level)
+                    "- **{workload}** at {}: {server} and {over} are **not compared**: {}.",
+                    load(level),
+                    not_compared(&run.summary, [&server, &over], workload, level)
                 );
                 continue;
             };
             let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
-            let _ = write!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
+            let placement = campaign.environment.placement;
+            let said = sentence(comparison, placement, campaign.margin, marks.unwrap_or_default());
+            let _ = write!(out, "- {said}");
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
             out.push_str(&duet.map_or_else(String::new, |duet| by_duet(duet, campaign.margin)));
             out.push('\n');
@@ -44,6 +46,9 @@ pub fn headline(run: &Run) -> String {
     out.push_str(&searched);
     out.push('\n');
     out.push_str(&table(run).markdown());
+    if !run.summary.comparisons.is_empty() {
+        let _ = writeln!(out, "\n{PAIRED_RATIOS}");
+    }
     let marks = used_marks(cells(run));
     if !marks.is_empty() {
         out.push('\n');
@@ -52,6 +57,13 @@ pub fn headline(run: &Run) -> String {
         }
     }
     out
+}
+
+/// Why a pair has no ratio at a load.
+fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level) -> String {
+    let failed = summary.failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
+    let invalid = summary.invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
+    lost::why_none(pair, failed, invalid)
 }
 
 impl crate::results::Plan {
@@ -98,6 +110,7 @@ pub(super) fn warnings(run: &Run) -> String {
             run.name
         );
     }
+    out.push_str(&lost::warnings(run));
     let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
     for caveat in tools.filter_map(Tool::caveat) {
         let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
@@ -106,9 +119,13 @@ pub(super) fn warnings(run: &Run) -> String {
 }
 
 /// One comparison as a sentence that is true by itself.
-fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String {
+fn sentence(comparison: &Comparison, placement: Placement, margin: Percent, marks: &[Mark]) -> String {
     let Comparison { server, over, workload, level, rate, cpu, .. } = comparison;
-    let head = format!("**{workload}** at {}: ", load(*level));
+    let head = match placement {
+        Placement::Free => format!("**{workload}** at {}: ", load(*level)),
+        Placement::OneCore => format!("**{workload}** at {}, on one core: ", load(*level)),
+        Placement::Duet => format!("**{workload}** in duets, {}: ", at_the_same_time(*level)),
+    };
     let said = said(rate, server, over, margin);
     let cpu = format!("{} times its server CPU for a request ({})", ratio(cpu.ratio), by_cpu(cpu, margin));
     let bound = if marks.contains(&Mark::ClientBound) {
@@ -119,11 +136,17 @@ fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String 
     format!("{head}{said}, {} times its rate; {cpu}{bound}.", ratio(rate.ratio))
 }
 
-/// What the same two showed side by side.
+/// How the two servers of a duet are run.
+fn at_the_same_time(level: Level) -> String {
+    format!("both servers at the same time on one core at {} each", load(level))
+}
+
+/// What the same two showed in duets, which have a placement and connections of their own.
 fn by_duet(comparison: &Comparison, margin: Percent) -> String {
-    let Comparison { server, over, cpu, .. } = comparison;
+    let Comparison { server, over, level, cpu, .. } = comparison;
     format!(
-        " Side by side on one core {server} needs **{} times the CPU** of {over} for a request ({}).",
+        " In duets, {}: {server} needs **{} times the CPU** of {over} for a request ({}).",
+        at_the_same_time(*level),
         ratio(cpu.ratio),
         by_cpu(cpu, margin)
     )
@@ -149,7 +172,7 @@ fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
                     thousands(blocks as f64)
                 )
             });
-            format!("**can't tell** whether {server} or {over} is faster{more}")
+            format!("it is **inconclusive** whether {server} or {over} is faster{more}")
         }
     }
 }
@@ -162,7 +185,7 @@ pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
         Verdict::DifferentButSmall if cpu.surely_small => format!("different, by less than {margin}"),
         Verdict::DifferentButSmall => format!("different, perhaps by less than {margin}"),
         Verdict::Equivalent => format!("the same within {margin}"),
-        Verdict::Inconclusive => "can't tell".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ mod differences;
 mod duets;
 mod format;
 mod headline;
+mod lost;
 mod open;
 mod power_chart;
 mod quantile_chart;
@@ -30,13 +31,13 @@ use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::threshold::Ending;
-use crate::analysis::{self, FailedTrial, Figure, Summary, diagnosed, summarize};
+use crate::analysis::{self, FailedTrial, Figure, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Workload;
 use crate::load::Level;
 use crate::plan;
 use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOLD, pretty};
 
-pub use format::{at, shell};
+pub use format::{NEVER_SENT, at, shell};
 pub use headline::headline;
 pub use splice::{Spliced, quoted, splice};
 
@@ -108,6 +109,11 @@ impl Run {
     /// Trials that gave no figure, in the sweep and in the duets.
     pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
         self.summary.failed.iter().chain(self.duets.iter().flat_map(|duets| &duets.summary.failed))
+    }
+
+    /// Trials that were measured and are in no comparison, in the sweep and in the duets.
+    pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
+        self.summary.invalid.iter().chain(self.duets.iter().flat_map(|duets| &duets.summary.invalid))
     }
 
     /// Trials that are known to be needed and have not run.

@@ -227,6 +227,23 @@ fn failed(run: &Run) -> String {
     if !run.has_sweep() {
         return String::new();
     }
+    let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
+    let mut row = |number: u32, block: u32, server: String, request: String, why: String| {
+        table.row(vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]);
+    };
+    let name = |server: &str, beside: Option<&String>| match beside {
+        Some(other) => format!("{server} beside {other}"),
+        None => server.to_owned(),
+    };
+    for trial in run.failed() {
+        let server = name(&trial.server, trial.beside.as_ref());
+        row(trial.number, trial.block, server, at(&trial.workload, trial.level), trial.reason.clone());
+    }
+    for trial in run.invalid() {
+        let server = name(&trial.server, trial.beside.as_ref());
+        let why = format!("invalid: {}", trial.reason);
+        row(trial.number, trial.block, server, at(&trial.workload, trial.level), why);
+    }
     if run.failed().next().is_none() {
         let observed = run.summary.observed + run.duets.as_ref().map_or(0, |duets| duets.summary.observed);
         let _ = writeln!(
@@ -234,20 +251,15 @@ fn failed(run: &Run) -> String {
             "Nothing: all {observed} trials that ran were measured, and each server's answer was the true one before and after \
              each window."
         );
-        return out;
     }
-    let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
-    for trial in run.failed() {
-        let beside = trial.beside.as_ref().map_or_else(String::new, |other| format!(" beside {other}"));
-        table.row(vec![
-            trial.number.to_string(),
-            trial.block.to_string(),
-            format!("{}{beside}", trial.server),
-            at(&trial.workload, trial.level),
-            trial.reason.replace('\n', " "),
-        ]);
+    if run.invalid().next().is_some() {
+        out.push_str(
+            "\nInvalid trials were measured and are in no comparison, since the machine spoiled them.\n\n",
+        );
     }
-    out.push_str(&table.markdown());
+    if run.failed().next().is_some() || run.invalid().next().is_some() {
+        out.push_str(&table.markdown());
+    }
     out
 }
 

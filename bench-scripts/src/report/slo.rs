@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, significant, thousands, time_us};
+use super::format::{NEVER_SENT, Table, significant, thousands, time_us};
 use super::{Run, causes, commands, threshold};
 use crate::analysis::NEAR_CEILING;
 use crate::analysis::ceilings::Ceiling;
@@ -279,6 +279,7 @@ pub(super) fn distrust(run: &Run) -> String {
     let cores = run.conditions.host.cores;
     format!(
         "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the server's own.\n\
+         - {NEVER_SENT}\n\
          - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from window to window it \
          may well lie a step too high; where single windows are disturbed, too low (docs/METHODOLOGY.md has how often, by simulation).\n\
          - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n"

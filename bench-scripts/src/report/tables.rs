@@ -1,10 +1,8 @@
 //! The tables of one workload: rates and latencies, what was used, and the comparisons.
 
-use std::fmt::Write;
-
-use super::Run;
-use super::format::{Table, bytes, estimate, load, ratio, significant, thousands, time_us};
+use super::format::{PAIRED_RATIOS, Table, bytes, estimate, ratio, significant, thousands, time_us};
 use super::headline::with_marks;
+use super::{Run, lost};
 use crate::analysis::{Cell, Figure, Finding};
 
 fn show(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
@@ -118,7 +116,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
     let campaign = &run.plan.campaign;
     let looks: Vec<String> = run.summary.looks.iter().map(ToString::to_string).collect();
     let mut out = format!(
-        "{}\nThe margin is {}: what lies within it does not matter. Comparisons are judged after {} blocks, and no sooner; \
+        "{}\n{PAIRED_RATIOS} The margin is {}: what lies within it does not matter. Comparisons are judged after {} valid blocks, and no sooner; \
          all {} comparisons of the run and all looks share an error of 5 % for each of the two ratios, so these intervals \
          are wider than 95 % ones. \"Resolves\" is half of an interval's width: a smaller difference is not seen. The \
          ratio of p99s is not judged; its interval is right by itself with 95 %.\n",
@@ -127,18 +125,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
         looks.join(", "),
         run.summary.comparisons.len(),
     );
-    for pair in pairs().filter(|pair| pair.invalid_blocks > 0) {
-        let (rate, cpu) = pair.with_invalid.unwrap_or((f64::NAN, f64::NAN));
-        let _ = writeln!(
-            out,
-            "\n{} / {} at {}: {} blocks were left out, since the hypervisor or the control group held a trial back; with \
-             them the ratios would be {rate:.3} (rate) and {cpu:.3} (CPU per request).",
-            pair.server,
-            pair.over,
-            load(pair.level),
-            pair.invalid_blocks
-        );
-    }
+    out.extend(pairs().map(lost::blocks));
     out
 }
 

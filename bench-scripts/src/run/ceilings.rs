@@ -93,6 +93,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
         workloads: vec![workload.name.clone()],
         comparisons: Vec::new(),
         max_blocks: WINDOWS,
+        max_extra_blocks: Some(0),
         precision: None,
         window_ms: WINDOW_MS,
         pass: Vec::new(),

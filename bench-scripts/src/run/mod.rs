@@ -206,11 +206,11 @@ fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     let mut observations = folder.observations()?;
     let mut progress = progress::Progress::new(plan);
     loop {
-        let needed = needed(plan, &observations);
+        let (needed, run_again) = needed(plan, &observations);
         if needed.is_empty() {
             return Ok(());
         }
-        progress.stage(needed.len(), observations.len());
+        progress.stage(needed.len(), observations.len(), run_again);
         for group in bench.groups(&needed) {
             group.iter().for_each(|trial| progress.begin(trial));
             for observation in bench.run_group(group)? {
@@ -222,12 +222,14 @@ fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     }
 }
 
-/// The trials up to the next planned look that have no observation and whose question is open.
-pub fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> Vec<&'a Trial> {
+/// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are
+/// run again so far.
+fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> (Vec<&'a Trial>, u32) {
     let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
     let levels = plan.levels();
     let observed = Observed::new(observations);
-    Standing::new(&plan.campaign, &levels, &observed).needed(&plan.trials, &done)
+    let standing = Standing::new(&plan.campaign, &levels, &plan.trials, &observed);
+    (standing.needed(&plan.trials, &done), standing.run_again())
 }
 
 /// Starts each server once, before anything is measured, to note its effective settings. A server that does not start is

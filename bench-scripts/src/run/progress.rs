@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use super::trial_line::TrialLine;
+use crate::analysis::invalid_reason;
 use crate::observation::Observation;
-use crate::plan::Trial;
+use crate::plan::{self, Trial};
 use crate::results::Plan;
 
 /// Seconds that a trial takes beyond its warm-up and window, until one has shown it: start, checks and end.
@@ -16,6 +17,7 @@ pub struct Progress {
     left: usize,
     done_here: u32,
     blocks: u32,
+    run_again: u32,
     stops_early: bool,
     name: String,
     guess_s: f64,
@@ -28,10 +30,11 @@ impl Progress {
     pub fn new(plan: &Plan) -> Self {
         let campaign = &plan.campaign;
         Self {
-            total: plan.trials.len(),
+            total: plan::planned(campaign, &plan.trials),
             left: 0,
             done_here: 0,
             blocks: campaign.max_blocks,
+            run_again: 0,
             stops_early: campaign.precision.is_some(),
             name: campaign.name.clone(),
             guess_s: (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S,
@@ -40,9 +43,19 @@ impl Progress {
         }
     }
 
-    /// The trials up to the next look begin.
-    pub fn stage(&mut self, needed: usize, done: usize) {
+    /// The trials up to the next interim analysis begin; so many lost blocks are run again so far.
+    pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
         self.left = needed;
+        if run_again > self.run_again {
+            let lost = run_again - self.run_again;
+            let blocks = if lost == 1 {
+                "1 block was lost and is"
+            } else {
+                &format!("{lost} blocks were lost and are")
+            };
+            eprintln!("{}: {blocks} run again", self.name);
+            self.run_again = run_again;
+        }
         let time = minutes(self.trial_s() * needed as f64);
         let most = self.total.saturating_sub(done);
         let name = &self.name;
@@ -70,10 +83,11 @@ impl Progress {
         self.done_here += 1;
         let gave = match &observation.outcome.sample() {
             Some(sample) => format!(
-                "{:>9.0} req/s  p99 {:>8.2} ms  {:>7.2} us CPU/request",
+                "{:>9.0} req/s  p99 {:>8.2} ms  {:>7.2} us CPU/request{}",
                 sample.load.requests_per_second(),
                 sample.load.latency_us.p99 / 1e3,
                 sample.cpu_us_per_request(),
+                invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}")),
             ),
             None => {
                 format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))

@@ -175,6 +175,7 @@ impl Inquiry<'_> {
             headline: BTreeMap::new(),
             comparisons: Vec::new(),
             max_blocks: trials,
+            max_extra_blocks: Some(0),
             precision: None,
             duets: None,
             threshold: None,

@@ -28,6 +28,7 @@ use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Trial;
+use crate::probe::foreign::{ForeignCpu, Reading};
 use crate::probe::host::HostActivity;
 use crate::probe::listen::Listening;
 use crate::probe::network::NetworkCounters;
@@ -144,13 +145,17 @@ impl Bench<'_> {
         let server = or_failed!(cpu_time(pid).map_err(died));
         let mut watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
+        let others_before = Reading::now();
         let began = Instant::now();
         let put = or_failed!(self.put_on(trial, subject, &ready)?);
         let window_s = began.elapsed().as_secs_f64();
+        let others = others_before.zip(Reading::now());
         let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = threads::since(threads::read(pid), &threads_before, window_s);
         let Watched { sampled, asked, checked } = watch.end();
+        let limit = self.plan.campaign.environment.max_foreign_cpu.0;
+        let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
         let loaded = or_failed!(self.read_window(&ready, put)?);
         or_failed!(meet(beside.as_ref()));
@@ -170,6 +175,7 @@ impl Bench<'_> {
             window_s,
             network,
             host,
+            foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
             answer_bytes: self.truths.answer_bytes(&workload.name),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: at_rest.memory_bytes,

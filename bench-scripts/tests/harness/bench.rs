@@ -97,8 +97,8 @@ impl Bench {
             "campaigns/tiny.toml",
             &format!(
                 "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
-                 connections = [3]\nblocks = {blocks}\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
-                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
+                 connections = [3]\nblocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
+                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n"
             ),
         );
         Some(bench)

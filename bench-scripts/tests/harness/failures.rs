@@ -65,7 +65,12 @@ fn duets_follow_a_sweep_and_are_gone_on_with_after_ctrl_c() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(inner().starts_with(&kept) && inner().lines().count() == 4, "{}", inner());
     let report = bench.report();
-    assert!(report.contains("## Side by side") && report.contains("Side by side on one core"), "{report}");
+    assert!(
+        report.contains("## Side by side")
+            && report
+                .contains("In duets, both servers at the same time on one core at 3 connections each: actix"),
+        "{report}"
+    );
     assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");
     assert!(bench.run(&["check", run]).status.success());
 }

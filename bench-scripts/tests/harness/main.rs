@@ -8,6 +8,7 @@ mod bursts;
 mod calibrate;
 mod causes;
 mod failures;
+mod foreign;
 mod mistakes;
 mod mixes;
 mod open;

@@ -63,7 +63,7 @@ fn the_report_has_what_a_reader_needs() {
     let report = bench.report();
     for needed in [
         "## Headline",
-        "can't tell",
+        "inconclusive",
         "(after 1 of about 6 blocks that it would take)",
         "![Successful requests a second against connections](throughput.svg)",
         "CPU us/request",

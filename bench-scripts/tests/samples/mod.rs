@@ -31,6 +31,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         window_s: 1.0,
         network: NetworkCounters::default(),
         host: HostActivity::default(),
+        foreign_cpu: None,
         answer_bytes: 100,
         server_errors: Some(0),
         memory_before_bytes: None,

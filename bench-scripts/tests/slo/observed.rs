@@ -10,6 +10,7 @@ use rpc_bench::analysis::slo::{
     summarize,
 };
 use rpc_bench::config::{Campaign, ConfigDir, Slo};
+use rpc_bench::load::records::{HELD, TOOL_LATE};
 use rpc_bench::load::{Latency, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;
@@ -199,16 +200,20 @@ fn each_part_of_the_level_is_held_against_a_trial_and_named() {
 }
 
 #[test]
-fn what_was_never_sent_is_rate_that_was_not_achieved_and_no_failure_of_the_server() {
-    let unsent = |count: u64| {
+fn what_was_never_sent_is_a_failure_where_the_server_is_the_reason_and_else_missing_rate() {
+    let unsent = |kind: &str, count: u64| {
         let mut sample = measured(Window { server_cores: 1.9, client_cores: 0.1, ..GOOD });
-        sample.load.failed.insert("not sent".to_owned(), count);
+        sample.load.failed.insert(kind.to_owned(), count);
         sample.load.succeeded -= count;
         Outcome::Completed(Box::new(sample))
     };
-    assert!(judged(unsent(90)).1.is_empty(), "0.9 % is within the shortfall");
-    let (_, missed) = judged(unsent(110));
+    assert!(judged(unsent(TOOL_LATE, 90)).1.is_empty(), "0.9 % is within the shortfall");
+    let (_, missed) = judged(unsent(TOOL_LATE, 110));
     assert!(matches!(missed[..], [Missed::Rate(share)] if (share - 0.989).abs() < 1e-9), "{missed:?}");
+    // One that the server kept from being sent was not served.
+    let (shown, missed) = judged(unsent(HELD, 1));
+    assert!(matches!(&missed[..], [Missed::Failed(_, kinds)] if kinds[..] == [HELD]), "{missed:?}");
+    assert!(matches!(shown, Shown::Measured { passed: false, .. }));
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Known {
     pub fn new(blocks: u32, actix: Costs, legacy: Costs) -> Self {
         let (mut why, _) = config().why().unwrap();
         why.blocks = blocks;
+        why.max_extra_blocks = Some(0);
         why.ladder.blocks = blocks;
         why.slope.blocks = blocks;
         let pair = ["actix".to_owned(), "legacy".to_owned()];

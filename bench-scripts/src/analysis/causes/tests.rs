@@ -59,6 +59,7 @@ fn healthy() -> Sample {
         window_s: 1.1,
         network,
         host: HostActivity::default(),
+        foreign_cpu: None,
         answer_bytes: 100,
         server_errors: zero,
         memory_before_bytes: None,

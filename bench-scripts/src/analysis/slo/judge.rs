@@ -5,7 +5,7 @@
 
 use super::search::Shown;
 use crate::config::Slo;
-use crate::load::records::{EXHAUSTED, NOT_SENT};
+use crate::load::records::{EXHAUSTED, NOT_SENT, TOOL_LATE};
 use crate::load::{Latency, LoadSample};
 use crate::observation::{Observation, Outcome, Sample};
 
@@ -15,8 +15,9 @@ const FULL: f64 = 0.85;
 /// The share of the latency that must have passed before a request was sent, for the load tool to be the reason.
 const BEFORE_SENT: f64 = 0.5;
 
-/// How requests are called that were due and never sent.
-const UNSENT: [&str; 2] = [NOT_SENT, EXHAUSTED];
+/// How requests are called that were due and that the load tool did not send, though the server did not keep it from that. Older
+/// runs do not tell why a request was not sent.
+const UNSENT: [&str; 3] = [NOT_SENT, TOOL_LATE, EXHAUSTED];
 
 /// A service level, and what is needed to tell a slow server from a slow load tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +35,7 @@ pub struct Judge {
 /// A part of the service level that a trial missed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Missed {
-    /// Requests failed that were sent: their share of all, from 0 to 1, and the kinds.
+    /// Requests failed: their share of all, from 0 to 1, and the kinds. Those that the load tool did not send are none.
     Failed(f64, Vec<String>),
     /// The 99th percentile of latency, in microseconds.
     P99(f64),
@@ -120,7 +121,7 @@ impl Judge {
     }
 }
 
-/// Whether requests failed that were sent: no lateness of the tool excuses that, nor is it known how long they held connections.
+/// Whether requests failed: no lateness of the tool excuses that, nor is it known how long they held connections.
 fn has_failures(missed: &[Missed]) -> bool {
     missed.iter().any(|missed| matches!(missed, Missed::Failed(..)))
 }
@@ -131,7 +132,7 @@ fn share(load: &LoadSample, requests: u64) -> f64 {
     if due == 0 { 1.0 } else { requests as f64 / due as f64 }
 }
 
-/// Requests that were due and never sent: the rate was not achieved, and the server failed none of them.
+/// Requests that were due and that the load tool did not send: the rate was not achieved, and the server failed none of them.
 fn unsent(load: &LoadSample) -> u64 {
     UNSENT.iter().filter_map(|kind| load.failed.get(*kind)).sum()
 }

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::Terms;
+use super::comparison::{Standing, Terms};
 use super::figure::Figure;
 use super::observed::{Observed, Samples, valid};
 use super::stats::{Estimate, hodges_lehmann, median};
-use super::summary::{FailedTrial, failed_trial};
+use super::summary::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::Placement;
 use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use crate::observation::Observation;
@@ -65,6 +65,9 @@ pub struct WhySummary {
     pub slope: Option<SlopeSummary>,
     /// Trials that gave no figure.
     pub failed: Vec<FailedTrial>,
+    /// Trials that were measured and are in nothing of this, since the machine spoiled them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<InvalidTrial>,
 }
 
 /// One server, measured over HTTP with the machine to itself.
@@ -123,8 +126,7 @@ pub fn explain(
             || {
                 let sides = [(&own_a, &base_a, pair[0]), (&own_b, &base_b, pair[1])];
                 let blocks = sides.map(|(own, base, server)| Block::all(own, base, &in_process(server)));
-                Ladder::new(&blocks[0], &blocks[1])
-                    .ok_or_else(|| "no block has everything that it takes of both servers".to_owned())
+                Ladder::new(&blocks[0], &blocks[1]).ok_or_else(|| no_whole_block(ladder))
             },
             Err,
         ),
@@ -135,7 +137,24 @@ pub fn explain(
             .flatten()
             .flat_map(|seen| seen.observations.iter().filter_map(failed_trial))
             .collect(),
+        invalid: stages
+            .iter()
+            .flatten()
+            .flat_map(|seen| seen.observations.iter().filter_map(invalid_trial))
+            .collect(),
     }
+}
+
+/// Why no block of the ladder has all of its parts: the first trial that was lost, where one was.
+fn no_whole_block(seen: &Seen<'_>) -> String {
+    let lost = seen.observations.iter().find_map(|observation| {
+        let failed = || failed_trial(observation).map(|trial| (trial.block, trial.server, trial.reason));
+        invalid_trial(observation).map(|trial| (trial.block, trial.server, trial.reason)).or_else(failed)
+    });
+    let why = lost.map_or_else(String::new, |(block, server, reason)| {
+        format!(": in block {block} with {server} {reason}")
+    });
+    format!("no block has everything that it takes of both servers{why}")
 }
 
 /// What was measured of a server that may be compared, by block: beside the other where both ran at the same time.
@@ -154,8 +173,18 @@ fn planned(seen: &Seen<'_>) -> usize {
         Placement::Duet => plan.servers.iter().filter(|server| server.in_process.is_some()).count(),
         Placement::Free | Placement::OneCore => 0,
     };
-    let blocks = plan.campaign.max_blocks as usize;
-    plan.trials.len() + programs * blocks * plan.workloads.len() * Rung::ALL.len()
+    let blocks = blocks(plan, seen.observations) as usize;
+    let trials = plan.trials.iter().filter(|trial| trial.block as usize <= blocks).count();
+    trials + programs * blocks * plan.workloads.len() * Rung::ALL.len()
+}
+
+/// The last block of a stage that is to be run: as many as planned, and one for each that was lost to the machine or the load
+/// tool, as far as the plan has blocks for that.
+pub fn blocks(plan: &Plan, observations: &[Observation]) -> u32 {
+    let observed = Observed::new(observations);
+    let standing = Standing::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
+    let last = plan.trials.last().map_or(0, |trial| trial.block);
+    (plan.campaign.max_blocks + standing.run_again()).min(last)
 }
 
 /// Why there can be no ladder: what of the servers was never measured in process.

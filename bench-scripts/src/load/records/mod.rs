@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
+use self::lateness::{Lateness, lateness};
 use super::{Bin, Latency, LoadSample, OpenLoad, OpenWindow};
 
 /// Parts that a window is divided into.
@@ -19,8 +20,15 @@ const PARTS: u64 = 80;
 /// The shortest part, in milliseconds.
 const LEAST_PART_MS: u64 = 50;
 
-/// The kind of failure of a request that was due and never sent: the window was over before its turn came.
+/// The kind of failure of a request that was due and never sent: the window was over before its turn came. Whose fault that was
+/// only a whole window tells; see [`HELD`] and [`TOOL_LATE`].
 pub const NOT_SENT: &str = "not sent";
+
+/// In a window, those of [`NOT_SENT`] that the server did not let be sent. It did not serve them, so they are its failures.
+pub const HELD: &str = "not sent: the server held all connections";
+
+/// In a window, the others of [`NOT_SENT`]. The window was not at the requested rate, and the server failed none of them.
+pub const TOOL_LATE: &str = "not sent: the load tool was late";
 
 /// The kind of failure of a request that was due after the last body.
 pub const EXHAUSTED: &str = "target stream exhausted";
@@ -102,7 +110,14 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
         let kinds: Vec<String> = failed.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
         anyhow::bail!("no request has a known time, so there are no latencies; failed: {}", kinds.join(", "));
     };
-    let own_lag = Sorted::new(lateness::own_us(records, load.connections).into_iter());
+    let Lateness { own_us, held } = lateness(records, load);
+    if let Some(count) = failed.remove(NOT_SENT) {
+        let of = [(HELD, held), (TOOL_LATE, count - held)];
+        failed.extend(
+            of.into_iter().filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.to_owned(), count)),
+        );
+    }
+    let own_lag = Sorted::new(own_us.into_iter());
     let sent = records.iter().filter(|record| record.was_sent()).count() as u64;
     let last_ended_us = records.iter().filter_map(|record| record.ended_us).max().unwrap_or(0);
     Ok(LoadSample {
@@ -250,7 +265,7 @@ pub(super) mod tests {
         records.extend((62..100).map(|i| Record::failed(10_000 * i, &not_sent)));
         let sample = sample(&records, &load(100, 1_000)).unwrap();
         assert_eq!((sample.succeeded, sample.failures()), (59, 41));
-        assert_eq!(sample.failed, BTreeMap::from([(NOT_SENT.to_owned(), 38), ("refused".to_owned(), 3)]));
+        assert_eq!(sample.failed, BTreeMap::from([(TOOL_LATE.to_owned(), 38), ("refused".to_owned(), 3)]));
         assert_eq!(sample.open.unwrap().sent, 62);
         assert_eq!(sample.latency_us.max, 500.0);
     }

@@ -7,11 +7,12 @@ mod recovery_chart;
 
 use std::fmt::Write;
 
-use super::Run;
-use super::format::{Table, at, bytes, estimate, load, ratio, significant, thousands, time_us};
+use super::format::{
+    NEVER_SENT, PAIRED_RATIOS, Table, at, bytes, estimate, load, ratio, significant, thousands, time_us,
+};
 use super::headline::{by_cpu, used_marks, warnings, with_marks};
 use super::tables::resolution;
-use super::{commands, quantile_chart, resource_chart};
+use super::{Run, commands, lost, quantile_chart, resource_chart};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::{Cell, Comparison, Figure, Mark, Verdict};
 use crate::config::{Open, Percent, Workload};
@@ -238,14 +239,15 @@ fn comparisons(run: &Run, workload: &str) -> String {
     }
     let looks: Vec<String> = run.summary.looks.iter().map(ToString::to_string).collect();
     format!(
-        "{}\nAt a rate that all servers hold none is saturated, so CPU time for a request is the fairest comparison. It is judged \
-         after {} blocks, with a margin of {}; all {} comparisons of the run and all looks share an error of 5 %. The ratios of p99s \
+        "{}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so CPU time for a request is the fairest comparison. It is judged \
+         after {} valid blocks, with a margin of {}; all {} comparisons of the run and all looks share an error of 5 %. The ratios of p99s \
          are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both p99s and draws \
-         their ratio towards 1; those from the send are without it.\n",
+         their ratio towards 1; those from the send are without it.\n{}",
         table.markdown(),
         looks.join(", "),
         run.plan.campaign.margin,
         run.summary.comparisons.len(),
+        compared(run, workload).map(lost::blocks).collect::<String>(),
     )
 }
 
@@ -300,7 +302,7 @@ pub(super) fn charts(run: &Run) -> String {
 pub(super) fn distrust(run: &Run) -> String {
     let cores = run.conditions.host.cores;
     let mut out = format!(
-        "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n"
+        "- Server and load tool share {cores} cores, so a request may wait for a core that the load tool has.\n- {NEVER_SENT}\n"
     );
     for Ceiling { tool, held, not_held } in &run.ceilings {
         let rate =

@@ -330,7 +330,7 @@ fn distrust() -> String {
 }
 
 fn failed(summary: &WhySummary) -> String {
-    if summary.failed.is_empty() {
+    if summary.failed.is_empty() && summary.invalid.is_empty() {
         return "## What failed\n\nNothing: every trial that ran was measured.\n".to_owned();
     }
     let mut out = "## What failed\n\n".to_owned();
@@ -342,6 +342,13 @@ fn failed(summary: &WhySummary) -> String {
             trial.server,
             trial.workload,
             trial.reason.replace('\n', " ")
+        );
+    }
+    for trial in &summary.invalid {
+        let _ = writeln!(
+            out,
+            "- block {}, {} {}: invalid, {}",
+            trial.block, trial.server, trial.workload, trial.reason
         );
     }
     out

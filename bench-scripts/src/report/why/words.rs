@@ -7,6 +7,7 @@ use crate::analysis::Terms;
 use crate::analysis::stats::Estimate;
 use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
 use crate::report::format::{ratio, significant, thousands};
+use crate::report::lost;
 
 /// A line that misses some length by more than this is no good line, relative.
 const MUCH_MISFIT: f64 = 0.15;
@@ -23,7 +24,9 @@ pub fn headline(summary: &WhySummary) -> String {
         );
     }
     let Some(terms) = &summary.terms else {
-        let _ = writeln!(out, "- Nothing is known: there is no block in which both servers were measured.");
+        let pair = [summary.server.as_str(), &summary.over];
+        let why = lost::why_none(pair, summary.failed.iter(), summary.invalid.iter());
+        let _ = writeln!(out, "- Nothing is known: {why}.");
         return out;
     };
     let _ = writeln!(out, "- {}", rates(summary, terms));

@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines, progress};
+use crate::analysis::why::blocks;
 use crate::config::{ConfigDir, Placement, Server, Why, Workload};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
@@ -186,20 +187,31 @@ impl Stage<'_> {
         let truths = Truths::of(self.plan)?;
         note_ready_lines(self.folder, self.plan, self.interrupt)?;
         let bench = self.bench(&truths);
-        let observations = self.folder.observations()?;
+        let mut observations = self.folder.observations()?;
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
         let called: Vec<InProcessObservation> = self.folder.lines(IN_PROCESS)?;
         let mut progress = progress::Progress::new(self.plan);
         let left: Vec<&Trial> =
             self.plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
-        progress.stage(left.len(), observations.len());
-        for block in 1..=self.plan.campaign.max_blocks {
+        let mut last_block = 0;
+        for block in 1.. {
+            let to = blocks(self.plan, &observations);
+            if block > to {
+                break;
+            }
+            if to > last_block {
+                let to_run = left.iter().filter(|trial| (block..=to).contains(&trial.block)).count();
+                let run_again = to.saturating_sub(self.plan.campaign.max_blocks);
+                progress.stage(to_run, observations.len(), run_again);
+                last_block = to;
+            }
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
             for group in bench.groups(&trials) {
                 group.iter().for_each(|trial| progress.begin(trial));
                 for observation in bench.run_group(group)? {
                     self.folder.append(&observation)?;
                     progress.end(&observation);
+                    observations.push(observation);
                 }
             }
             for call in self.calls(block) {
