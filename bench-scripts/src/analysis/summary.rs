@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparison, Standing, ratio};
+use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
-use super::observed::{Observed, Place, Samples, invalid};
+use super::observed::{Observed, Place, Samples, invalid, valid};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
@@ -38,6 +39,9 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// The campaign's bounds.
     pub bounds: Vec<Bound>,
+    /// What HTTP and JSON-RPC each do to CPU per request, where servers differ in one of them alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crossed: Vec<Crossed>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors. None
@@ -207,7 +211,7 @@ impl Summary {
     }
 }
 
-/// Works the summary out, but for causes and remedies, which need more than the observations. `levels` are those of the plan,
+/// Works the summary out, but for causes, remedies and what is crossed, which need more than the observations. `levels` are those of the plan,
 /// which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,
@@ -219,6 +223,7 @@ pub fn summarize(
     let observed = Observed::new(observations);
     let standing = Standing::new(campaign, &levels, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
+    let comparisons = standing.comparisons();
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
@@ -238,8 +243,17 @@ pub fn summarize(
                 cells.push(cell);
             }
             for rule in &campaign.pass {
-                let ratio = ratio(rule.figure, &samples(&rule.server), &samples(&rule.over));
-                let holds = ratio.is_some_and(|ratio| ratio.value <= rule.at_most);
+                let compared = comparisons.iter().find(|pair| {
+                    (&pair.server, &pair.over, &pair.workload, pair.level)
+                        == (&rule.server, &rule.over, workload, level)
+                });
+                // A comparison's interval allows for its interim analyses and for the other comparisons.
+                let ratio = match (rule.figure, compared) {
+                    (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
+                    (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
+                    (figure, _) => ratio(figure, &valid(&samples(&rule.server)), &valid(&samples(&rule.over))),
+                };
+                let holds = ratio.is_some_and(|ratio| rule.holds(ratio));
                 let (rule, workload) = (rule.clone(), workload.clone());
                 bounds.push(Bound { rule, workload, level, ratio, holds });
             }
@@ -251,8 +265,9 @@ pub fn summarize(
         left: standing.needed(trials, &done).len(),
         looks: standing.looks().to_vec(),
         cells,
-        comparisons: standing.comparisons(),
+        comparisons,
         bounds,
+        crossed: Vec::new(),
         failed,
         sampling_cores: sampling_cores(observations),
         causes: Vec::new(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, duets, open, slo, threshold};
+use super::{Run, crossed, duets, open, sections, slo, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Verdict};
 use crate::config::Percent;
 use crate::load::Level;
@@ -16,10 +16,13 @@ pub fn headline(run: &Run) -> String {
     }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
-    let searched = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline)
-        + &run.summary.slo.as_ref().map_or_else(String::new, slo::headline);
+    let searched = run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
+        + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
     if !run.has_sweep() {
         return out + &searched;
+    }
+    if crossed::is_headline(run) {
+        return out + &crossed::tables(run);
     }
     for workload in &campaign.workloads {
         let level = run.plan.headline_level(workload);
@@ -28,20 +31,30 @@ pub fn headline(run: &Run) -> String {
                 // Writing to a String can't fail, here and below.
                 let _ = writeln!(
                     out,
-                    "- **{workload}** at {}: {server} and {over} are **not compared**: there is no block in which \
+                    "- **{workload}** at {}: {} and {} are **not compared**: there is no block in which \
                      both were measured and neither trial was invalid.",
-                    load(level)
+                    load(level),
+                    run.label(&server),
+                    run.label(&over)
                 );
                 continue;
             };
+            if sections::is_duet(run) {
+                let said = by_duet(run, comparison, campaign.margin);
+                let _ = writeln!(out, "- **{workload}** at {}:{said}", load(level));
+                continue;
+            }
             let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
-            let _ = write!(out, "- {}", sentence(comparison, campaign.margin, marks.unwrap_or_default()));
+            let _ = write!(out, "- {}", sentence(run, comparison, marks.unwrap_or_default()));
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(duet, campaign.margin)));
+            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(run, duet, campaign.margin)));
             out.push('\n');
         }
     }
     out.push_str(&searched);
+    if sections::is_duet(run) {
+        return out;
+    }
     out.push('\n');
     out.push_str(&table(run).markdown());
     let marks = used_marks(cells(run));
@@ -67,7 +80,7 @@ pub(super) fn warnings(run: &Run) -> String {
     let summary = &run.summary;
     if run.failed().any(|trial| trial.wrong_answer) {
         let mut servers: Vec<&str> =
-            run.failed().filter(|trial| trial.wrong_answer).map(|trial| trial.server.as_str()).collect();
+            run.failed().filter(|trial| trial.wrong_answer).map(|trial| run.label(&trial.server)).collect();
         servers.sort_unstable();
         servers.dedup();
         let _ = writeln!(
@@ -106,8 +119,10 @@ pub(super) fn warnings(run: &Run) -> String {
 }
 
 /// One comparison as a sentence that is true by itself.
-fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String {
-    let Comparison { server, over, workload, level, rate, cpu, .. } = comparison;
+fn sentence(run: &Run, comparison: &Comparison, marks: &[Mark]) -> String {
+    let margin = run.plan.campaign.margin;
+    let Comparison { workload, level, rate, cpu, .. } = comparison;
+    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
     let head = format!("**{workload}** at {}: ", load(*level));
     let said = said(rate, server, over, margin);
     let cpu = format!("{} times its server CPU for a request ({})", ratio(cpu.ratio), by_cpu(cpu, margin));
@@ -120,8 +135,9 @@ fn sentence(comparison: &Comparison, margin: Percent, marks: &[Mark]) -> String 
 }
 
 /// What the same two showed side by side.
-fn by_duet(comparison: &Comparison, margin: Percent) -> String {
-    let Comparison { server, over, cpu, .. } = comparison;
+fn by_duet(run: &Run, comparison: &Comparison, margin: Percent) -> String {
+    let cpu = &comparison.cpu;
+    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
     format!(
         " Side by side on one core {server} needs **{} times the CPU** of {over} for a request ({}).",
         ratio(cpu.ratio),
@@ -179,7 +195,11 @@ pub(super) fn used_marks<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> V
 fn table(run: &Run) -> Table {
     let campaign = &run.plan.campaign;
     let baseline = campaign.baseline.as_deref();
-    let over = baseline.map_or_else(|| "ratio".to_owned(), |baseline| format!("ratio to {baseline}"));
+    let over = baseline.map_or_else(|| "ratio".to_owned(), |name| {
+        // A label is too long for a column of figures; the baseline's row says that it is the baseline.
+        let short = if run.label(name) == name { name } else { "baseline" };
+        format!("ratio to {short}")
+    });
     let ceiling = campaign.ceiling.as_deref().map_or_else(String::new, |ceiling| format!("% of {ceiling}"));
     let headers =
         ["request", "server", "successful requests/s", &over, "p99", "CPU us/request", &ceiling, "verdict"];
@@ -201,7 +221,7 @@ fn table(run: &Run) -> Table {
         };
         table.row(vec![
             at(&cell.workload, cell.level),
-            cell.name(),
+            run.cell_name(cell),
             with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
             comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),
             figure(Figure::P99Us, time_us),

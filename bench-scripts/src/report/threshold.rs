@@ -11,7 +11,7 @@ use crate::load::Client;
 use crate::results::Conditions;
 
 /// One line for each request, tuning and client.
-pub fn headline(summary: &ThresholdSummary) -> String {
+pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
     let mut out = String::new();
     let mut groups: Vec<(&str, Option<Tuning>, Client)> = Vec::new();
     let group_of = |search: &SearchSummary| (search.searched.tuning, search.searched.client);
@@ -26,7 +26,7 @@ pub fn headline(summary: &ThresholdSummary) -> String {
         let of_group = |search: &&SearchSummary| {
             search.searched.workload == workload && group_of(search) == (tuning, client)
         };
-        let servers: Vec<String> = summary.searches.iter().filter(of_group).map(short).collect();
+        let servers: Vec<String> = summary.searches.iter().filter(of_group).map(|search| short(run.label(&search.searched.base), search)).collect();
         let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
@@ -38,7 +38,7 @@ pub fn headline(summary: &ThresholdSummary) -> String {
         );
     }
     for cell in &summary.causes {
-        out.push_str(&cause(summary, cell));
+        out.push_str(&cause(run, summary, cell));
     }
     out
 }
@@ -61,9 +61,8 @@ fn counted(counted: Counted) -> String {
 }
 
 /// One search as the headline says it.
-fn short(search: &SearchSummary) -> String {
+fn short(name: &str, search: &SearchSummary) -> String {
     let found = &search.found;
-    let name = &search.searched.base;
     let limit = search.searched.limit;
     match (found.last_clean, found.first_failing) {
         (Some(low), Some(high)) => {
@@ -158,7 +157,7 @@ pub fn section(run: &Run) -> String {
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
-            searched.base.clone(),
+            run.label(&searched.base).to_owned(),
             searched.tuning.map_or("its own", Tuning::flag).to_owned(),
             searched.client.name().to_owned(),
             end(found.last_clean),
@@ -184,7 +183,7 @@ pub fn section(run: &Run) -> String {
          bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
         summary.trials
     );
-    out.push_str(&why(summary));
+    out.push_str(&why(run, summary));
     if let Some(conditions) = &run.searched_on {
         out.push_str(&effective(conditions));
     }
@@ -192,7 +191,7 @@ pub fn section(run: &Run) -> String {
 }
 
 /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
-fn cause(summary: &ThresholdSummary, cell: &Diagnosed) -> String {
+fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
     let mut out = causes::explained(cell, &summary.remedies);
     for tried in summary.remedies.iter().filter(|tried| {
         let plan = &tried.plan;
@@ -204,14 +203,14 @@ fn cause(summary: &ThresholdSummary, cell: &Diagnosed) -> String {
             (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
         });
         if let Some(search) = again {
-            let _ = writeln!(out, "  - searched again with {change}: {}.", short(search));
+            let _ = writeln!(out, "  - searched again with {change}: {}.", short(run.label(&search.searched.base), search));
         }
     }
     out
 }
 
 /// Why each server fails where it does, and where it fails once the cause is taken away.
-fn why(summary: &ThresholdSummary) -> String {
+fn why(run: &Run, summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
@@ -220,7 +219,7 @@ fn why(summary: &ThresholdSummary) -> String {
                    *confirmed* where a remedy took the symptom away.\n\n"
         .to_owned();
     for cell in &summary.causes {
-        out.push_str(&cause(summary, cell));
+        out.push_str(&cause(run, summary, cell));
     }
     out
 }
@@ -258,7 +257,7 @@ mod tests {
         let contradictions = Vec::new();
         let (first_failing, trials, unmeasured) = (None, 24, 0);
         let found = Found { last_clean, first_failing, between, contradictions, ending, trials, unmeasured };
-        short(&SearchSummary {
+        short("actix", &SearchSummary {
             searched,
             found,
             complaints: BTreeMap::new(),
