@@ -85,7 +85,10 @@ fn each_layer_gets_its_own_factor() {
     assert_eq!(one.cells.len(), 5);
     let path = one.paths.iter().find(|path| path.server == "actix").unwrap();
     assert_eq!((path.http.layer, path.rpc.layer), (Layer::Http, Layer::Rpc));
-    assert_eq!((path.http.server.as_str(), path.rpc.over.as_str()), ("actix-jsonrpc-core", "actix-jsonrpc-core"));
+    assert_eq!(
+        (path.http.server.as_str(), path.rpc.over.as_str()),
+        ("actix-jsonrpc-core", "actix-jsonrpc-core")
+    );
     assert!(near(path.http.cpu, 0.8) && near(path.rpc.cpu, 0.5) && near(path.whole, 0.4), "{path:?}");
     assert!((path.product - path.http.cpu.value * path.rpc.cpu.value).abs() < 1e-12);
     assert!(near(path.product_over_whole.unwrap(), 1.0), "{path:?}");
@@ -195,7 +198,10 @@ fn the_report_says_what_each_layer_does() {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }
     for unwanted in ["throughput.svg", "ratio of rates", "times its rate", "not measured |"] {
-        assert!(!text.contains(unwanted), "four processes share a core, so rates don't compare: {unwanted:?}\n{text}");
+        assert!(
+            !text.contains(unwanted),
+            "four processes share a core, so rates don't compare: {unwanted:?}\n{text}"
+        );
     }
     let summary = std::fs::read_to_string(folder.0.join("summary.json")).unwrap();
     let again: rpc_bench::analysis::Summary = serde_json::from_str(&summary).unwrap();

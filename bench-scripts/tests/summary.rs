@@ -7,8 +7,8 @@ mod samples;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::analysis::stats::Estimate;
+use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
@@ -23,6 +23,7 @@ fn campaign(blocks: u32) -> Campaign {
         workloads: vec!["getBalance".into()],
         connections: vec![125],
         headline: BTreeMap::new(),
+        compare_headline_only: false,
         max_blocks: blocks,
         precision: None,
         duets: None,
@@ -127,6 +128,26 @@ fn what_is_told_apart_stops_costing_time() {
     assert_eq!(blocks("actix"), summary.looks[0]);
     assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
     assert!(blocks("control") <= 6, "the ceiling is compared with nobody");
+}
+
+#[test]
+fn where_the_headline_alone_is_compared_other_cells_are_shown_and_cost_less() {
+    let (campaign, gave) = mixed();
+    let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
+    let campaign = Campaign { compare_headline_only: true, headline, ..campaign };
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let trials = plan::trials(&campaign);
+    let summary = summarize(&campaign, &campaign.connections, &trials, &observations);
+    assert_eq!(summary.left, 0);
+    let levels: HashSet<u32> = summary.comparisons.iter().map(|pair| pair.level.connections).collect();
+    assert_eq!((levels, summary.comparisons.len()), (HashSet::from([500]), 2));
+    let blocks =
+        |server: &str, connections: u32| summary.cell(server, "getBalance", connections).unwrap().completed;
+    assert_eq!((blocks("jsonrpsee", 500), blocks("jsonrpsee", 125)), (40, 6));
+    let all = Campaign { compare_headline_only: false, ..campaign.clone() };
+    let looks =
+        |campaign: &Campaign| summarize(campaign, &campaign.connections, &trials, &observations).looks[0];
+    assert!(looks(&campaign) <= looks(&all), "fewer comparisons share the error");
 }
 
 #[test]

@@ -106,8 +106,11 @@ type Logs = BTreeMap<u32, f64>;
 pub fn crossed(plan: &Plan, comparisons: &[Comparison], observations: &[Observation]) -> Vec<Crossed> {
     let observed = Observed::new(observations);
     let levels = plan.levels();
-    let places =
-        plan.campaign.workloads.iter().flat_map(|workload| levels.iter().map(move |level| (workload, *level)));
+    let places = plan
+        .campaign
+        .workloads
+        .iter()
+        .flat_map(|workload| levels.iter().map(move |level| (workload, *level)));
     let found = places.filter_map(|(workload, level)| {
         Place { plan, comparisons, observed: &observed, workload, level }.crossed()
     });
@@ -175,10 +178,8 @@ impl Place<'_> {
         }
         let pair = of(over, server)?;
         let Estimate { value, interval } = pair.cpu.ratio;
-        let ratio = Estimate {
-            value: 1.0 / value,
-            interval: interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
-        };
+        let ratio =
+            Estimate { value: 1.0 / value, interval: interval.map(|(low, high)| (1.0 / high, 1.0 / low)) };
         Some((ratio, self.logs(server, over)))
     }
 
@@ -229,7 +230,9 @@ impl Place<'_> {
         let by_block = |value: &dyn Fn(f64, f64, f64) -> f64| {
             let values: Vec<f64> = whole_logs
                 .iter()
-                .filter_map(|(block, whole)| Some(value(*http_logs.get(block)?, *rpc_logs.get(block)?, *whole)))
+                .filter_map(|(block, whole)| {
+                    Some(value(*http_logs.get(block)?, *rpc_logs.get(block)?, *whole))
+                })
                 .filter(|value| value.is_finite())
                 .collect();
             hodges_lehmann(&values)

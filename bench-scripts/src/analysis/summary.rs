@@ -251,7 +251,9 @@ pub fn summarize(
                 let ratio = match (rule.figure, compared) {
                     (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
                     (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
-                    (figure, _) => ratio(figure, &valid(&samples(&rule.server)), &valid(&samples(&rule.over))),
+                    (figure, _) => {
+                        ratio(figure, &valid(&samples(&rule.server)), &valid(&samples(&rule.over)))
+                    }
                 };
                 let holds = ratio.is_some_and(|ratio| rule.holds(ratio));
                 let (rule, workload) = (rule.clone(), workload.clone());

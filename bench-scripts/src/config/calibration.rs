@@ -77,6 +77,7 @@ impl Calibration {
             workloads: vec![self.workload.clone()],
             connections: vec![self.connections],
             headline: std::collections::BTreeMap::new(),
+            compare_headline_only: false,
             max_blocks,
             margin: self.margin,
             precision: Some(self.precision),

@@ -38,6 +38,9 @@ pub struct Campaign {
     /// Pairs `[A, B]` to compare; each server with the baseline where left out.
     #[serde(default)]
     pub comparisons: Vec<(String, String)>,
+    /// Whether pairs are compared at the headline's load alone; cells at other loads are shown and cost fewer blocks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compare_headline_only: bool,
     /// How often each trial of the sweep is repeated at most.
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
@@ -232,6 +235,7 @@ impl Campaign {
             ceiling: None,
             connections: vec![duets.connections],
             headline: BTreeMap::new(),
+            compare_headline_only: false,
             comparisons,
             max_blocks: duets.max_blocks,
             precision: Some(duets.precision),
@@ -308,6 +312,10 @@ impl Campaign {
             let listed = amounts.contains(connections);
             ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
         }
+        ensure!(
+            !self.compare_headline_only || !self.headline.is_empty(),
+            "field compare_headline_only: the campaign has no headline; name one or leave this out"
+        );
         for (a, b) in &self.comparisons {
             self.knows("comparisons", a)?;
             self.knows("comparisons", b)?;

@@ -109,6 +109,7 @@ impl Why {
             workloads: vec![workload.to_owned()],
             connections: vec![connections],
             headline: std::collections::BTreeMap::new(),
+            compare_headline_only: false,
             comparisons: vec![pair.clone().into()],
             max_blocks: self.blocks,
             margin: Percent(0.02),

@@ -49,9 +49,7 @@ fn one(run: &Run, crossed: &Crossed) -> String {
     for path in &crossed.paths {
         let _ = writeln!(out, "- {}", both(run, path));
     }
-    let in_path = |step: &&Step| {
-        crossed.paths.iter().any(|path| [&path.http, &path.rpc].contains(step))
-    };
+    let in_path = |step: &&Step| crossed.paths.iter().any(|path| [&path.http, &path.rpc].contains(step));
     for step in crossed.steps.iter().filter(|step| !in_path(step)) {
         let _ = writeln!(out, "- Changing {}.", alone(step));
     }

@@ -16,8 +16,9 @@ pub fn headline(run: &Run) -> String {
     }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
-    let searched = run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
-        + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
+    let searched =
+        run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
+            + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
     if !run.has_sweep() {
         return out + &searched;
     }
@@ -195,11 +196,14 @@ pub(super) fn used_marks<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> V
 fn table(run: &Run) -> Table {
     let campaign = &run.plan.campaign;
     let baseline = campaign.baseline.as_deref();
-    let over = baseline.map_or_else(|| "ratio".to_owned(), |name| {
-        // A label is too long for a column of figures; the baseline's row says that it is the baseline.
-        let short = if run.label(name) == name { name } else { "baseline" };
-        format!("ratio to {short}")
-    });
+    let over = baseline.map_or_else(
+        || "ratio".to_owned(),
+        |name| {
+            // A label is too long for a column of figures; the baseline's row says that it is the baseline.
+            let short = if run.label(name) == name { name } else { "baseline" };
+            format!("ratio to {short}")
+        },
+    );
     let ceiling = campaign.ceiling.as_deref().map_or_else(String::new, |ceiling| format!("% of {ceiling}"));
     let headers =
         ["request", "server", "successful requests/s", &over, "p99", "CPU us/request", &ceiling, "verdict"];

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, causes, commands, crossed, duets, headline, open, quantile_chart, resource_chart, slo, terms, threshold,
+    Run, causes, commands, crossed, duets, headline, open, quantile_chart, resource_chart, slo, terms,
+    threshold,
 };
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
@@ -110,7 +111,10 @@ fn bounds(run: &Run) -> String {
             if bound.holds { "holds" } else { "**broken**" }.to_owned(),
         ]);
     }
-    format!("## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}", table.markdown())
+    format!(
+        "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
+        table.markdown()
+    )
 }
 
 /// Our ratios beside those of the test that started all this.

@@ -22,7 +22,8 @@ pub fn headline(run: &Run, summary: &SloSummary) -> String {
     let mut out = String::new();
     for workload in workloads {
         let of_workload = |search: &&SloSearch| search.searched.workload == workload;
-        let servers: Vec<String> = summary.searches.iter().filter(of_workload).map(|search| short(run, search)).collect();
+        let servers: Vec<String> =
+            summary.searches.iter().filter(of_workload).map(|search| short(run, search)).collect();
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
             out,

@@ -26,7 +26,12 @@ pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
         let of_group = |search: &&SearchSummary| {
             search.searched.workload == workload && group_of(search) == (tuning, client)
         };
-        let servers: Vec<String> = summary.searches.iter().filter(of_group).map(|search| short(run.label(&search.searched.base), search)).collect();
+        let servers: Vec<String> = summary
+            .searches
+            .iter()
+            .filter(of_group)
+            .map(|search| short(run.label(&search.searched.base), search))
+            .collect();
         let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
@@ -203,7 +208,11 @@ fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
             (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
         });
         if let Some(search) = again {
-            let _ = writeln!(out, "  - searched again with {change}: {}.", short(run.label(&search.searched.base), search));
+            let _ = writeln!(
+                out,
+                "  - searched again with {change}: {}.",
+                short(run.label(&search.searched.base), search)
+            );
         }
     }
     out
@@ -257,13 +266,16 @@ mod tests {
         let contradictions = Vec::new();
         let (first_failing, trials, unmeasured) = (None, 24, 0);
         let found = Found { last_clean, first_failing, between, contradictions, ending, trials, unmeasured };
-        short("actix", &SearchSummary {
-            searched,
-            found,
-            complaints: BTreeMap::new(),
-            slowest_ms: None,
-            died: Vec::new(),
-        })
+        short(
+            "actix",
+            &SearchSummary {
+                searched,
+                found,
+                complaints: BTreeMap::new(),
+                slowest_ms: None,
+                died: Vec::new(),
+            },
+        )
     }
 
     #[test]

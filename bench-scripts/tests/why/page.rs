@@ -92,7 +92,9 @@ fn a_report_has_what_a_reader_needs() {
     }
     assert!(!report.contains("mmap"), "a call that is next to never made is not listed");
     assert!(!report.contains("Incomplete"));
-    for (chart, words) in [("ladder.svg", "unexplained"), ("slope.svg", "jsonrpc-core (as validators run it) in process")] {
+    for (chart, words) in
+        [("ladder.svg", "unexplained"), ("slope.svg", "jsonrpc-core (as validators run it) in process")]
+    {
         assert!(std::fs::read_to_string(folder.0.join(chart)).unwrap().contains(words), "{chart}");
     }
     let again: rpc_bench::analysis::why::WhySummary =
@@ -123,7 +125,8 @@ fn the_ladder_chart_has_the_same_unexplained_as_the_table_where_medians_do_not_a
     let (_dir, folder) = folder(&known);
     let summary = why::write(&folder).unwrap();
     let ladder = summary.ladder.unwrap();
-    let left_over = |row: fn(&rpc_bench::analysis::why::Row) -> f64| row(&ladder.measured) - row(&ladder.predicted);
+    let left_over =
+        |row: fn(&rpc_bench::analysis::why::Row) -> f64| row(&ladder.measured) - row(&ladder.predicted);
     assert!((left_over(|row| row.b.value) - ladder.unexplained.b.value).abs() > 0.1, "{ladder:?}");
     let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let chart = std::fs::read_to_string(folder.0.join("ladder.svg")).unwrap();

@@ -301,7 +301,12 @@ fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
                 agreement.unseen.as_deref().unwrap_or("the campaign does not ask for it: open.wire")
             )
         });
-        let _ = writeln!(out, "- **{tool} against {other}**, {}, {}: {why}", run.label(server), at(workload, *level));
+        let _ = writeln!(
+            out,
+            "- **{tool} against {other}**, {}, {}: {why}",
+            run.label(server),
+            at(workload, *level)
+        );
     }
     out.push_str("\nMedians of different tools don't compare where they don't agree.\n");
     out

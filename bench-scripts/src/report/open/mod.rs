@@ -326,8 +326,9 @@ pub(super) fn distrust(run: &Run) -> String {
     }
     for mark in Mark::ALL {
         let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
-        let cells: Vec<String> =
-            marked.map(|cell| format!("{} {}", run.cell_name(cell), place(&cell.workload, cell.level))).collect();
+        let cells: Vec<String> = marked
+            .map(|cell| format!("{} {}", run.cell_name(cell), place(&cell.workload, cell.level)))
+            .collect();
         if !cells.is_empty() {
             let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
         }
