@@ -165,14 +165,6 @@ pub struct FailedTrial {
 }
 
 impl Cell {
-    /// What a reader calls it.
-    pub fn name(&self) -> String {
-        match &self.beside {
-            Some(other) => format!("{} beside {other}", self.server),
-            None => self.server.clone(),
-        }
-    }
-
     /// The estimate of a figure, where the cell was measured.
     pub fn figure(&self, figure: Figure) -> Option<Estimate> {
         self.figures.get(&figure).copied()

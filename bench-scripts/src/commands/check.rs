@@ -17,7 +17,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let duets = run.duets.iter().flat_map(|duets| &duets.summary.cells);
     for cell in run.summary.cells.iter().chain(duets) {
         if cell.completed == 0 {
-            let at = format!("{} {}", cell.name(), report::at(&cell.workload, cell.level));
+            let at = format!("{} {}", run.cell_name(cell), report::at(&cell.workload, cell.level));
             problems.push(format!("{at}: no trial has a verified answer"));
         }
     }

@@ -114,7 +114,7 @@ impl Run {
     }
 
     /// What a reader knows a cell by.
-    fn cell_name(&self, cell: &Cell) -> String {
+    pub fn cell_name(&self, cell: &Cell) -> String {
         let server = self.label(&cell.server);
         cell.beside
             .as_ref()
