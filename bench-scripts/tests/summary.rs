@@ -7,7 +7,8 @@ mod samples;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use rpc_bench::analysis::stats::Estimate;
+use rpc_bench::analysis::sequence::planned_looks;
+use rpc_bench::analysis::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use rpc_bench::analysis::{Comparison, Figure, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::observation::{Observation, Outcome};
@@ -279,4 +280,32 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     });
     assert_eq!(holds(&measured), [true, false]);
     assert_eq!(holds(&[]), [false, false]);
+}
+
+/// With too few blocks for so many comparisons no difference, however large, could be shown.
+#[test]
+fn every_shipped_campaign_that_compares_has_blocks_enough_to_decide() {
+    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    for name in
+        ["quick", "full", "duets", "crossed", "allocators", "adapter-cost", "rates", "mixes", "isolation"]
+    {
+        let (campaign, _) = config.campaign(name).unwrap();
+        let all: Vec<Campaign> = std::iter::once(campaign.clone()).chain(campaign.duet_campaign()).collect();
+        for campaign in all {
+            let loads = match &campaign.open {
+                Some(open) => open.rates.len() * if open.background.is_some() { 2 } else { 1 },
+                None => campaign.connections.len(),
+            };
+            let loads = if campaign.compare_headline_only { 1 } else { loads };
+            let family = campaign.compared().len() * campaign.workloads.len() * loads;
+            let looks = planned_looks(family, campaign.max_blocks, campaign.precision.is_some());
+            let level = nominal_level(&looks, FAMILY_ERROR / family as f64);
+            let least = least_count(level);
+            assert!(
+                least <= looks[0] as usize,
+                "{}: {family} comparisons, looks {looks:?}, {least} needed",
+                campaign.name
+            );
+        }
+    }
 }
