@@ -6,7 +6,7 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, threshold, slo, adapter-cost) and write its report
+# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, threshold, slo) and write its report
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick":

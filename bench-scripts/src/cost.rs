@@ -15,7 +15,7 @@ pub const COUNTS: &str = "counts.ndjson";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rung {
-    /// The method alone: what `validator-state` does.
+    /// The method, its parameters in the form in which this server hands them over (values of a tree, or text).
     State,
     /// From the request's bytes to the answer's, without a socket: parsing, the framework's dispatch, the method, serialising.
     Dispatch,

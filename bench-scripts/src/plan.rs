@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn each_server_comes_first_about_as_often_as_any_other() {
         let campaign = Campaign { max_blocks: 400, ..quick() };
-        let trials = trials(&campaign);
+        let (trials, servers) = (trials(&campaign), campaign.servers.len());
         for server in &campaign.servers {
-            let first = trials.chunks(4).filter(|group| &group[0].server == server).count();
-            let expected = trials.len() / 16;
+            let first = trials.chunks(servers).filter(|group| &group[0].server == server).count();
+            let expected = trials.len() / servers.pow(2);
             assert!(first.abs_diff(expected) < expected / 5, "{server}: {first} of {expected}");
         }
     }

@@ -33,6 +33,7 @@ fn plan(open: Open) -> Plan {
         ceiling: None,
         workloads: vec!["getBalance".into()],
         headline: BTreeMap::new(),
+        compare_headline_only: false,
         max_blocks: 6,
         max_extra_blocks: Some(0),
         window_ms: 10_000,
@@ -202,9 +203,9 @@ fn the_wire_says_whether_a_tool_or_the_server_makes_the_difference() {
         assert_ne!(cells[10], "-", "from the send: {row}");
     }
     for said in [
-        "**oha against vegeta**, actix, getBalance at 1,000/s: its median is 60.1 us shorter. On the wire the server answers it \
+        "**oha against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 60.1 us shorter. On the wire the server answers it \
          2.00 us later; oha itself adds 48.2 us, vegeta 110 us: mostly the tools' own work.",
-        "**bombardier against vegeta**, actix, getBalance at 1,000/s: its median is 80.2 us longer. On the wire the server answers it \
+        "**bombardier against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 80.2 us longer. On the wire the server answers it \
          130 us later; bombardier itself adds 60.5 us, vegeta 110 us: mostly that bombardier asks in another rhythm",
     ] {
         assert!(seen.contains(said), "{said}\n{seen}");

@@ -7,8 +7,10 @@ mod samples;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
+use rpc_bench::analysis::sequence::planned_looks;
+use rpc_bench::analysis::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use rpc_bench::analysis::{Comparison, Figure, Lost, Mark, Observed, Standing, Summary, Verdict, summarize};
-use rpc_bench::config::{Campaign, ConfigDir, PassRule};
+use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::foreign::ForeignCpu;
@@ -23,6 +25,7 @@ fn campaign(blocks: u32) -> Campaign {
         workloads: vec!["getBalance".into()],
         connections: vec![125],
         headline: BTreeMap::new(),
+        compare_headline_only: false,
         max_blocks: blocks,
         precision: None,
         duets: None,
@@ -128,6 +131,26 @@ fn what_is_told_apart_stops_costing_time() {
     assert_eq!(blocks("actix"), summary.looks[0]);
     assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
     assert!(blocks("control") <= 6, "the ceiling is compared with nobody");
+}
+
+#[test]
+fn where_the_headline_alone_is_compared_other_cells_are_shown_and_cost_less() {
+    let (campaign, gave) = mixed();
+    let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
+    let campaign = Campaign { compare_headline_only: true, headline, ..campaign };
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let trials = plan::trials(&campaign);
+    let summary = summarize(&campaign, &campaign.connections, &trials, &observations);
+    assert_eq!(summary.left, 0);
+    let levels: HashSet<u32> = summary.comparisons.iter().map(|pair| pair.level.connections).collect();
+    assert_eq!((levels, summary.comparisons.len()), (HashSet::from([500]), 2));
+    let blocks =
+        |server: &str, connections: u32| summary.cell(server, "getBalance", connections).unwrap().completed;
+    assert_eq!((blocks("jsonrpsee", 500), blocks("jsonrpsee", 125)), (40, 6));
+    let all = Campaign { compare_headline_only: false, ..campaign.clone() };
+    let looks =
+        |campaign: &Campaign| summarize(campaign, &campaign.connections, &trials, &observations).looks[0];
+    assert!(looks(&campaign) <= looks(&all), "fewer comparisons share the error");
 }
 
 #[test]
@@ -271,14 +294,58 @@ fn a_server_that_was_never_measured_has_a_cell_and_no_figures() {
     assert_eq!(summary.comparisons, []);
 }
 
-#[test]
-fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
-    let rule = |at_most| PassRule {
+/// A bound on actix's CPU over legacy's, still without its limit.
+fn rule() -> PassRule {
+    PassRule {
         figure: Figure::CpuUsPerRequest,
         server: "actix".into(),
         over: "legacy".into(),
-        at_most,
+        at_most: None,
+        within: None,
+    }
+}
+
+#[test]
+fn equivalence_is_shown_by_the_ends_of_the_interval_and_not_by_its_middle() {
+    let within = |ratio: f64, low: f64, high: f64| {
+        let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
+        rule.holds(Estimate { value: ratio, interval: Some((low, high)) })
     };
+    assert!(within(1.0, 0.96, 1.04) && within(0.97, 0.953, 0.99));
+    assert!(!within(1.05, 0.93, 1.17), "the middle alone shows nothing");
+    assert!(!within(1.0, 0.951, 1.0) && !within(1.0, 1.0, 1.051), "1/1.05 is 0.952");
+    let at_most = PassRule { at_most: Some(1.5), ..rule() };
+    assert!(!at_most.holds(Estimate { value: 1.4, interval: Some((1.3, 1.6)) }));
+    assert!(!at_most.holds(Estimate { value: 1.4, interval: None }), "no interval shows nothing");
+}
+
+/// Duets in which actix takes `ratio` times the CPU of legacy, give or take `noise`.
+fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
+    let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
+    let mut campaign = Campaign { pass: vec![rule], ..campaign(12) };
+    campaign.environment.placement = Placement::Duet;
+    let observations = observe(&campaign, |trial| {
+        let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
+        let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
+        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let bound = &summary.bounds[0];
+    assert_eq!(bound.ratio, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
+    (bound.ratio, bound.holds)
+}
+
+#[test]
+fn a_bound_of_duets_rests_on_what_ran_side_by_side() {
+    assert!(bound_of_duets(1.01, 0.01).1);
+    assert!(!bound_of_duets(1.10, 0.01).1);
+    let (ratio, holds) = bound_of_duets(1.0, 0.4);
+    assert!(!holds, "an interval that is too wide shows nothing: {ratio:?}");
+}
+
+#[test]
+fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
+    let rule = |at_most| PassRule { at_most: Some(at_most), ..rule() };
     let campaign = Campaign { pass: vec![rule(0.85), rule(0.75)], ..campaign(6) };
     let holds = |observations: &[Observation]| -> Vec<bool> {
         summarize(&campaign, &[125], &plan::trials(&campaign), observations)
@@ -292,4 +359,32 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     });
     assert_eq!(holds(&measured), [true, false]);
     assert_eq!(holds(&[]), [false, false]);
+}
+
+/// With too few blocks for so many comparisons no difference, however large, could be shown.
+#[test]
+fn every_shipped_campaign_that_compares_has_blocks_enough_to_decide() {
+    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    for name in
+        ["quick", "full", "duets", "crossed", "allocators", "adapter-cost", "rates", "mixes", "isolation"]
+    {
+        let (campaign, _) = config.campaign(name).unwrap();
+        let all: Vec<Campaign> = std::iter::once(campaign.clone()).chain(campaign.duet_campaign()).collect();
+        for campaign in all {
+            let loads = match &campaign.open {
+                Some(open) => open.rates.len() * if open.background.is_some() { 2 } else { 1 },
+                None => campaign.connections.len(),
+            };
+            let loads = if campaign.compare_headline_only { 1 } else { loads };
+            let family = campaign.compared().len() * campaign.workloads.len() * loads;
+            let looks = planned_looks(family, campaign.max_blocks, campaign.precision.is_some());
+            let level = nominal_level(&looks, FAMILY_ERROR / family as f64);
+            let least = least_count(level);
+            assert!(
+                least <= looks[0] as usize,
+                "{}: {family} comparisons, looks {looks:?}, {least} needed",
+                campaign.name
+            );
+        }
+    }
 }

@@ -142,7 +142,9 @@ impl<'a> Standing<'a> {
     ) -> Self {
         let mut pairs = Vec::new();
         for workload in &campaign.workloads {
-            for &level in levels {
+            let headline = campaign.headline_level(workload, levels);
+            let compared = |level: &&Level| !campaign.compare_headline_only || **level == headline;
+            for &level in levels.iter().filter(compared) {
                 pairs.extend(campaign.compared().into_iter().map(|(server, over)| Pair {
                     server,
                     over,

@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod causes;
 pub mod ceilings;
 mod comparison;
+pub mod crossed;
 mod diagnosed;
 mod figure;
 mod latency_course;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparison, Standing, ratio};
+use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::figure::{Figure, count_disagreement};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
-use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason};
+use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason, valid};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
@@ -38,6 +39,9 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// The campaign's bounds.
     pub bounds: Vec<Bound>,
+    /// What HTTP and JSON-RPC each do to CPU per request, where servers differ in one of them alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crossed: Vec<Crossed>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
     /// Trials that were measured and are in no comparison, in order.
@@ -187,14 +191,6 @@ pub struct InvalidTrial {
 }
 
 impl Cell {
-    /// What a reader calls it.
-    pub fn name(&self) -> String {
-        match &self.beside {
-            Some(other) => format!("{} beside {other}", self.server),
-            None => self.server.clone(),
-        }
-    }
-
     /// The estimate of a figure, where the cell was measured.
     pub fn figure(&self, figure: Figure) -> Option<Estimate> {
         self.figures.get(&figure).copied()
@@ -233,7 +229,7 @@ impl Summary {
     }
 }
 
-/// Works the summary out, but for causes and remedies, which need more than the observations. `levels` are those of the plan,
+/// Works the summary out, but for causes, remedies and what is crossed, which need more than the observations. `levels` are those of the plan,
 /// which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,
@@ -245,6 +241,7 @@ pub fn summarize(
     let observed = Observed::new(observations);
     let standing = Standing::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
+    let comparisons = standing.comparisons();
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
@@ -264,8 +261,19 @@ pub fn summarize(
                 cells.push(cell);
             }
             for rule in &campaign.pass {
-                let ratio = ratio(rule.figure, &samples(&rule.server), &samples(&rule.over));
-                let holds = ratio.is_some_and(|ratio| ratio.value <= rule.at_most);
+                let compared = comparisons.iter().find(|pair| {
+                    (&pair.server, &pair.over, &pair.workload, pair.level)
+                        == (&rule.server, &rule.over, workload, level)
+                });
+                // A comparison's interval allows for its interim analyses and for the other comparisons.
+                let ratio = match (rule.figure, compared) {
+                    (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
+                    (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
+                    (figure, _) => {
+                        ratio(figure, &valid(&samples(&rule.server)), &valid(&samples(&rule.over)))
+                    }
+                };
+                let holds = ratio.is_some_and(|ratio| rule.holds(ratio));
                 let (rule, workload) = (rule.clone(), workload.clone());
                 bounds.push(Bound { rule, workload, level, ratio, holds });
             }
@@ -277,8 +285,9 @@ pub fn summarize(
         left: standing.needed(trials, &done).len(),
         looks: standing.looks().to_vec(),
         cells,
-        comparisons: standing.comparisons(),
+        comparisons,
         bounds,
+        crossed: Vec::new(),
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),

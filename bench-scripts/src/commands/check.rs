@@ -17,7 +17,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let duets = run.duets.iter().flat_map(|duets| &duets.summary.cells);
     for cell in run.summary.cells.iter().chain(duets) {
         if cell.completed == 0 {
-            let at = format!("{} {}", cell.name(), report::at(&cell.workload, cell.level));
+            let at = format!("{} {}", run.cell_name(cell), report::at(&cell.workload, cell.level));
             problems.push(format!("{at}: no trial has a verified answer"));
         }
     }
@@ -52,14 +52,17 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     // A search alone shows what it searched, and the ceiling is none of it.
     let shown = |name: &String| run.has_sweep() || ceiling != Some(name);
     for server in run.plan.servers.iter().filter(|server| shown(&server.name)) {
-        if !report.contains(&format!("| {} ", server.name)) {
+        if !report.contains(&format!("| {} ", server.label())) {
             problems.push(format!("report.md shows no row of {}", server.name));
         }
     }
     for bound in run.summary.bounds.iter().filter(|bound| !bound.holds) {
         problems.push(format!(
-            "{} over {} is not within {}",
-            bound.rule.server, bound.rule.over, bound.rule.at_most
+            "{} over {}, {}: not shown to be {}",
+            bound.rule.server,
+            bound.rule.over,
+            bound.workload,
+            bound.rule.words()
         ));
     }
     problems.iter().for_each(|problem| println!("{problem}"));

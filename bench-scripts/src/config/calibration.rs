@@ -77,6 +77,7 @@ impl Calibration {
             workloads: vec![self.workload.clone()],
             connections: vec![self.connections],
             headline: std::collections::BTreeMap::new(),
+            compare_headline_only: false,
             max_blocks,
             // Its comparisons are cut from a series of valid blocks that has no end.
             max_extra_blocks: Some(0),

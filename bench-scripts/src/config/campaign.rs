@@ -10,6 +10,7 @@ use super::open::Open;
 use super::percent::Percent;
 use super::slo::Slo;
 use super::threshold::Threshold;
+use crate::analysis::stats::Estimate;
 use crate::load::Level;
 use crate::probe::foreign::MUCH_FOREIGN;
 
@@ -41,6 +42,9 @@ pub struct Campaign {
     /// Pairs `[A, B]` to compare; each server with the baseline where left out.
     #[serde(default)]
     pub comparisons: Vec<(String, String)>,
+    /// Whether pairs are compared at the headline's load alone; cells at other loads are shown and cost fewer blocks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compare_headline_only: bool,
     /// How often each trial of the sweep is repeated at most.
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
@@ -176,7 +180,7 @@ impl Tuning {
     }
 }
 
-/// A bound on a ratio between two servers.
+/// A bound on a ratio between two servers: the whole interval must lie within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassRule {
@@ -187,7 +191,40 @@ pub struct PassRule {
     /// The server in the denominator.
     pub over: String,
     /// The largest ratio that passes.
-    pub at_most: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Percent>,
+}
+
+impl PassRule {
+    /// Whether the ratio passes. It is the interval's ends that decide and not its middle, so a ratio without an interval does
+    /// not pass.
+    pub fn holds(&self, ratio: Estimate) -> bool {
+        let Some((low, high)) = ratio.interval else { return false };
+        let within = |margin: Percent| low >= 1.0 / (1.0 + margin.0) && high <= 1.0 + margin.0;
+        self.at_most.is_none_or(|most| high <= most) && self.within.is_none_or(within)
+    }
+
+    /// The bound in words.
+    pub fn words(&self) -> String {
+        match (self.within, self.at_most) {
+            (Some(within), _) => format!("equivalent within {within}"),
+            (None, Some(most)) => format!("at most {most:.2}"),
+            (None, None) => "no bound".to_owned(),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            self.at_most.is_some() != self.within.is_some(),
+            "field pass: give either at_most (a ratio) or within (a percentage)"
+        );
+        let most = self.at_most.unwrap_or(1.0);
+        ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
+        Ok(())
+    }
 }
 
 impl Environment {
@@ -233,6 +270,7 @@ impl Campaign {
             ceiling: None,
             connections: vec![duets.connections],
             headline: BTreeMap::new(),
+            compare_headline_only: false,
             comparisons,
             max_blocks: duets.max_blocks,
             precision: Some(duets.precision),
@@ -311,6 +349,10 @@ impl Campaign {
             let listed = amounts.contains(connections);
             ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
         }
+        ensure!(
+            !self.compare_headline_only || !self.headline.is_empty(),
+            "field compare_headline_only: the campaign has no headline; name one or leave this out"
+        );
         for (a, b) in &self.comparisons {
             self.knows("comparisons", a)?;
             self.knows("comparisons", b)?;
@@ -318,10 +360,13 @@ impl Campaign {
         for rule in &self.pass {
             self.knows("pass.server", &rule.server)?;
             self.knows("pass.over", &rule.over)?;
+            rule.check()?;
+            let pair = (rule.server.clone(), rule.over.clone());
             ensure!(
-                rule.at_most > 0.0,
-                "field pass.at_most: {} is no ratio; give a number above 0",
-                rule.at_most
+                self.environment.placement != Placement::Duet || self.compared().contains(&pair),
+                "field pass: {} over {} is no comparison of this campaign",
+                rule.server,
+                rule.over
             );
         }
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;

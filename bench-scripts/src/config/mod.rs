@@ -24,7 +24,7 @@ pub(crate) use mix::fixed_params;
 pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use percent::Percent;
-pub use server::{Build, InProcess, Ready, ReadyLine, Server};
+pub use server::{Build, COLOURS, InProcess, Ready, ReadyLine, Server};
 pub use slo::Slo;
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
@@ -281,6 +281,50 @@ mod tests {
             std::fs::write(folder.path().join("why.toml"), text.replacen(good, bad, 1)).unwrap();
             let line = format!("{:#}", ConfigDir(folder.path().to_owned()).why().unwrap_err());
             assert!(line.contains("why.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+    }
+
+    /// The same for bounds.
+    #[test]
+    fn rubbish_in_a_bound_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/adapter-cost.toml")).unwrap();
+        let cases = [
+            ("within = \"5%\"", "", "either at_most"),
+            ("within = \"5%\"", "within = \"5%\"\nat_most = 1.5", "either at_most"),
+            ("within = \"5%\"", "at_most = 0.0", "pass.at_most"),
+            ("within = \"5%\"", "within = 5", "within"),
+            ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
+            ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
+            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
+            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+    }
+
+    /// What a server says of itself, and what the one line must name where it makes no sense.
+    #[test]
+    fn rubbish_in_a_server_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("servers.toml")).unwrap();
+        let cases = [
+            ("http = \"hyper 0.14\"", "", "fields http and rpc"),
+            ("http = \"hyper 0.14\"", "http = \" \"", "field http"),
+            ("label = \"axum + typed JSON-RPC\"", "label = \"a|b\"", "field label"),
+            ("colour = 1", "colour = 0", "field colour"),
+            ("colour = 1", "colour = 8", "field colour"),
+        ];
+        for (good, bad, field) in cases {
+            assert!(text.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("servers.toml"), text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).servers().unwrap_err());
+            assert!(line.contains("servers.toml") && line.contains(field), "{bad:?} gave {line:?}");
             assert_eq!(line.lines().count(), 1, "{line:?}");
         }
     }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
+/// Colours of lines in charts.
+pub const COLOURS: usize = 7;
+
 /// `servers.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +24,18 @@ pub struct Server {
     pub name: String,
     /// What a reader of the report should know it by.
     pub title: String,
+    /// What tables and sentences call it, in a few words; its name where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which of the charts' colours it always has, from 1; where left out, one that no other server of the run has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colour: Option<u8>,
+    /// What speaks HTTP in it. Servers that name this and [`Server::rpc`] are the cells of a crossed comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// What speaks JSON-RPC in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<String>,
     /// A command that builds it, run from the repository's root; empty where there is nothing to build.
     #[serde(default)]
     pub build: Vec<String>,
@@ -95,6 +110,16 @@ pub struct ReadyLine {
 pub type Placeholders = BTreeMap<&'static str, String>;
 
 impl Server {
+    /// What a reader knows it by: its label, or its name where it has none.
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What speaks HTTP and JSON-RPC in it; `None` where it does not say so.
+    pub fn layers(&self) -> Option<(&str, &str)> {
+        self.http.as_deref().zip(self.rpc.as_deref())
+    }
+
     /// The argument vector with every `{placeholder}` replaced.
     pub fn arguments(&self, values: &Placeholders) -> Vec<String> {
         let fill = |arg: &String| match arg.strip_prefix('{').and_then(|arg| arg.strip_suffix('}')) {
@@ -114,6 +139,20 @@ impl Server {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
         ensure!(!self.program.is_empty(), "field program: is empty");
+        for (field, text) in [("label", &self.label), ("http", &self.http), ("rpc", &self.rpc)] {
+            ensure!(
+                text.as_ref().is_none_or(|text| !text.trim().is_empty() && !text.contains(['|', '\n', '*'])),
+                "field {field}: give a few words without |, * and line breaks, or leave it out"
+            );
+        }
+        ensure!(
+            self.http.is_some() == self.rpc.is_some(),
+            "fields http and rpc: one is given and the other is not; give both or neither"
+        );
+        ensure!(
+            self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour))),
+            "field colour: give 1 to {COLOURS}, or leave it out"
+        );
         let files = self.open_files.unwrap_or(u64::MAX);
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         let known = ["listen", "tuning", "threads", "accounts", "slots", "seed", "request"];

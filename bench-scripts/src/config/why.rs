@@ -112,6 +112,7 @@ impl Why {
             workloads: vec![workload.to_owned()],
             connections: vec![connections],
             headline: std::collections::BTreeMap::new(),
+            compare_headline_only: false,
             comparisons: vec![pair.clone().into()],
             max_blocks: self.blocks,
             max_extra_blocks: self.max_extra_blocks,

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Run;
 use super::format::{significant, thousands, time_us};
-use super::series::series;
+use super::series::{Series, series};
 use crate::analysis::Figure;
 use crate::analysis::stats::Estimate;
 
@@ -22,7 +22,7 @@ const LEGEND_LEFT: i32 = 40;
 pub(super) const FONT: &str = "sans-serif";
 pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
-pub(super) const COLOURS: [RGBColor; 7] = [
+pub(super) const COLOURS: [RGBColor; crate::config::COLOURS] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -214,8 +214,9 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
             .with_key_points(amounts.iter().map(|amount| f64::from(*amount)).collect()),
         (y_low..y_high).log_scale().with_key_points(y_ticks),
     )?;
-    for (index, line) in lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+    let styles = series(run).into_iter().map(|series| series.style);
+    for ((index, line), style) in lines.iter().enumerate().zip(styles) {
+        let colour = COLOURS[style % COLOURS.len()];
         let aside = beside(index, lines.len());
         let line: Line = line.iter().map(|(x, estimate)| (x * aside, *estimate)).collect();
         let points = line.iter().map(|(x, estimate)| (*x, estimate.value));
@@ -227,7 +228,7 @@ fn panel(run: &Run, workload: &str, figure: Figure, area: &Area<'_>) -> Result<(
             }
             let (left, top) = area.get_base_pixel();
             let (pixel_x, pixel_y) = chart.backend_coord(&(*x, estimate.value));
-            draw_marker(area, index, (pixel_x - left, pixel_y - top), colour)?;
+            draw_marker(area, style, (pixel_x - left, pixel_y - top), colour)?;
         }
     }
     Ok(())
@@ -272,13 +273,17 @@ pub(super) fn ticks(low: f64, high: f64) -> Vec<f64> {
     if coarse.len() >= 4 { coarse } else { of(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]) }
 }
 
+/// Shapes of servers' markers.
+pub(super) const SHAPES: usize = 5;
+
 /// Draws a server's marker around a pixel.
 pub(super) fn draw_marker(area: &Area<'_>, index: usize, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
-    match index % 4 {
+    match index % SHAPES {
         0 => area.draw(&Circle::new((x, y), 5, colour.filled())),
         1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], colour.filled())),
         2 => area.draw(&Polygon::new(vec![(x, y - 6), (x + 6, y + 5), (x - 6, y + 5)], colour.filled())),
-        _ => area.draw(&Polygon::new(vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)], colour.filled())),
+        3 => area.draw(&Polygon::new(vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)], colour.filled())),
+        _ => area.draw(&Polygon::new(vec![(x, y + 6), (x + 6, y - 5), (x - 6, y - 5)], colour.filled())),
     }
     .map_err(broken)
 }
@@ -288,8 +293,8 @@ fn legend_width(name: &str) -> i32 {
     36 + 9 * name.len() as i32 + 30
 }
 
-/// Where each line of a run is named, in pixels, in a legend so wide: from left to right, and in a new row where one is full.
-fn legend_places(run: &Run, width: u32) -> Vec<(String, (i32, i32))> {
+/// Each line of a run, and where it is named in pixels, in a legend so wide: from left to right, and in a new row where one is full.
+fn legend_places(run: &Run, width: u32) -> Vec<(Series<'_>, (i32, i32))> {
     let (mut x, mut row) = (LEGEND_LEFT, 0);
     let mut places = Vec::new();
     for series in series(run) {
@@ -297,7 +302,7 @@ fn legend_places(run: &Run, width: u32) -> Vec<(String, (i32, i32))> {
         if x > LEGEND_LEFT && x + wide > width as i32 {
             (x, row) = (LEGEND_LEFT, row + 1);
         }
-        places.push((series.name, (x, LEGEND_HEIGHT as i32 / 2 - 4 + row * LEGEND_ROW as i32)));
+        places.push((series, (x, LEGEND_HEIGHT as i32 / 2 - 4 + row * LEGEND_ROW as i32)));
         x += wide;
     }
     places
@@ -312,10 +317,10 @@ pub(super) fn legend_height(run: &Run, width: u32) -> u32 {
 /// Names the lines of a run, each with its line and marker.
 pub(super) fn legend(run: &Run, area: &Area<'_>) -> Result<()> {
     let style = (FONT, 15).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    for (index, (name, (x, y))) in legend_places(run, area.dim_in_pixel().0).into_iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+    for (Series { name, style: place, .. }, (x, y)) in legend_places(run, area.dim_in_pixel().0) {
+        let colour = COLOURS[place % COLOURS.len()];
         area.draw(&PathElement::new(vec![(x, y), (x + 28, y)], colour.stroke_width(2))).map_err(broken)?;
-        draw_marker(area, index, (x + 14, y), colour)?;
+        draw_marker(area, place, (x + 14, y), colour)?;
         area.draw(&Text::new(name, (x + 36, y), style.clone())).map_err(broken)?;
     }
     Ok(())

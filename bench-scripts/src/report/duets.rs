@@ -38,7 +38,7 @@ pub(super) fn section(duets: &Run) -> String {
         };
         table.row(vec![
             at(&pair.workload, pair.level),
-            format!("{} / {}", pair.server, pair.over),
+            duets.pair(pair),
             format!("{}, {}", cpu_us(&pair.server, &pair.over), cpu_us(&pair.over, &pair.server)),
             ratio(pair.cpu.ratio),
             pair.cpu.words(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, duets, lost, open, slo, threshold};
+use super::{Run, crossed, duets, lost, open, sections, slo, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Summary, Verdict};
 use crate::config::{Percent, Placement};
 use crate::load::Level;
@@ -16,10 +16,14 @@ pub fn headline(run: &Run) -> String {
     }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
-    let searched = run.summary.threshold.as_ref().map_or_else(String::new, threshold::headline)
-        + &run.summary.slo.as_ref().map_or_else(String::new, slo::headline);
+    let searched =
+        run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
+            + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
     if !run.has_sweep() {
         return out + &searched;
+    }
+    if crossed::is_headline(run) {
+        return out + &crossed::tables(run);
     }
     for workload in &campaign.workloads {
         let level = run.plan.headline_level(workload);
@@ -28,22 +32,30 @@ pub fn headline(run: &Run) -> String {
                 // Writing to a String can't fail, here and below.
                 let _ = writeln!(
                     out,
-                    "- **{workload}** at {}: {server} and {over} are **not compared**: {}.",
+                    "- **{workload}** at {}: {} and {} are **not compared**: {}.",
                     load(level),
+                    run.label(&server),
+                    run.label(&over),
                     not_compared(&run.summary, [&server, &over], workload, level)
                 );
                 continue;
             };
+            if sections::is_duet(run) {
+                let said = by_duet(run, comparison, campaign.margin);
+                let _ = writeln!(out, "- **{workload}** at {}:{said}", load(level));
+                continue;
+            }
             let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
-            let placement = campaign.environment.placement;
-            let said = sentence(comparison, placement, campaign.margin, marks.unwrap_or_default());
-            let _ = write!(out, "- {said}");
+            let _ = write!(out, "- {}", sentence(run, comparison, marks.unwrap_or_default()));
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(duet, campaign.margin)));
+            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(run, duet, campaign.margin)));
             out.push('\n');
         }
     }
     out.push_str(&searched);
+    if sections::is_duet(run) {
+        return out;
+    }
     out.push('\n');
     out.push_str(&table(run).markdown());
     if !run.summary.comparisons.is_empty() {
@@ -79,7 +91,7 @@ pub(super) fn warnings(run: &Run) -> String {
     let summary = &run.summary;
     if run.failed().any(|trial| trial.wrong_answer) {
         let mut servers: Vec<&str> =
-            run.failed().filter(|trial| trial.wrong_answer).map(|trial| trial.server.as_str()).collect();
+            run.failed().filter(|trial| trial.wrong_answer).map(|trial| run.label(&trial.server)).collect();
         servers.sort_unstable();
         servers.dedup();
         let _ = writeln!(
@@ -119,9 +131,11 @@ pub(super) fn warnings(run: &Run) -> String {
 }
 
 /// One comparison as a sentence that is true by itself.
-fn sentence(comparison: &Comparison, placement: Placement, margin: Percent, marks: &[Mark]) -> String {
-    let Comparison { server, over, workload, level, rate, cpu, .. } = comparison;
-    let head = match placement {
+fn sentence(run: &Run, comparison: &Comparison, marks: &[Mark]) -> String {
+    let margin = run.plan.campaign.margin;
+    let Comparison { workload, level, rate, cpu, .. } = comparison;
+    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
+    let head = match run.plan.campaign.environment.placement {
         Placement::Free => format!("**{workload}** at {}: ", load(*level)),
         Placement::OneCore => format!("**{workload}** at {}, on one core: ", load(*level)),
         Placement::Duet => format!("**{workload}** in duets, {}: ", at_the_same_time(*level)),
@@ -142,8 +156,9 @@ fn at_the_same_time(level: Level) -> String {
 }
 
 /// What the same two showed in duets, which have a placement and connections of their own.
-fn by_duet(comparison: &Comparison, margin: Percent) -> String {
-    let Comparison { server, over, level, cpu, .. } = comparison;
+fn by_duet(run: &Run, comparison: &Comparison, margin: Percent) -> String {
+    let Comparison { level, cpu, .. } = comparison;
+    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
     format!(
         " In duets, {}: {server} needs **{} times the CPU** of {over} for a request ({}).",
         at_the_same_time(*level),
@@ -202,7 +217,14 @@ pub(super) fn used_marks<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> V
 fn table(run: &Run) -> Table {
     let campaign = &run.plan.campaign;
     let baseline = campaign.baseline.as_deref();
-    let over = baseline.map_or_else(|| "ratio".to_owned(), |baseline| format!("ratio to {baseline}"));
+    let over = baseline.map_or_else(
+        || "ratio".to_owned(),
+        |name| {
+            // A label is too long for a column of figures; the baseline's row says that it is the baseline.
+            let short = if run.label(name) == name { name } else { "baseline" };
+            format!("ratio to {short}")
+        },
+    );
     let ceiling = campaign.ceiling.as_deref().map_or_else(String::new, |ceiling| format!("% of {ceiling}"));
     let headers =
         ["request", "server", "successful requests/s", &over, "p99", "CPU us/request", &ceiling, "verdict"];
@@ -224,7 +246,7 @@ fn table(run: &Run) -> Table {
         };
         table.row(vec![
             at(&cell.workload, cell.level),
-            cell.name(),
+            run.cell_name(cell),
             with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
             comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),
             figure(Figure::P99Us, time_us),

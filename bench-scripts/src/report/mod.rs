@@ -8,6 +8,7 @@ mod causes;
 mod chart;
 mod commands;
 pub mod compare;
+mod crossed;
 mod differences;
 mod duets;
 mod format;
@@ -30,9 +31,12 @@ pub mod why;
 use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, ceilings};
+use crate::analysis::crossed::crossed;
 use crate::analysis::threshold::Ending;
-use crate::analysis::{self, FailedTrial, Figure, InvalidTrial, Summary, diagnosed, summarize};
-use crate::config::Workload;
+use crate::analysis::{
+    self, Cell, Comparison, FailedTrial, Figure, InvalidTrial, Summary, diagnosed, summarize,
+};
+use crate::config::{Server, Workload};
 use crate::load::Level;
 use crate::plan;
 use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOLD, pretty};
@@ -75,6 +79,7 @@ impl Run {
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = folder.remedies()?;
+        summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         if let Some(inner) = &searched {
             summary.threshold = Some(inner.threshold()?);
         }
@@ -104,6 +109,24 @@ impl Run {
             searched_on: None,
             slo_on: None,
         }
+    }
+
+    /// What a reader knows a server by; a name that the plan does not have stands for itself.
+    pub fn label<'a>(&'a self, server: &'a str) -> &'a str {
+        self.plan.servers.iter().find(|known| known.name == server).map_or(server, Server::label)
+    }
+
+    /// What a reader knows a cell by.
+    pub fn cell_name(&self, cell: &Cell) -> String {
+        let server = self.label(&cell.server);
+        cell.beside
+            .as_ref()
+            .map_or_else(|| server.to_owned(), |other| format!("{server} beside {}", self.label(other)))
+    }
+
+    /// What a reader knows a compared pair by.
+    fn pair(&self, pair: &Comparison) -> String {
+        format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
     /// Trials that gave no figure, in the sweep and in the duets.
@@ -201,7 +224,7 @@ impl Conditions {
 /// The charts of figures against the load, and their files.
 fn charts(run: &Run) -> &'static [(&'static str, Figure)] {
     match &run.plan.campaign.open {
-        _ if !run.has_sweep() => &[],
+        _ if !run.has_sweep() || sections::is_duet(run) => &[],
         None => &[("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)],
         Some(_) => &[
             ("p99.svg", Figure::P99Us),

@@ -77,7 +77,8 @@ fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
         (place(0.5) / 1.25..place(0.9999) * 1.25).log_scale().with_key_points(named),
         (low..high).log_scale().with_key_points(ticks(low, high)),
     )?;
-    for (index, line) in lines.iter().enumerate() {
+    for (series, line) in series(run).into_iter().zip(lines) {
+        let index = series.style;
         let colour = COLOURS[index % COLOURS.len()];
         chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;
         let (left, top) = area.get_base_pixel();

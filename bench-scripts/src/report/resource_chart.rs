@@ -225,12 +225,14 @@ fn panel(
         is_small: true,
     };
     let mut chart = frame.draw(area, 0.0..run.plan.campaign.window_ms as f64, 0.0..top)?;
-    draw(&mut chart, area, &drawn.whole, &drawn.part)
+    let styles: Vec<usize> = series(run).iter().map(|series| series.style).collect();
+    draw(&mut chart, area, drawn, &styles)
 }
 
 /// Draws the servers' lines: thin ones below, thick ones above. Dashes would be an element each, and most of the file.
-fn draw(chart: &mut Chart<'_, '_>, area: &Area<'_>, whole: &[Line], part: &[Line]) -> Result<()> {
-    let colour = |index: usize| COLOURS[index % COLOURS.len()];
+fn draw(chart: &mut Chart<'_, '_>, area: &Area<'_>, drawn: &Drawn, styles: &[usize]) -> Result<()> {
+    let Drawn { whole, part } = drawn;
+    let colour = |index: usize| COLOURS[styles[index] % COLOURS.len()];
     for (index, line) in part.iter().enumerate() {
         let thin = LineSeries::new(line.iter().copied(), colour(index).stroke_width(1));
         chart.draw_series(thin).map_err(broken)?;
@@ -245,7 +247,7 @@ fn draw(chart: &mut Chart<'_, '_>, area: &Area<'_>, whole: &[Line], part: &[Line
         let every = (line.len() / MARKERS).max(whole.len());
         for point in line.iter().skip(index * every / whole.len()).step_by(every) {
             let (x, y) = chart.backend_coord(point);
-            draw_marker(area, index, (x - left, y - top), colour(index))?;
+            draw_marker(area, styles[index], (x - left, y - top), colour(index))?;
         }
     }
     Ok(())

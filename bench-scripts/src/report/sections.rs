@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, causes, commands, duets, headline, open, quantile_chart, resource_chart, slo, terms, threshold,
+    Run, causes, commands, crossed, duets, headline, open, quantile_chart, resource_chart, slo, terms,
+    threshold,
 };
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
@@ -36,6 +37,8 @@ pub fn markdown(run: &Run) -> String {
         format!("## Headline\n\n{}", headline(run)),
         charts(run),
         bounds(run),
+        crossed::section(run),
+        if is_duet(run) { duets::section(run) } else { String::new() },
         run.duets.as_deref().map_or_else(String::new, duets::section),
         causes::section(run),
         original(run),
@@ -43,7 +46,7 @@ pub fn markdown(run: &Run) -> String {
         open::beside(run),
         threshold::section(run),
         slo::section(run),
-        if open::of(run).is_some() { String::new() } else { terms::section(run) },
+        if open::of(run).is_some() || is_duet(run) { String::new() } else { terms::section(run) },
         distrust(run),
         failed(run),
         environment(run),
@@ -52,8 +55,13 @@ pub fn markdown(run: &Run) -> String {
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether its servers all run in pairs, at the same time on one core: then only CPU time compares.
+pub(super) fn is_duet(run: &Run) -> bool {
+    run.plan.campaign.environment.placement == Placement::Duet
+}
+
 fn charts(run: &Run) -> String {
-    if !run.has_sweep() {
+    if !run.has_sweep() || is_duet(run) {
         return String::new();
     }
     if open::of(run).is_some() {
@@ -87,7 +95,7 @@ fn bounds(run: &Run) -> String {
     if run.summary.bounds.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["figure", "at", "ratio", "at most", "bound"], 2);
+    let mut table = Table::new(&["figure", "at", "ratio", "must be", "bound"], 2);
     for bound in &run.summary.bounds {
         let rule = &bound.rule;
         let figure = match rule.figure {
@@ -96,14 +104,17 @@ fn bounds(run: &Run) -> String {
             _ => "figure",
         };
         table.row(vec![
-            format!("{figure}, {} over {}", rule.server, rule.over),
+            format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over)),
             at(&bound.workload, bound.level),
             bound.ratio.map_or_else(|| "not measured".to_owned(), ratio),
-            format!("{:.2}", rule.at_most),
+            rule.words(),
             if bound.holds { "holds" } else { "**broken**" }.to_owned(),
         ]);
     }
-    format!("## Bounds\n\nA bound holds where the estimate is within it.\n\n{}", table.markdown())
+    format!(
+        "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
+        table.markdown()
+    )
 }
 
 /// Our ratios beside those of the test that started all this.
@@ -158,11 +169,14 @@ fn tables(run: &Run, workload: &Workload) -> String {
     if let Some(size) = cells().find_map(|cell| cell.answer_bytes) {
         let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
     }
-    out.push_str("### Rate and latency\n\n");
-    out.push_str(&rates(run, cells()).markdown());
-    out.push_str("\n### What the server and the load generator used\n\n");
-    out.push_str(&resources(cells()).markdown());
-    if run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
+    if !is_duet(run) {
+        out.push_str("### Rate and latency\n\n");
+        out.push_str(&rates(run, cells()).markdown());
+        out.push('\n');
+    }
+    out.push_str("### What the server and the load generator used\n\n");
+    out.push_str(&resources(run, cells()).markdown());
+    if !is_duet(run) && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
         out.push_str("\n### Comparisons\n\n");
         out.push_str(&comparisons(run, name));
     }
@@ -189,7 +203,7 @@ fn distrust(run: &Run) -> String {
             .cells
             .iter()
             .filter(|cell| cell.marks.contains(&mark))
-            .map(|cell| format!("{} {}", cell.server, at(&cell.workload, cell.level)))
+            .map(|cell| format!("{} {}", run.cell_name(cell), at(&cell.workload, cell.level)))
             .collect();
         if !cells.is_empty() {
             let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
@@ -216,7 +230,7 @@ fn failed_requests(run: &Run) -> String {
     for cell in run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()) {
         let kinds: Vec<String> =
             cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")).collect();
-        let at = format!("{} {}", cell.server, at(&cell.workload, cell.level));
+        let at = format!("{} {}", run.cell_name(cell), at(&cell.workload, cell.level));
         let _ = writeln!(out, "- Failed requests of {at}: {}.", kinds.join(", "));
     }
     out

@@ -2,12 +2,15 @@
 
 use super::Run;
 use crate::analysis::Cell;
+use crate::config::{COLOURS, Server};
 use crate::load::LoadTool;
 
 /// One line.
 pub(super) struct Series<'a> {
     /// What the legend calls it.
     pub name: String,
+    /// Its place among the charts' colours and markers.
+    pub style: usize,
     server: &'a str,
     /// The tool, where several send the same rates.
     tool: Option<LoadTool>,
@@ -43,7 +46,8 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
                 });
                 let beside = if disturbed && !is_always { ", disturbed" } else { "" };
                 series.push(Series {
-                    name: format!("{}{by}{beside}", server.name),
+                    name: format!("{}{by}{beside}", server.label()),
+                    style: series.len(),
                     server: &server.name,
                     tool,
                     disturbed,
@@ -51,7 +55,32 @@ pub(super) fn series(run: &Run) -> Vec<Series<'_>> {
             }
         }
     }
+    // A line a server: each has its own colour in every chart.
+    if series.windows(2).all(|two| two[0].server != two[1].server) {
+        let styles = styles(&run.plan.servers);
+        for one in &mut series {
+            let place = run.plan.servers.iter().position(|server| server.name == one.server);
+            one.style = place.map_or(one.style, |place| styles[place]);
+        }
+    }
     series
+}
+
+/// Each server's place among the colours and markers: its own, or the first that is free. No two have the same while there are
+/// enough.
+pub(super) fn styles(servers: &[Server]) -> Vec<usize> {
+    let mut taken = vec![false; COLOURS.max(servers.len())];
+    let mut styles: Vec<Option<usize>> = Vec::new();
+    for server in servers {
+        let own = server.colour.map(|colour| usize::from(colour).saturating_sub(1));
+        let own = own.filter(|own| taken.get(*own) == Some(&false));
+        if let Some(own) = own {
+            taken[own] = true;
+        }
+        styles.push(own);
+    }
+    let mut free = (0..taken.len()).filter(|place| !taken[*place]);
+    styles.into_iter().map(|own| own.or_else(|| free.next()).unwrap_or_default()).collect()
 }
 
 impl Series<'_> {
@@ -64,5 +93,28 @@ impl Series<'_> {
                 && cell.level.disturbed == self.disturbed
                 && self.tool.is_none_or(|tool| cell.level.tool == tool)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigDir;
+
+    fn with(colours: &[Option<u8>]) -> Vec<usize> {
+        let dir = ConfigDir(std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let one = dir.server("legacy").unwrap();
+        let servers: Vec<Server> =
+            colours.iter().map(|colour| Server { colour: *colour, ..one.clone() }).collect();
+        styles(&servers)
+    }
+
+    #[test]
+    fn a_server_keeps_its_colour_whatever_runs_beside_it_and_others_take_what_is_free() {
+        assert_eq!(with(&[Some(5), Some(1)]), [4, 0]);
+        assert_eq!(with(&[None, Some(1), None]), [1, 0, 2]);
+        assert_eq!(with(&[Some(3), Some(3)]), [2, 0], "two lines of a chart are never alike");
+        let many = with(&[None; 9]);
+        assert_eq!(many.iter().collect::<std::collections::HashSet<_>>().len(), 9);
     }
 }

@@ -12,7 +12,7 @@ use crate::config::Slo;
 use crate::load::{Level, LoadTool};
 
 /// One line for each request.
-pub fn headline(summary: &SloSummary) -> String {
+pub fn headline(run: &Run, summary: &SloSummary) -> String {
     let mut workloads: Vec<&str> = Vec::new();
     for search in &summary.searches {
         if !workloads.contains(&search.searched.workload.as_str()) {
@@ -22,7 +22,8 @@ pub fn headline(summary: &SloSummary) -> String {
     let mut out = String::new();
     for workload in workloads {
         let of_workload = |search: &&SloSearch| search.searched.workload == workload;
-        let servers: Vec<String> = summary.searches.iter().filter(of_workload).map(short).collect();
+        let servers: Vec<String> =
+            summary.searches.iter().filter(of_workload).map(|search| short(run, search)).collect();
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
             out,
@@ -68,9 +69,9 @@ fn counts(at: Tested) -> String {
 }
 
 /// One search as the headline says it.
-fn short(search: &SloSearch) -> String {
+fn short(run: &Run, search: &SloSearch) -> String {
     let found = &search.found;
-    let name = &search.searched.server;
+    let name = run.label(&search.searched.server);
     match (found.lower, found.upper) {
         (Some(low), Some(high)) => {
             let open = if found.ending == Ending::Interval {
@@ -155,7 +156,7 @@ pub fn section(run: &Run) -> String {
         let there = |of: fn(f64) -> String, value: Option<f64>| value.map_or_else(|| "-".to_owned(), of);
         table.row(vec![
             searched.workload.clone(),
-            searched.server.clone(),
+            run.label(&searched.server).to_owned(),
             end(found.lower),
             end(found.upper),
             there(thousands, found.conditional_rate),

@@ -6,10 +6,11 @@ use plotters::prelude::*;
 
 use super::Run;
 use super::chart::{
-    ALL_KEY_POINTS, Area, COLOURS, Frame, INK, beside, broken, by_workload, draw_marker, say, ticks,
+    ALL_KEY_POINTS, Area, COLOURS, Frame, INK, SHAPES, beside, broken, by_workload, draw_marker, say, ticks,
     time_tick,
 };
 use super::format::thousands;
+use super::series::styles;
 use crate::analysis::slo::{Point, PointResult, SloSummary};
 
 const PANEL: (u32, u32) = (560, 420);
@@ -29,7 +30,10 @@ pub(super) fn svg(run: &Run) -> Result<Option<String>> {
 
 /// The trials of a workload that have a latency.
 fn points<'a>(run: &Run, summary: &'a SloSummary, workload: &str) -> Vec<(Placed<'a>, (f64, f64))> {
-    let place = |server: &str| run.plan.servers.iter().position(|known| known.name == server).unwrap_or(0);
+    let styles = styles(&run.plan.servers);
+    let place = |server: &str| {
+        run.plan.servers.iter().position(|known| known.name == server).map_or(0, |place| styles[place])
+    };
     let searches = summary.searches.iter().filter(|search| search.searched.workload == workload);
     let of_search = searches.flat_map(|search| {
         let server = place(&search.searched.server);
@@ -70,7 +74,7 @@ fn panel(run: &Run, summary: &SloSummary, workload: &str, area: &Area<'_>) -> Re
     chart.plotting_area().draw(&limit).map_err(broken)?;
     let (left, top) = area.get_base_pixel();
     for ((server, point), at) in &points {
-        let (x, y) = chart.backend_coord(&(at.0 * beside(*server, run.plan.servers.len()), at.1));
+        let (x, y) = chart.backend_coord(&(at.0 * beside(*server, COLOURS.len()), at.1));
         let is_short = point.duration_ms < summary.slo.final_trial_ms;
         draw_point(area, *server, point.result, is_short, (x - left, y - top))?;
     }
@@ -111,11 +115,12 @@ fn draw_outline(
     size: i32,
     style: ShapeStyle,
 ) -> Result<()> {
-    let corners = match server % 4 {
+    let corners = match server % SHAPES {
         0 => return area.draw(&Circle::new((x, y), size, style)).map_err(broken),
         1 => vec![(x - size, y - size), (x + size, y - size), (x + size, y + size), (x - size, y + size)],
         2 => vec![(x, y - size - 1), (x + size + 1, y + size), (x - size - 1, y + size)],
-        _ => vec![(x, y - size - 1), (x + size + 1, y), (x, y + size + 1), (x - size - 1, y)],
+        3 => vec![(x, y - size - 1), (x + size + 1, y), (x, y + size + 1), (x - size - 1, y)],
+        _ => vec![(x, y + size + 1), (x + size + 1, y - size), (x - size - 1, y - size)],
     };
     if style.filled {
         return area.draw(&Polygon::new(corners, style)).map_err(broken);

@@ -34,7 +34,7 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
         let failed: u64 = cell.failed_requests.values().sum();
         table.row(vec![
             thousands(f64::from(cell.level.amount())),
-            cell.name(),
+            run.cell_name(cell),
             with_marks(show(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
             bare(cell, Figure::P50Us, time_us),
             show(cell, Figure::P99Us, time_us),
@@ -48,7 +48,7 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
     table
 }
 
-pub(super) fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
+pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = [
         "connections",
         "server",
@@ -69,7 +69,7 @@ pub(super) fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
     for cell in cells {
         table.row(vec![
             thousands(f64::from(cell.level.amount())),
-            cell.name(),
+            run.cell_name(cell),
             show(cell, Figure::CpuUsPerRequest, significant),
             bare(cell, Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
             bare(cell, Figure::ServerCores, |cores| format!("{cores:.2}")),
@@ -103,7 +103,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
     for pair in pairs() {
         table.row(vec![
             thousands(f64::from(pair.level.amount())),
-            format!("{} / {}", pair.server, pair.over),
+            run.pair(pair),
             ratio(pair.rate.ratio),
             pair.rate.words(),
             ratio(pair.cpu.ratio),

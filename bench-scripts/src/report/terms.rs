@@ -26,7 +26,7 @@ pub(super) fn section(run: &Run) -> String {
         first.get_or_insert(pair);
         table.row(vec![
             at(&pair.workload, pair.level),
-            format!("{} / {}", pair.server, pair.over),
+            run.pair(pair),
             ratio(terms.rate),
             ratio(terms.cores),
             ratio(terms.cpu),

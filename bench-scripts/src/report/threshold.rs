@@ -13,7 +13,7 @@ use crate::load::Client;
 use crate::results::Conditions;
 
 /// One line for each request, tuning and client.
-pub fn headline(summary: &ThresholdSummary) -> String {
+pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
     let mut out = String::new();
     let mut groups: Vec<(&str, Option<Tuning>, Client)> = Vec::new();
     let group_of = |search: &SearchSummary| (search.searched.tuning, search.searched.client);
@@ -28,7 +28,12 @@ pub fn headline(summary: &ThresholdSummary) -> String {
         let of_group = |search: &&SearchSummary| {
             search.searched.workload == workload && group_of(search) == (tuning, client)
         };
-        let servers: Vec<String> = summary.searches.iter().filter(of_group).map(short).collect();
+        let servers: Vec<String> = summary
+            .searches
+            .iter()
+            .filter(of_group)
+            .map(|search| short(run.label(&search.searched.base), search))
+            .collect();
         let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
@@ -40,7 +45,7 @@ pub fn headline(summary: &ThresholdSummary) -> String {
         );
     }
     for cell in &summary.causes {
-        out.push_str(&cause(summary, cell));
+        out.push_str(&cause(run, summary, cell));
     }
     out
 }
@@ -94,9 +99,8 @@ fn not_held(search: &SearchSummary) -> String {
 }
 
 /// One search as the headline says it.
-fn short(search: &SearchSummary) -> String {
+fn short(name: &str, search: &SearchSummary) -> String {
     let found = &search.found;
-    let name = &search.searched.base;
     let limit = search.searched.limit;
     let counted = |end: Counted| counted(search, end);
     match (found.last_clean, found.first_failing) {
@@ -209,7 +213,7 @@ pub fn section(run: &Run) -> String {
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
-            searched.base.clone(),
+            run.label(&searched.base).to_owned(),
             searched.tuning.map_or("its own", Tuning::flag).to_owned(),
             searched.client.name().to_owned(),
             end(found.last_clean),
@@ -238,7 +242,7 @@ pub fn section(run: &Run) -> String {
         summary.trials
     );
     out.push_str(&connecting::table(summary));
-    out.push_str(&why(summary));
+    out.push_str(&why(run, summary));
     if let Some(conditions) = &run.searched_on {
         out.push_str(&effective(conditions));
     }
@@ -246,7 +250,7 @@ pub fn section(run: &Run) -> String {
 }
 
 /// Why a server fails, how sure that is, and where it fails once the cause is taken away.
-fn cause(summary: &ThresholdSummary, cell: &Diagnosed) -> String {
+fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
     let mut out = causes::explained(cell, &summary.remedies);
     for tried in summary.remedies.iter().filter(|tried| {
         let plan = &tried.plan;
@@ -258,14 +262,18 @@ fn cause(summary: &ThresholdSummary, cell: &Diagnosed) -> String {
             (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
         });
         if let Some(search) = again {
-            let _ = writeln!(out, "  - searched again with {change}: {}.", short(search));
+            let _ = writeln!(
+                out,
+                "  - searched again with {change}: {}.",
+                short(run.label(&search.searched.base), search)
+            );
         }
     }
     out
 }
 
 /// Why each server fails where it does, and where it fails once the cause is taken away.
-fn why(summary: &ThresholdSummary) -> String {
+fn why(run: &Run, summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
@@ -274,7 +282,7 @@ fn why(summary: &ThresholdSummary) -> String {
                    *confirmed* where a remedy took the symptom away.\n\n"
         .to_owned();
     for cell in &summary.causes {
-        out.push_str(&cause(summary, cell));
+        out.push_str(&cause(run, summary, cell));
     }
     out
 }
@@ -349,10 +357,10 @@ mod tests {
     #[test]
     fn a_server_that_fails_at_times_is_not_said_to_hold() {
         let clean = Some(counted_at(14_016, 0));
-        let holds = short(&searched(clean, Vec::new(), Ending::HoldsToHighest));
+        let holds = short("actix", &searched(clean, Vec::new(), Ending::HoldsToHighest));
         assert_eq!(holds, "**actix** not up to 14,016 (0/5 fail): client ports");
         let between = vec![counted_at(8_000, 1)];
-        let at_times = short(&searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
+        let at_times = short("actix", &searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
         assert!(
             at_times.contains("passes to 4,000") && at_times.contains("first at 8,000 (1/5 fail)"),
             "{at_times}"
@@ -366,7 +374,7 @@ mod tests {
         search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
         search.connecting = vec![held(8_000, 0, 0), held(14_016, 2, 11_618)];
         assert_eq!(
-            short(&search),
+            short("actix", &search),
             "**actix**: passes to 8,000 (0/5 fail), 14,016 could not be tried, for no more than 11,618 connections were \
              established within 10.0 s, while server and load tool used 1.96 cores"
         );
@@ -379,7 +387,7 @@ mod tests {
         let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
         search.found.first_failing = Some(counted_at(14_016, 5));
         search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
-        let said = short(&search);
+        let said = short("actix", &search);
         assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
         assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
     }

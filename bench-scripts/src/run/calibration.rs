@@ -94,7 +94,8 @@ fn handicap_build(server: Server) -> Result<Server> {
 /// The server under a name, with as many extra rounds for each request, and one. All of them run the same code, the base
 /// too: without any round a call leaves the handicap early, and would differ by more than the rounds.
 fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
-    let mut twin = Server { name: name.to_owned(), ..server.clone() };
+    // It is told from the base by its name.
+    let mut twin = Server { name: name.to_owned(), label: None, colour: None, ..server.clone() };
     twin.args.extend(["--handicap-rounds".to_owned(), (rounds + 1).to_string()]);
     twin
 }

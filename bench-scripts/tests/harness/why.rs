@@ -12,6 +12,7 @@ use crate::bench::{Bench, stderr, until};
 const PRINTER: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
   case "$1" in
+    --server) server=$2 ;;
     --rung) rung=$2 ;;
     --requests) requests=$2 ;;
   esac
@@ -21,7 +22,7 @@ case "$rung" in
   state) ns=100 ;;
   *) ns=900 ;;
 esac
-echo "{\"server\":\"x\",\"rung\":\"$rung\",\"requests\":$requests,\"cpu_ns_per_request\":$ns.5,\"wall_ns_per_request\":$ns.5}"
+echo "{\"server\":\"$server\",\"rung\":\"$rung\",\"requests\":$requests,\"cpu_ns_per_request\":$ns.5,\"wall_ns_per_request\":$ns.5}"
 "#;
 
 /// One block of short windows, and answers of up to 400 slots.
@@ -53,8 +54,12 @@ fn small(with_programs: bool) -> Option<Bench> {
     fs::write(&program, PRINTER).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     if with_programs {
-        let ready = "ready = { line = { addr = \"/addr\", metrics = \"/metrics\" } }\n";
-        bench.replace("servers.toml", ready, &format!("{ready}in_process = {{ program = {program:?} }}\n"));
+        for server in ["actix", "control"] {
+            let name = format!("name = \"{server}\"\n");
+            let in_process =
+                format!("in_process = {{ program = {program:?}, args = [\"--server\", \"{server}\"] }}\n");
+            bench.replace("servers.toml", &name, &format!("{name}{in_process}"));
+        }
     }
     Some(bench)
 }

@@ -367,8 +367,8 @@ fn the_report_is_made_from_the_folder_alone() {
     let text = std::fs::read_to_string(run.0.join("report.md")).unwrap();
     for needed in [
         "## The highest rate under a service level",
-        "**legacy** sustains 11,",
-        "**actix** sustains at least 19,",
+        "**jsonrpc-core (as validators run it)** sustains 11,",
+        "**actix-web + typed JSON-RPC** sustains at least 19,",
         "the tool's ceiling",
         "it sent 90.0 % of the rate with 1.40 cores, the server used 0.50",
         "### Why it misses the level there",
@@ -377,7 +377,10 @@ fn the_report_is_made_from_the_folder_alone() {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }
     let chart = std::fs::read_to_string(run.0.join("slo.svg")).unwrap();
-    assert!(chart.contains("requested rate") && chart.contains("legacy"), "{chart}");
+    assert!(
+        chart.contains("requested rate") && chart.contains("jsonrpc-core (as validators run it)"),
+        "{chart}"
+    );
     let summary: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(run.0.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["slo"]["searches"][0]["found"]["ending"], json!("interval"));

@@ -135,6 +135,10 @@ mod tests {
         Server {
             name: "actix".into(),
             title: "x".into(),
+            label: None,
+            colour: None,
+            http: None,
+            rpc: None,
             build: Vec::new(),
             program: "p".into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),

@@ -28,7 +28,7 @@ pub(super) fn headline(run: &Run) -> String {
             out,
             "- **{}** on {}: p99 from the send is **{p99} times** as long while it is also asked {}{}.",
             at(&found.workload, found.level),
-            found.server,
+            run.label(&found.server),
             other_load(other),
             match found.other_answered {
                 Some(share) if share.value < 0.99 => format!(", of which it answers {}", percent(share)),
@@ -41,7 +41,7 @@ pub(super) fn headline(run: &Run) -> String {
             out,
             "- **{}** on {}: after the overload p99 is back at its old level **{}**.",
             at(&found.workload, found.level),
-            found.server,
+            run.label(&found.server),
             after(found)
         );
     }
@@ -92,7 +92,7 @@ fn isolation(run: &Run) -> String {
     for found in found {
         table.row(vec![
             at(&found.workload, found.level),
-            found.server.clone(),
+            run.label(&found.server).to_owned(),
             shown(found.p50_from_send_ratio),
             shown(found.p99_from_send_ratio),
             shown(found.p99_ratio),
@@ -169,7 +169,7 @@ fn recovery(run: &Run) -> String {
             cell.and_then(|cell| Some(cell.listen_overflows? as f64 / cell.completed.max(1) as f64));
         table.row(vec![
             at(&recovery.workload, recovery.level),
-            recovery.server.clone(),
+            run.label(&recovery.server).to_owned(),
             time(recovery.before_us),
             count(recovery.overload_per_s.map(|rate| rate.value)),
             recovery.overload_answered.map_or_else(|| "-".to_owned(), percent),
@@ -246,7 +246,7 @@ fn agreement(run: &Run) -> String {
             |estimate: &Option<Estimate>| estimate.map_or_else(|| "-".to_owned(), |time| time_us(time.value));
         table.row(vec![
             at(workload, *level),
-            server.clone(),
+            run.label(server).to_owned(),
             level.tool.name().to_owned(),
             time(p50_us),
             shown(agreement.ratio),
@@ -273,12 +273,12 @@ fn agreement(run: &Run) -> String {
          bombardier held to a rate stays a closed loop: it does not tell when a request was to be sent.\n\n{}{}",
         AGREEMENT * 100.0,
         table.markdown(),
-        why_they_differ(found)
+        why_they_differ(run, found)
     )
 }
 
 /// Where tools don't agree, what the wire says of it.
-fn why_they_differ(found: &[Agreement]) -> String {
+fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
     let differ: Vec<&Agreement> = found
         .iter()
         .filter(|agreement| agreement.level.tool != agreement.against && agreement.holds() == Some(false))
@@ -301,7 +301,12 @@ fn why_they_differ(found: &[Agreement]) -> String {
                 agreement.unseen.as_deref().unwrap_or("the campaign does not ask for it: open.wire")
             )
         });
-        let _ = writeln!(out, "- **{tool} against {other}**, {server}, {}: {why}", at(workload, *level));
+        let _ = writeln!(
+            out,
+            "- **{tool} against {other}**, {}, {}: {why}",
+            run.label(server),
+            at(workload, *level)
+        );
     }
     out.push_str("\nMedians of different tools don't compare where they don't agree.\n");
     out

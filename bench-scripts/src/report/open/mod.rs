@@ -40,7 +40,7 @@ pub(super) fn headline(run: &Run) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    out.push_str(&latencies(headline_cells(run)).markdown());
+    out.push_str(&latencies(run, headline_cells(run)).markdown());
     let marks = used_marks(headline_cells(run));
     if !marks.is_empty() {
         out.push('\n');
@@ -65,8 +65,9 @@ fn compared<'a>(run: &'a Run, workload: &'a str) -> impl Iterator<Item = &'a Com
 }
 
 fn sentence(run: &Run, pair: &Comparison) -> String {
-    let Comparison { server, over, workload, level, cpu, .. } = pair;
-    let cells = [server, over].map(|name| run.summary.cell(name, workload, *level));
+    let Comparison { workload, level, cpu, .. } = pair;
+    let cells = [&pair.server, &pair.over].map(|name| run.summary.cell(name, workload, *level));
+    let (server, over) = (run.label(&pair.server), run.label(&pair.over));
     let both = |figure: Figure| {
         let [a, b] = cells.map(|cell| {
             cell.and_then(|cell| cell.figure(figure)).map_or_else(|| "-".to_owned(), |p99| time_us(p99.value))
@@ -99,14 +100,14 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
     }
     out.push_str(&held_against_the_truth(cells()));
     out.push_str("\n### Latency at a rate\n\n");
-    out.push_str(&latencies(cells()).markdown());
+    out.push_str(&latencies(run, cells()).markdown());
     out.push_str(
         "\nLatency counts from the moment at which a request was to be sent, so what it waited for its turn is in it; \"from the \
          send\" leaves that out. The send lag is by how much it was sent late: the tool was slow, or all of its connections waited for \
          the server; where it was the tool by itself, **g** says so. bombardier does not know when a request was to be sent, so it has \
          figures from the send alone.\n\n### What the server used\n\n",
     );
-    out.push_str(&resources(cells()).markdown());
+    out.push_str(&resources(run, cells()).markdown());
     if compared(run, name).next().is_some() {
         out.push_str("\n### Comparisons\n\n");
         out.push_str(&comparisons(run, name));
@@ -138,7 +139,7 @@ fn requested(level: Level) -> String {
     format!("{}{beside}", thousands(f64::from(level.amount())))
 }
 
-fn latencies<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
+fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
     let headers = [
         "request",
         "requested/s",
@@ -164,7 +165,7 @@ fn latencies<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
         table.row(vec![
             cell.workload.clone(),
             requested(cell.level),
-            cell.server.clone(),
+            run.cell_name(cell),
             cell.level.tool.name().to_owned(),
             with_marks(bare(Figure::AchievedRate, thousands), &cell.marks),
             time(Figure::P50Us),
@@ -180,7 +181,7 @@ fn latencies<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Table {
     table
 }
 
-fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
+fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = [
         "requested/s",
         "server",
@@ -200,7 +201,7 @@ fn resources<'a>(cells: impl Iterator<Item = &'a Cell>) -> Table {
         let cpu = cell.figure(Figure::CpuUsPerRequest).filter(|_| !cell.level.disturbed);
         table.row(vec![
             requested(cell.level),
-            cell.server.clone(),
+            run.cell_name(cell),
             cell.level.tool.name().to_owned(),
             cpu.map_or_else(|| "-".to_owned(), |value| estimate(value, significant)),
             bare(Figure::SystemShare, |share| format!("{:.0} %", share * 100.0)),
@@ -228,7 +229,7 @@ fn comparisons(run: &Run, workload: &str) -> String {
     for pair in compared(run, workload) {
         table.row(vec![
             requested(pair.level),
-            format!("{} / {}", pair.server, pair.over),
+            run.pair(pair),
             ratio(pair.cpu.ratio),
             cost(pair, run.plan.campaign.margin),
             pair.p99_ratio.map_or_else(|| "-".to_owned(), ratio),
@@ -327,8 +328,9 @@ pub(super) fn distrust(run: &Run) -> String {
     }
     for mark in Mark::ALL {
         let marked = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
-        let cells: Vec<String> =
-            marked.map(|cell| format!("{} {}", cell.server, place(&cell.workload, cell.level))).collect();
+        let cells: Vec<String> = marked
+            .map(|cell| format!("{} {}", run.cell_name(cell), place(&cell.workload, cell.level)))
+            .collect();
         if !cells.is_empty() {
             let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
         }

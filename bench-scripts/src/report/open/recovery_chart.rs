@@ -8,6 +8,7 @@ use super::super::chart::{
     ALL_KEY_POINTS, Area, COLOURS, Frame, GRID, broken, by_workload, draw_marker, say, ticks, time_tick,
 };
 use super::super::format::{at, thousands};
+use super::super::series::styles;
 
 const PANEL: (u32, u32) = (1_000, 420);
 /// About as many markers on a line; more would hide it.
@@ -62,13 +63,14 @@ fn panel(run: &Run, workload: &str, area: &Area<'_>) -> Result<()> {
         chart.plotting_area().draw(&overload).map_err(broken)?;
     }
     let (left, top) = area.get_base_pixel();
-    for (index, line) in lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+    let styles = styles(&run.plan.servers);
+    for ((index, line), style) in lines.iter().enumerate().zip(styles) {
+        let colour = COLOURS[style % COLOURS.len()];
         chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2))).map_err(broken)?;
         let every = (line.len() / MARKERS).max(lines.len());
         for point in line.iter().skip(index * every / lines.len()).step_by(every) {
             let (x, y) = chart.backend_coord(point);
-            draw_marker(area, index, (x - left, y - top), colour)?;
+            draw_marker(area, style, (x - left, y - top), colour)?;
         }
     }
     Ok(())

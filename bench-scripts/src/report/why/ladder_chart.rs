@@ -11,7 +11,7 @@ use crate::report::format::significant;
 
 const SIZE: (u32, u32) = (1_120, 340);
 /// Where bars begin and end, in pixels.
-const LEFT: i32 = 130;
+const LEFT: i32 = 290;
 const RIGHT: i32 = 1_060;
 const TOP: i32 = 62;
 const BAR: i32 = 62;
@@ -50,7 +50,11 @@ pub(super) fn svg(summary: &WhySummary, ladder: &Ladder) -> Result<String> {
             let x = LEFT + (measured[side] * scale) as i32;
             let mark = PathElement::new(vec![(x, top - 6), (x, top + BAR + 6)], INK.stroke_width(3));
             root.draw(&mark).map_err(broken)?;
-            let said = format!("measured {}", significant(measured[side]));
+            let said = format!(
+                "measured {}, unexplained {}",
+                significant(measured[side]),
+                significant(sides(&ladder.unexplained)[side])
+            );
             write(&root, &said, (x, top - 14), 13, &INK, HPos::Right)?;
         }
         legend(&root, &pieces)?;
@@ -59,8 +63,8 @@ pub(super) fn svg(summary: &WhySummary, ladder: &Ladder) -> Result<String> {
     Ok(text)
 }
 
-/// The parts, and what they leave over up to the mark. That is not quite the table's row: medians don't add up. Where the parts
-/// say too much, the mark stands within the bar.
+/// The parts and what they leave unexplained, each as the table has it: medians over blocks. Medians don't add up, so the bar may
+/// end beside the mark. Where the parts predict too much there is nothing to draw, and the figure at the mark says so.
 fn pieces(ladder: &Ladder) -> Vec<Piece> {
     let white = RGBColor(255, 255, 255);
     let colours = [(COLOURS[2], white), (COLOURS[0], white), (COLOURS[5], INK), (COLOURS[4], INK)];
@@ -71,9 +75,7 @@ fn pieces(ladder: &Ladder) -> Vec<Piece> {
             Some(Piece { name: name(part), colour, text, us: sides(ladder.part(part)?) })
         })
         .collect();
-    let measured = sides(&ladder.measured);
-    let drawn = |side: usize| pieces.iter().map(|piece| piece.us[side].max(0.0)).sum::<f64>();
-    let us = [0, 1].map(|side| (measured[side] - drawn(side)).max(0.0));
+    let us = sides(&ladder.unexplained);
     pieces.push(Piece { name: "unexplained", colour: UNEXPLAINED, text: INK, us });
     pieces
 }

@@ -9,6 +9,7 @@ mod words;
 use anyhow::{Context, Result};
 
 use super::Run;
+use super::series::styles;
 use crate::analysis::why::{Part, Seen, WhySummary, explain};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
@@ -26,6 +27,8 @@ pub struct WhyRun {
     pub run: Run,
     /// What they come to.
     pub summary: WhySummary,
+    /// The same with the servers' labels in place of their names.
+    pub shown: WhySummary,
 }
 
 /// One stage, as its folder holds it.
@@ -59,22 +62,39 @@ impl WhyRun {
         let slope = slope.as_ref().map(Kept::seen);
         let counts = folder.lines(COUNTS)?;
         let summary = explain(&asked, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
-        Ok(Self { asked, run: Run::load(folder)?, summary })
+        let run = Run::load(folder)?;
+        let shown = labelled(&run, &summary);
+        Ok(Self { asked, run, summary, shown })
     }
 }
 
-/// Writes `summary.json`, the charts and `report.md`, in place of earlier ones.
+/// The summary as pages and charts show it: every server by its label.
+fn labelled(run: &Run, summary: &WhySummary) -> WhySummary {
+    let mut shown = summary.clone();
+    let names = [&mut shown.server, &mut shown.over].into_iter();
+    let names = names
+        .chain(shown.sides.iter_mut().map(|side| &mut side.server))
+        .chain(shown.counts.iter_mut().map(|count| &mut count.server))
+        .chain(shown.slope.iter_mut().flat_map(|slope| &mut slope.lines).map(|line| &mut line.server))
+        .chain(shown.failed.iter_mut().map(|trial| &mut trial.server));
+    for name in names {
+        *name = run.label(name).to_owned();
+    }
+    shown
+}
+
+/// Writes `summary.json`, the charts and `report.md`, in place of earlier ones. Gives the summary as it is shown.
 pub fn write(folder: &RunFolder) -> Result<WhySummary> {
     let why = WhyRun::load(folder)?;
     folder.write_derived("summary.json", &pretty(&why.summary)?)?;
-    if let Ok(ladder) = &why.summary.ladder {
-        folder.write_derived("ladder.svg", &ladder_chart::svg(&why.summary, ladder)?)?;
+    if let Ok(ladder) = &why.shown.ladder {
+        folder.write_derived("ladder.svg", &ladder_chart::svg(&why.shown, ladder)?)?;
     }
-    if let Some(slope) = &why.summary.slope {
-        folder.write_derived("slope.svg", &slope_chart::svg(slope)?)?;
+    if let Some(slope) = &why.shown.slope {
+        folder.write_derived("slope.svg", &slope_chart::svg(slope, &styles(&why.run.plan.servers))?)?;
     }
     folder.write_derived("report.md", &sections::markdown(&why))?;
-    Ok(why.summary)
+    Ok(why.shown)
 }
 
 /// What a part is called.

@@ -49,7 +49,7 @@ pub fn splice(page: &str, why: &WhyRun) -> Result<Spliced> {
 }
 
 fn quotation(why: &WhyRun) -> String {
-    let (name, summary) = (&why.run.name, &why.summary);
+    let (name, summary) = (&why.run.name, &why.shown);
     let folder = format!("../results/{name}");
     let mut out = headline(summary);
     if let Ok(ladder) = &summary.ladder {

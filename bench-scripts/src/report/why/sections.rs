@@ -16,7 +16,7 @@ const RARE: f64 = 0.005;
 
 /// The whole report.
 pub(super) fn markdown(why: &WhyRun) -> String {
-    let summary = &why.summary;
+    let summary = &why.shown;
     let WhySummary { server, over, workload, .. } = summary;
     let sections = [
         format!(

@@ -11,20 +11,20 @@ use crate::report::chart::{
 };
 use crate::report::format::thousands;
 
-const SIZE: (u32, u32) = (1_000, 520);
+const SIZE: (u32, u32) = (1_120, 520);
 const LEGEND_HEIGHT: u32 = 64;
 /// Points that the fitted curve is drawn through.
 const STEPS: u32 = 60;
 
 /// Draws the chart.
-pub(super) fn svg(slope: &SlopeSummary) -> Result<String> {
+pub(super) fn svg(slope: &SlopeSummary, styles: &[usize]) -> Result<String> {
     let mut text = String::new();
     {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(broken)?;
         let (above, below) = root.split_vertically(SIZE.1 - LEGEND_HEIGHT);
-        panel(slope, &above)?;
-        legend(slope, &below)?;
+        panel(slope, styles, &above)?;
+        legend(slope, styles, &below)?;
         root.present().map_err(broken)?;
     }
     Ok(text)
@@ -43,7 +43,7 @@ fn extent(slope: &SlopeSummary) -> Option<((f64, f64), (f64, f64))> {
     Some(((x_low / 1.6, x_high * 1.6), (y_low / 1.6, y_high * 1.6)))
 }
 
-fn panel(slope: &SlopeSummary, area: &Area<'_>) -> Result<()> {
+fn panel(slope: &SlopeSummary, styles: &[usize], area: &Area<'_>) -> Result<()> {
     let Some(((x_low, x_high), (y_low, y_high))) = extent(slope) else {
         return say(area, "nothing was measured");
     };
@@ -60,8 +60,8 @@ fn panel(slope: &SlopeSummary, area: &Area<'_>) -> Result<()> {
         (x_low..x_high).log_scale().with_key_points(lengths.collect()),
         (y_low..y_high).log_scale().with_key_points(ticks(y_low, y_high)),
     )?;
-    for (index, line) in slope.lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+    for (line, style) in slope.lines.iter().zip(styles) {
+        let colour = COLOURS[style % COLOURS.len()];
         let in_process =
             line.points.iter().filter_map(|point| Some((point.slots as f64, point.dispatch_us?.value)));
         chart
@@ -80,7 +80,7 @@ fn panel(slope: &SlopeSummary, area: &Area<'_>) -> Result<()> {
             }
             let (left, top) = area.get_base_pixel();
             let (pixel_x, pixel_y) = chart.backend_coord(&(x, point.cpu_us.value));
-            draw_marker(area, index, (pixel_x - left, pixel_y - top), colour)?;
+            draw_marker(area, *style, (pixel_x - left, pixel_y - top), colour)?;
         }
     }
     Ok(())
@@ -96,20 +96,20 @@ fn fitted(line: &Line, x_low: f64, x_high: f64) -> Vec<(f64, f64)> {
     (0..=STEPS).map(at).filter(|(_, y)| *y > 0.0).collect()
 }
 
-fn legend(slope: &SlopeSummary, area: &Area<'_>) -> Result<()> {
+fn legend(slope: &SlopeSummary, styles: &[usize], area: &Area<'_>) -> Result<()> {
     let style = (FONT, 14).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    for (index, line) in slope.lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+    for ((index, line), place) in slope.lines.iter().enumerate().zip(styles) {
+        let colour = COLOURS[place % COLOURS.len()];
         let y = 14 + 26 * index as i32;
         area.draw(&PathElement::new(vec![(60, y), (88, y)], colour.stroke_width(2))).map_err(broken)?;
-        draw_marker(area, index, (74, y), colour)?;
+        draw_marker(area, *place, (74, y), colour)?;
         let over_http = format!("{} over HTTP, with its fitted line", line.server);
         area.draw(&Text::new(over_http, (98, y), style.clone())).map_err(broken)?;
-        area.draw(&PathElement::new(vec![(520, y), (548, y)], colour.mix(0.55).stroke_width(1)))
+        area.draw(&PathElement::new(vec![(620, y), (648, y)], colour.mix(0.55).stroke_width(1)))
             .map_err(broken)?;
-        area.draw(&Circle::new((534, y), 4, colour.mix(0.7).stroke_width(1))).map_err(broken)?;
+        area.draw(&Circle::new((634, y), 4, colour.mix(0.7).stroke_width(1))).map_err(broken)?;
         let in_process = format!("{} in process, without HTTP", line.server);
-        area.draw(&Text::new(in_process, (558, y), style.clone())).map_err(broken)?;
+        area.draw(&Text::new(in_process, (658, y), style.clone())).map_err(broken)?;
     }
     Ok(())
 }

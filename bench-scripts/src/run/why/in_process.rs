@@ -89,7 +89,7 @@ impl Stage<'_> {
             let _ = fs::remove_file(&stderr);
         }
         let text = fs::read_to_string(self.file(call, server, "ndjson")).context("it printed nothing")?;
-        read(&text, call.rung, requests)
+        read(&text, &server.name, call.rung, requests)
     }
 
     fn arguments(&self, call: &Call<'_>, program: &InProcess, requests: u64) -> Result<Vec<String>> {
@@ -110,15 +110,17 @@ impl Stage<'_> {
 }
 
 /// CPU time of a request by repeat, in nanoseconds, from what the program printed: a line of JSON a repeat.
-fn read(text: &str, rung: Rung, requests: u64) -> Result<Vec<f64>> {
+fn read(text: &str, server: &str, rung: Rung, requests: u64) -> Result<Vec<f64>> {
     let mut cpu_ns = Vec::new();
     for line in text.lines() {
         let read: InProcessLine = serde_json::from_str(line)
             .with_context(|| format!("not a line of an in-process program: {line:?}"))?;
         ensure!(
-            read.rung == rung && read.requests == requests && read.cpu_ns_per_request > 0.0,
-            "asked for {} requests of {}, it printed {line:?}",
-            requests,
+            read.server == server
+                && read.rung == rung
+                && read.requests == requests
+                && read.cpu_ns_per_request > 0.0,
+            "{requests} requests of {server}, rung {}, were requested; it printed {line:?}",
             rung.flag()
         );
         cpu_ns.push(read.cpu_ns_per_request);
@@ -135,15 +137,17 @@ mod tests {
 
     #[test]
     fn a_line_a_repeat() {
-        assert_eq!(read(&format!("{LINE}\n{LINE}\n"), Rung::State, 500).unwrap(), [12.5, 12.5]);
+        assert_eq!(read(&format!("{LINE}\n{LINE}\n"), "actix", Rung::State, 500).unwrap(), [12.5, 12.5]);
     }
 
     #[test]
     fn other_text_and_other_measurements_are_errors_and_no_zero() {
         for text in ["", "ready\n", "{}\n", &LINE.replace("12.5", "0.0"), &LINE.replace("12.5", "-1")] {
-            assert!(read(text, Rung::State, 500).is_err(), "{text}");
+            assert!(read(text, "actix", Rung::State, 500).is_err(), "{text}");
         }
-        assert!(read(LINE, Rung::Dispatch, 500).is_err());
-        assert!(read(LINE, Rung::State, 501).is_err());
+        assert!(read(LINE, "actix", Rung::Dispatch, 500).is_err());
+        assert!(read(LINE, "actix", Rung::State, 501).is_err());
+        let other = read(LINE, "legacy", Rung::State, 500).unwrap_err().to_string();
+        assert!(other.contains("of legacy"), "another server's figures are none of this one's: {other}");
     }
 }
