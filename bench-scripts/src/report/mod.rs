@@ -13,6 +13,7 @@ mod duets;
 mod format;
 mod headline;
 mod open;
+pub mod pooled;
 mod power_chart;
 mod quantile_chart;
 mod resource_chart;

@@ -34,9 +34,13 @@ fn five_runs_cover_the_mean_and_the_next_run() {
 #[test]
 fn a_standard_error_is_read_rightly_from_an_interval() {
     let mut draw = Draw::seeded(2);
-    for (count, level, low, high) in
-        [(6, 0.05, 0.9, 1.35), (9, 0.006, 0.9, 1.35), (9, 0.02, 0.9, 1.2), (14, 0.007, 0.9, 1.1), (24, 0.0225, 0.9, 1.1)]
-    {
+    for (count, level, low, high) in [
+        (6, 0.05, 0.9, 1.35),
+        (9, 0.006, 0.9, 1.35),
+        (9, 0.02, 0.9, 1.2),
+        (14, 0.007, 0.9, 1.1),
+        (24, 0.0225, 0.9, 1.1),
+    ] {
         let (mut squares, mut estimates) = (0.0, 0.0);
         for _ in 0..6_000 {
             let differences: Vec<f64> = (0..count).map(|_| draw.normal()).collect();

@@ -166,10 +166,7 @@ mod tests {
         let risk = |table: [i32; 4]| {
             let [a, b, c, d] = table.map(f64::from);
             let variance: f64 = 1.0 / a - 1.0 / (a + b) + 1.0 / c - 1.0 / (c + d);
-            RunEstimate {
-                value: ((a / (a + b)) / (c / (c + d))).ln(),
-                standard_error: variance.sqrt(),
-            }
+            RunEstimate { value: ((a / (a + b)) / (c / (c + d))).ln(), standard_error: variance.sqrt() }
         };
         tables.map(risk).to_vec()
     }
