@@ -13,6 +13,7 @@ mod duets;
 mod format;
 mod headline;
 mod open;
+pub mod pages;
 pub mod pooled;
 mod power_chart;
 mod quantile_chart;
@@ -21,7 +22,6 @@ mod sections;
 mod series;
 mod slo;
 mod slo_chart;
-mod splice;
 mod tables;
 mod terms;
 mod threshold;
@@ -39,7 +39,7 @@ use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOL
 
 pub use format::{at, shell};
 pub use headline::headline;
-pub use splice::{Spliced, quoted, splice};
+pub use sections::markdown;
 
 /// All that a report is made from.
 #[derive(Debug)]
