@@ -58,7 +58,7 @@ enum Verb {
     Doctor,
     /// Find or build the load tools.
     Tools(commands::tools::Args),
-    /// Put a run's headline into the README.
+    /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
     Splice(commands::splice::Args),
 }
 

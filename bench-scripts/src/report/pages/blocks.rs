@@ -84,16 +84,22 @@ pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result
     Ok(Spliced { text: out, differences })
 }
 
+/// The first line of a block that is not as it should be; empty ones say nothing.
 fn first_difference(printed: &str, recomputed: &str, line: usize) -> Difference {
-    let mut lines = recomputed.lines();
-    for (offset, old) in printed.lines().enumerate() {
-        let new = lines.next().unwrap_or_default();
-        if old != new {
-            return Difference { line: line + offset, printed: old.to_owned(), recomputed: new.to_owned() };
+    let says_something = |(_, line): &(usize, &str)| !line.trim().is_empty();
+    let mut old = printed.lines().enumerate().filter(says_something);
+    let mut new = recomputed.lines().enumerate().filter(says_something);
+    loop {
+        match (old.next(), new.next()) {
+            (Some((_, a)), Some((_, b))) if a == b => {}
+            (a, b) => {
+                let offset = a.or(b).map_or(0, |(offset, _)| offset);
+                let text =
+                    |side: Option<(usize, &str)>| side.map_or_else(String::new, |(_, line)| line.to_owned());
+                return Difference { line: line + offset, printed: text(a), recomputed: text(b) };
+            }
         }
     }
-    let rest = lines.next().unwrap_or_default().to_owned();
-    Difference { line: line + printed.lines().count(), printed: String::new(), recomputed: rest }
 }
 
 fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<String> {

@@ -17,6 +17,13 @@ pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result
     let mut rest = text;
     while let Some((before, marked)) = rest.split_once(BEGIN) {
         let at = text.len() - marked.len();
+        if before.ends_with('`') {
+            // Code that shows how a figure is written.
+            out.push_str(before);
+            out.push_str(BEGIN);
+            rest = marked;
+            continue;
+        }
         let line = || format!("line {}", line_of(text, at));
         let (expression, after) = marked
             .split_once(END_OF_EXPRESSION)

@@ -46,7 +46,12 @@ impl Aliases {
     /// An alias is defined twice.
     pub fn of(text: &str) -> Result<Self> {
         let mut aliases = Self { by_name: BTreeMap::new(), to_results: "results/" };
+        let mut in_code = false;
         for (number, line) in text.lines().enumerate() {
+            in_code ^= line.starts_with("```");
+            if in_code {
+                continue;
+            }
             let Some((name, target)) = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")) else {
                 continue;
             };

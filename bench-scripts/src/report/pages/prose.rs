@@ -201,7 +201,7 @@ fn number_length(text: &str) -> usize {
 fn looks_measured(line: &str, start: usize, end: usize) -> bool {
     let (before, number, behind) = (&line[..start], &line[start..end], &line[end..]);
     // Part of a name, a path, a version with three parts, a negative code such as -32602, or a power.
-    let joined = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || "_-/.#:^".contains(c));
+    let joined = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || "_-–/.#:^".contains(c));
     if joined || number.matches('.').count() > 1 {
         return false;
     }
