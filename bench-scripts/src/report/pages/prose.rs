@@ -4,7 +4,7 @@
 //! A number looks measured where it has decimals, a unit (%, s, ms, us, ns, MiB and the like, /s), thousands set apart, or is so many
 //! "of" so many or "times" something. [`SETTINGS`] are numbers that the pages set and nobody measures. For all else a paragraph says why
 //! its numbers are no measurements of ours, in a comment: `<!-- not measured: the contract's limits -->`; behind a heading it holds
-//! for all up to the next heading. Numbers in words are not found, nor are small whole numbers without a unit.
+//! for all below that heading. Numbers in words are not found, nor are small whole numbers without a unit.
 
 use anyhow::{Context, Result, ensure};
 
@@ -106,18 +106,19 @@ pub fn unbound(text: &str) -> Result<Vec<Unbound>> {
 fn exempt_lines(text: &str) -> Result<Vec<bool>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut exempt = vec![false; lines.len()];
-    let is_heading = |line: &str| line.starts_with('#');
+    // Behind a heading: up to the next one of its rank or above, so behind the title for the whole page.
+    let rank = |line: &str| line.bytes().take_while(|byte| *byte == b'#').count();
     for (index, line) in lines.iter().enumerate() {
         let Some((_, reason)) = line.split_once(EXEMPT) else { continue };
         let reason = reason.split("-->").next().unwrap_or_default().trim();
         ensure!(!reason.is_empty(), "line {}: {EXEMPT}… --> lacks its reason", index + 1);
-        let (back, ends): (usize, fn(&str) -> bool) = if is_heading(line) {
-            (0, |line| line.starts_with('#'))
-        } else {
-            let back = lines[..index].iter().rev().take_while(|line| !line.trim().is_empty()).count();
-            (back, |line| line.trim().is_empty())
+        let own = rank(line);
+        let goes_on = |line: &&&str| match own {
+            0 => !line.trim().is_empty(),
+            _ => rank(line) == 0 || rank(line) > own,
         };
-        let ahead = lines[index + 1..].iter().take_while(|line| !ends(line)).count();
+        let back = if own > 0 { 0 } else { lines[..index].iter().rev().take_while(goes_on).count() };
+        let ahead = lines[index + 1..].iter().take_while(goes_on).count();
         exempt[index - back..=index + ahead].fill(true);
     }
     Ok(exempt)
@@ -292,8 +293,10 @@ mod tests {
     fn an_exemption_holds_for_its_paragraph_or_below_its_heading() {
         let paragraph = "1.5 s\n\n1.5 s\nmore <!-- not measured: a sleep -->\n- 2.5 s\n\n3.5 s\n";
         assert_eq!(found(paragraph), ["1.5 s", "3.5 s"]);
-        let heading = "# A <!-- not measured: limits -->\n\n1.5 s\n\n2.5 s\n\n# B\n\n3.5 s\n";
-        assert_eq!(found(heading), ["3.5 s"]);
+        let heading = "# A <!-- not measured: limits -->\n\n1.5 s\n\n2.5 s\n\n## C\n\n3.5 s\n# B\n\n4.5 s\n";
+        assert_eq!(found(heading), ["4.5 s"]);
+        let inner = "# A\n## B <!-- not measured: limits -->\n1.5 s\n## C\n2.5 s\n";
+        assert_eq!(found(inner), ["2.5 s"]);
         assert!(unbound("x <!-- not measured:  -->\n").is_err());
         assert!(unbound("x <!--= a#/b ratio -->0.5\n").is_err());
     }
