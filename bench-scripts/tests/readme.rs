@@ -4,10 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rpc_bench::analysis::Summary;
 use rpc_bench::report::pages::{self, Aliases, Sources};
 use rpc_bench::report::{Run, pooled};
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{RunFolder, pretty};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
