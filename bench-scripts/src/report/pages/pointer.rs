@@ -44,7 +44,7 @@ pub(super) fn fits(member: &Value, chosen: &str) -> bool {
         pair.split_once('=').is_some_and(|(field, wanted)| match member.get(field.trim()) {
             None | Some(Value::Null) => wanted == "null",
             Some(Value::String(text)) => text == wanted,
-            Some(other) => other.to_string() == wanted,
+            Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
         })
     })
 }
