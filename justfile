@@ -18,7 +18,7 @@ bench-all campaign="quick":
 threshold *options:
     @{{bench}} run threshold {{options}}
 
-# Find out which rate each server sustains with p99 below 100 ms and no failure, in about ten minutes
+# Find out which rate each server sustains with p99 below 100 ms and no failure, in about five minutes
 [group('measure')]
 [no-exit-message]
 slo *options:
@@ -54,11 +54,11 @@ why *question:
 report run:
     @{{bench}} report {{run}}
 
-# Compare two runs, of two commits or two machines: just compare BEFORE AFTER
+# Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
 [group('measure')]
 [no-exit-message]
-compare before after *options:
-    @{{bench}} compare {{before}} {{after}} {{options}}
+compare *runs:
+    @{{bench}} compare {{runs}}
 
 # Run the criterion micro-benchmarks: state, serialisation, parse and dispatch (report in target/criterion/report)
 [group('measure')]
@@ -108,7 +108,7 @@ pressure *options:
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
 
-# What CI runs: format, clippy, licences and sources of crates, tests, the micro-benchmarks in a short form, instruction counts, the smoke campaign, and whether its report is whole
+# What CI runs: format, clippy, licences and sources of crates, tests, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
 [group('develop')]
 ci: check-fmt lint deny test check-bench check-instructions smoke
     {{bench}} splice --check
@@ -142,11 +142,11 @@ check-instructions *options:
 [no-exit-message]
 accept-instructions: (check-instructions "--accept")
 
-# Put the headline of a run into the README, or a why run's answer into docs/WHY.md
+# Work out again all that README.md and docs/ quote of runs; a page's link definitions say which runs (--check: change nothing)
 [group('develop')]
 [no-exit-message]
-splice run:
-    @{{bench}} splice {{run}}
+splice *options:
+    @{{bench}} splice {{options}}
 
 [private]
 check-fmt:

@@ -45,7 +45,7 @@ enum Verb {
         /// The run's folder; the newest run where left out.
         run: Option<PathBuf>,
     },
-    /// Compare two runs, of two commits or two machines, and print what changed from the first to the second.
+    /// Compare two runs, of two commits or two machines; or pool all kept runs (--all).
     Compare(commands::compare::Args),
     /// Say by the exit code whether a run is slower than an earlier one.
     #[command(after_help = commands::gate::EXIT_CODES)]
@@ -58,7 +58,7 @@ enum Verb {
     Doctor,
     /// Find or build the load tools.
     Tools(commands::tools::Args),
-    /// Put a run's headline into the README.
+    /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
     Splice(commands::splice::Args),
 }
 
@@ -93,7 +93,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run } => commands::report::report(&run)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
-        Verb::Compare(args) => commands::compare::compare(&args)?.into(),
+        Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
         Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),

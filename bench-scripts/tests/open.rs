@@ -303,6 +303,7 @@ fn a_recovery_has_its_table_and_its_chart() {
             .map(|from_ms| Bin {
                 from_ms,
                 requests: 250,
+                answered: Some(150),
                 p50_us: 100.0,
                 p99_us: p99_us(from_ms),
                 max_us: 1e5,
@@ -318,6 +319,10 @@ fn a_recovery_has_its_table_and_its_chart() {
     });
     assert!(report.contains("## Recovery") && report.contains("1.00 s (1.00 s to 1.00 s)"), "{report}");
     assert!(report.contains("40 %"), "of the overload 400 of 1,000 were answered in time: {report}");
+    assert!(
+        report.contains("60 %"),
+        "of the requests due in the overload 150 of 250 were answered: {report}"
+    );
     assert!(folder.0.join("recovery.svg").is_file());
 }
 
@@ -327,7 +332,14 @@ fn steps_of_rate_have_a_page_a_workload_and_its_course_of_latency_is_the_median_
     let gave = |trial: &Trial| {
         let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
         let us = f64::from(trial.block) * 100.0;
-        let bin = |from_ms| Bin { from_ms, requests: 250, p50_us: us, p99_us: us * 2.0, max_us: us * 3.0 };
+        let bin = |from_ms| Bin {
+            from_ms,
+            requests: 250,
+            answered: None,
+            p50_us: us,
+            p99_us: us * 2.0,
+            max_us: us * 3.0,
+        };
         sample.load.series = [0, 250, 500].map(bin).to_vec();
         let reading = |t_ms| ResourceSample { t_ms, user_us: Some(t_ms * 500), ..ResourceSample::default() };
         sample.resources = [250, 500, 750].map(reading).to_vec();

@@ -1,25 +1,118 @@
-//! The README's figures are those of the run that it quotes.
+//! The figures of README.md and docs/*.md are those of the runs that they quote, and none stands there without a run.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rpc_bench::report::{self, Run};
-use rpc_bench::results::RunFolder;
+use rpc_bench::report::pages::{self, Aliases, Sources};
+use rpc_bench::report::{Run, pooled};
+use rpc_bench::results::{RunFolder, pretty};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn sources() -> Sources {
+    Sources::new(&root().join("results"))
+}
+
+fn pages() -> Vec<(PathBuf, String)> {
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path, text)
+    };
+    let pages: Vec<_> = pages::paths(&root()).unwrap().into_iter().map(read).collect();
+    assert!(pages.len() >= 6);
+    pages
+}
 
 #[test]
-fn the_headline_is_that_of_the_quoted_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let name = report::quoted(&readme).unwrap();
-    let run = Run::load(&RunFolder::open(&root.join("results").join(name)).unwrap()).unwrap();
-    let spliced = report::splice(&readme, &run).unwrap();
-    assert!(!spliced.changed, "run: just splice results/{name}");
+fn every_quoted_figure_is_what_its_run_gives() {
+    let sources = sources();
+    for (path, text) in pages() {
+        let spliced = pages::splice(&text, &sources).unwrap_or_else(|error| {
+            let path = path.display();
+            std::panic::panic_any(format!("{path}: {error:#}"))
+        });
+        assert_eq!(spliced.differences, [], "{}: run: just splice", path.display());
+        assert_eq!(spliced.text, text, "{}", path.display());
+    }
+}
 
-    // And the check can fail: a figure that was changed by hand is found.
-    let changed = readme.replacen(" times its rate", "0 times its rate", 1);
-    assert_ne!(changed, readme);
-    assert!(report::splice(&changed, &run).unwrap().changed);
+#[test]
+fn no_figure_stands_without_a_run() {
+    for (path, text) in pages() {
+        assert_eq!(pages::unbound(&text).unwrap(), [], "{}", path.display());
+    }
+}
+
+/// The check can fail: a figure that was changed by hand is found with its line, in a block and in a sentence, and put right.
+#[test]
+fn a_figure_that_was_changed_by_hand_is_found() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for (there, changed) in [(" times its rate", "0 times its rate"), ("value us -->", "value us -->1")] {
+        let by_hand = readme.replacen(there, changed, 1);
+        assert_ne!(by_hand, readme);
+        let line = by_hand.lines().position(|line| !readme.contains(line)).unwrap() + 1;
+        let spliced = pages::splice(&by_hand, &sources()).unwrap();
+        let [difference] = spliced.differences.as_slice() else {
+            assert_eq!(spliced.differences, []);
+            return;
+        };
+        assert_eq!(difference.line, line);
+        assert_ne!(difference.printed, difference.recomputed);
+        assert_eq!(spliced.text, readme);
+    }
+}
+
+/// A page can't quote what is not there: the complaint names the line.
+#[test]
+fn a_wrong_quotation_is_an_error_with_its_line() {
+    let quick = "[quick]: results/2026-11-21T171644Z-quick/report.md\n[all]: results/pooled.md\n";
+    for (text, named) in [
+        ("<!-- headline of slow -->\n<!-- end of headline -->\n", "[slow] is not defined"),
+        ("<!-- headline of quick -->\n", "lacks its <!-- end of headline -->"),
+        ("<!-- table of quick: Nothing -->\n<!-- end of table -->\n", "no heading Nothing"),
+        ("<!-- table of quick: Headline; columns: x -->\n<!-- end of table -->\n", "no column x"),
+        ("<!-- headline of all -->\n<!-- end of headline -->\n", "is no run"),
+        ("<!-- chart of quick: x.svg; it -->\n<!-- end of chart -->\n", "has no x.svg"),
+        ("<!--= quick#/cells[server=nobody]/completed count -->1<!--/-->\n", "no member of cells fits"),
+        ("<!--= quick#/cells/0/completed odd -->1<!--/-->\n", "there is no format odd"),
+        ("<!--= quick#/cells/0/completed count -->1\n", "lacks its <!--/-->"),
+        ("[quick]: results/other/report.md\n", "is defined twice"),
+    ] {
+        let error = pages::splice(&format!("{quick}{text}"), &sources()).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains(named) && error.contains("line 3"), "{named}: {error}");
+    }
+    let unmeasured = "<!-- section of nothing yet: Headline -->\n<!-- end of section -->\n";
+    assert!(pages::splice(unmeasured, &sources()).unwrap().text.contains("*Not measured yet.*"));
+}
+
+/// What sentences quote stands in summary.json, so that file must be what the run's observations give.
+#[test]
+fn the_summaries_of_quoted_runs_are_what_their_observations_give() {
+    for (path, text) in pages() {
+        for name in Aliases::of(&text).unwrap().runs() {
+            let Ok(folder) = RunFolder::open(&root().join("results").join(name)) else { continue };
+            if folder.is_calibration() || folder.is_why() {
+                continue;
+            }
+            let file = std::fs::read_to_string(folder.0.join("summary.json")).unwrap();
+            let fresh = pretty(&Run::load(&folder).unwrap().summary).unwrap();
+            let page = path.display();
+            assert!(file == fresh, "{page}: run: cargo rpc-bench report results/{name}");
+        }
+    }
+}
+
+#[test]
+fn what_was_pooled_is_what_the_kept_runs_give() {
+    let results = root().join("results");
+    for (name, text) in pooled::files(&pooled::load(&results).unwrap()).unwrap() {
+        let kept = std::fs::read_to_string(results.join(name)).unwrap();
+        assert!(kept == text, "results/{name} is old; run: just compare --all --write");
+    }
 }
 
 #[test]
@@ -28,6 +121,10 @@ fn the_docs_and_the_reports_say_the_same_of_a_request_that_was_never_sent() {
     for page in ["docs/METHODOLOGY.md", "docs/OPEN-LOOP.md"] {
         let text = std::fs::read_to_string(root.join(page)).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
-        assert!(words.join(" ").contains(report::NEVER_SENT), "{page} lacks: {}", report::NEVER_SENT);
+        assert!(
+            words.join(" ").contains(rpc_bench::report::NEVER_SENT),
+            "{page} lacks: {}",
+            rpc_bench::report::NEVER_SENT
+        );
     }
 }

@@ -68,6 +68,10 @@ pub struct Recovery {
     /// Share of them that the server answered in time, from 0 to 1, median over trials. Of an overload by rate less than 1 says
     /// that it was one.
     pub overload_answered: Option<Estimate>,
+    /// Share of the measured requests due during the overload that were answered in time, from 0 to 1, median over trials. What
+    /// was due and never sent was not answered. None in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Estimate>,
     /// How long after the overload's end p99 was at its old level, in milliseconds, by trial; none where it was not to the end.
     pub after_ms: Vec<Option<f64>>,
 }
@@ -170,6 +174,9 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 peak_us: over(|told| told.peak_us),
                 overload_per_s,
                 overload_answered,
+                answered: median(
+                    &told.iter().filter_map(|told| told.answered_share(level)).collect::<Vec<_>>(),
+                ),
                 after_ms: told.iter().map(|told| told.after_ms).collect(),
             });
         }
@@ -182,9 +189,17 @@ struct Told {
     before_us: f64,
     peak_us: f64,
     after_ms: Option<f64>,
+    /// Requests due in the overload that were answered, and how long the parts last in which they were due, in seconds.
+    answered: Option<(u32, f64)>,
 }
 
 impl Told {
+    /// The share of the requests due in the overload that were answered; all that the rate asks for were due.
+    fn answered_share(&self, level: Level) -> Option<f64> {
+        let (answered, within_s) = self.answered?;
+        Some(f64::from(answered) / (f64::from(level.rate?) * within_s))
+    }
+
     /// `None` where the window has no part before the overload or none in it.
     fn of(series: &[Bin], background: &Background, for_ms: u64) -> Option<Self> {
         let width_ms = width_ms(series)?;
@@ -193,8 +208,10 @@ impl Told {
         // The first part has the making of connections.
         let before: Vec<f64> =
             series.iter().skip(1).filter(|bin| from(bin) + width_ms <= began).map(|bin| bin.p99_us).collect();
-        let during = series.iter().filter(|bin| from(bin) >= began && from(bin) < ended);
-        let peak_us = during.map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
+        let during = || series.iter().filter(|bin| from(bin) >= began && from(bin) + width_ms <= ended);
+        let peak_us = during().map(|bin| bin.p99_us).max_by(f64::total_cmp)?;
+        let answered = during().map(|bin| bin.answered).sum::<Option<u32>>();
+        let within_s = ((ended / width_ms).floor() - (began / width_ms).ceil()) * width_ms / 1e3;
         let old_level = before.iter().copied().max_by(f64::total_cmp)?;
         let after: Vec<Bin> = series.iter().copied().filter(|bin| from(bin) >= ended).collect();
         let stays = (f64::from(STAYS_MS) / width_ms).ceil() as usize;
@@ -204,7 +221,13 @@ impl Told {
             lasts_ms < f64::from(STAYS_MS) + 2.0 * width_ms && bins.iter().all(|bin| bin.p99_us <= old_level)
         };
         let back = after.windows(stays.max(1)).find(whole);
-        Some(Self { before_us: old_level, peak_us, after_ms: back.map(|bins| from(&bins[0]) - ended) })
+        let answered = answered.map(|answered| (answered, within_s));
+        Some(Self {
+            before_us: old_level,
+            peak_us,
+            answered,
+            after_ms: back.map(|bins| from(&bins[0]) - ended),
+        })
     }
 }
 
@@ -267,8 +290,14 @@ mod tests {
 
     /// A window of 10 s in which p99 is `us` of each moment.
     fn series(us: impl Fn(u32) -> f64) -> Vec<Bin> {
-        let bin =
-            |from_ms| Bin { from_ms, requests: 250, p50_us: 100.0, p99_us: us(from_ms), max_us: us(from_ms) };
+        let bin = |from_ms| Bin {
+            from_ms,
+            requests: 250,
+            answered: Some(200),
+            p50_us: 100.0,
+            p99_us: us(from_ms),
+            max_us: us(from_ms),
+        };
         (0..40).map(|index| bin(index * WIDTH_MS)).collect()
     }
 
@@ -282,6 +311,20 @@ mod tests {
         assert_eq!((found.before_us, found.peak_us, found.after_ms), (400.0, 50_000.0, Some(1_500.0)));
         let at_once = told(|ms| if (2_000..5_000).contains(&ms) { 50_000.0 } else { 400.0 });
         assert_eq!(at_once.after_ms, Some(0.0));
+    }
+
+    /// 200 of the 250 requests that are due in each quarter of a second are answered.
+    #[test]
+    fn the_share_that_is_answered_in_an_overload_is_of_all_that_were_due() {
+        let level = Level { rate: Some(1_000), ..Level::default() };
+        assert_eq!(told(|_| 1.0).answered_share(level), Some(0.8));
+        let mut older = series(|_| 1.0);
+        older.iter_mut().for_each(|bin| bin.answered = None);
+        assert_eq!(Told::of(&older, &background(), 3_000).unwrap().answered_share(level), None);
+        // Parts in which nothing ended are missing, and what was due in them was not answered.
+        let silent: Vec<Bin> =
+            series(|_| 1.0).into_iter().filter(|bin| !(2_000..3_500).contains(&bin.from_ms)).collect();
+        assert_eq!(Told::of(&silent, &background(), 3_000).unwrap().answered_share(level), Some(0.4));
     }
 
     #[test]

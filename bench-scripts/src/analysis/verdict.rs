@@ -160,7 +160,7 @@ impl Finding {
             (Verdict::Faster, _) => "faster".to_owned(),
             (Verdict::Slower, _) => "slower".to_owned(),
             (Verdict::DifferentButSmall, _) if self.surely_small => "different but small".to_owned(),
-            (Verdict::DifferentButSmall, _) => "different, maybe small".to_owned(),
+            (Verdict::DifferentButSmall, _) => "different, size open".to_owned(),
             (Verdict::Equivalent, _) => "equivalent".to_owned(),
             (Verdict::Inconclusive, Some(blocks)) => {
                 format!("inconclusive (about {blocks} blocks would tell)")
@@ -205,7 +205,7 @@ mod tests {
         let open = Finding::of(&around(0.03, 0.03), 0.05, Better::More, DEMAND);
         assert_eq!(open.verdict, Verdict::DifferentButSmall);
         assert!(!open.surely_small && !open.answered);
-        assert_eq!(open.words(), "different, maybe small");
+        assert_eq!(open.words(), "different, size open");
     }
 
     #[test]

@@ -1,30 +1,54 @@
-//! `rpc-bench compare`: two runs, of two commits or two machines.
+//! `rpc-bench compare`: two runs, of two commits or two machines; or all kept runs, pooled.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use rpc_bench::analysis::between::{Both, Measured, between};
-use rpc_bench::report::compare;
+use rpc_bench::report::{compare, pooled};
 use rpc_bench::results::RunFolder;
 
 /// Which runs.
 #[derive(clap::Args)]
 pub struct Args {
     /// The run before: its folder, such as results/2026-11-20T120000Z-quick.
-    before: PathBuf,
+    #[arg(required_unless_present = "all")]
+    before: Option<PathBuf>,
     /// The run after.
-    after: PathBuf,
+    #[arg(required_unless_present = "all")]
+    after: Option<PathBuf>,
+    /// Instead list each ratio of every kept run and pool those of the same servers and settings.
+    #[arg(long, conflicts_with_all = ["before", "after", "reference"])]
+    all: bool,
+    /// Write what --all prints into the folder of runs, as pooled.md, and as pooled.json, which pages quote.
+    #[arg(long, requires = "all")]
+    write: bool,
     /// The server to hold the others against; the second run's ceiling, or its baseline, where left out.
     #[arg(long, value_name = "SERVER")]
     reference: Option<String>,
 }
 
 /// Prints the comparison as Markdown.
-pub fn compare(args: &Args) -> Result<bool> {
-    let runs = load(&RunFolder::open(&args.before)?, &RunFolder::open(&args.after)?)?;
+pub fn compare(results: &Path, args: &Args) -> Result<bool> {
+    let (Some(before), Some(after)) = (&args.before, &args.after) else {
+        return all(results, args.write);
+    };
+    let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
     let runs = Both { before: &runs.before, after: &runs.after };
     let between = between(runs, args.reference.as_deref())?;
     print!("{}", compare::markdown(runs, &between));
+    Ok(true)
+}
+
+/// Prints what all kept runs show together.
+fn all(results: &Path, write: bool) -> Result<bool> {
+    let pooled = pooled::load(results)?;
+    print!("{}", pooled::markdown(&pooled));
+    if write {
+        for (name, text) in pooled::files(&pooled)? {
+            let path = results.join(name);
+            std::fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+        }
+    }
     Ok(true)
 }
 

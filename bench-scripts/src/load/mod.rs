@@ -189,6 +189,9 @@ pub struct Bin {
     pub from_ms: u32,
     /// Requests that were due and ended.
     pub requests: u32,
+    /// Those of them that were answered with a 2xx status; unknown in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<u32>,
     /// Median.
     pub p50_us: f64,
     /// 99th percentile.

@@ -33,10 +33,20 @@ enum Outcome {
 
 /// Writes `report.md` from what the folder holds.
 pub fn write(folder: &RunFolder) -> Result<Written> {
+    let written = read(folder)?;
+    folder.write_derived("report.md", &written.text)?;
+    Ok(written)
+}
+
+/// The report of what the folder holds.
+pub fn markdown(folder: &RunFolder) -> Result<String> {
+    Ok(read(folder)?.text)
+}
+
+fn read(folder: &RunFolder) -> Result<Written> {
     let (plan, arms) = bursts::load(folder)?;
     let outcomes: Vec<Outcome> = arms.iter().map(|arm| outcome(arm, &arms, plan.most)).collect();
     let text = text(&plan, &arms, &outcomes);
-    folder.write_derived("report.md", &text)?;
     Ok(Written { text, all_came_true: !outcomes.contains(&Outcome::False) })
 }
 

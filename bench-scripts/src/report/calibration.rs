@@ -22,13 +22,24 @@ const PATIENCE_S: f64 = 180.0;
 
 /// Writes `summary.json`, the chart and `report.md` of a calibration, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
+    let (plan, summary) = read(folder)?;
+    folder.write_derived("summary.json", &pretty(&summary)?)?;
+    folder.write_derived("power.svg", &power_chart::svg(&summary)?)?;
+    folder.write_derived("report.md", &text(folder, &plan, &folder.conditions()?, &summary))?;
+    Ok(summary)
+}
+
+/// The report of a calibration.
+pub fn markdown(folder: &RunFolder) -> Result<String> {
+    let (plan, summary) = read(folder)?;
+    Ok(text(folder, &plan, &folder.conditions()?, &summary))
+}
+
+fn read(folder: &RunFolder) -> Result<(CalibrationPlan, CalibrationSummary)> {
     let plan = folder.calibration()?;
     let round_ns = plan.sizing.round_ns.value;
     let summary = calibrate(&plan.calibration, round_ns, &plan.arms, &folder.observations()?);
-    folder.write_derived("summary.json", &pretty(&summary)?)?;
-    folder.write_derived("power.svg", &power_chart::svg(&summary)?)?;
-    folder.write_derived("report.md", &markdown(folder, &plan, &folder.conditions()?, &summary))?;
-    Ok(summary)
+    Ok((plan, summary))
 }
 
 /// The figure's name, as a heading.
@@ -108,7 +119,7 @@ fn percent(share: Share) -> String {
     format!("{:.0} % [{:.0}, {:.0}]", share.value() * 100.0, low * 100.0, high * 100.0)
 }
 
-fn markdown(
+fn text(
     folder: &RunFolder,
     plan: &CalibrationPlan,
     conditions: &Conditions,

@@ -176,7 +176,7 @@ fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
             format!("**{server} is {way}** than {over}, **but by less than {margin}**")
         }
         Verdict::DifferentButSmall => {
-            format!("**{server} is {way}** than {over}, **perhaps by less than {margin}**")
+            format!("**{server} is {way}** than {over}, **whether by more than {margin} is open**")
         }
         Verdict::Equivalent => format!("**{server} and {over} are equivalent** (within {margin})"),
         Verdict::Inconclusive => {
@@ -198,7 +198,7 @@ pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
         Verdict::Faster => "it needs less".to_owned(),
         Verdict::Slower => "it needs more".to_owned(),
         Verdict::DifferentButSmall if cpu.surely_small => format!("different, by less than {margin}"),
-        Verdict::DifferentButSmall => format!("different, perhaps by less than {margin}"),
+        Verdict::DifferentButSmall => format!("different; whether by more than {margin} is open"),
         Verdict::Equivalent => format!("the same within {margin}"),
         Verdict::Inconclusive => "inconclusive".to_owned(),
     }

@@ -15,6 +15,8 @@ mod format;
 mod headline;
 mod lost;
 mod open;
+pub mod pages;
+pub mod pooled;
 mod power_chart;
 mod quantile_chart;
 mod resource_chart;
@@ -22,7 +24,6 @@ mod sections;
 mod series;
 mod slo;
 mod slo_chart;
-mod splice;
 mod tables;
 mod terms;
 mod threshold;
@@ -43,7 +44,7 @@ use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOL
 
 pub use format::{NEVER_SENT, at, shell};
 pub use headline::headline;
-pub use splice::{Spliced, quoted, splice};
+pub use sections::markdown;
 
 /// All that a report is made from.
 #[derive(Debug)]

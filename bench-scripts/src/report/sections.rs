@@ -218,6 +218,8 @@ fn distrust(run: &Run) -> String {
     out.push_str(
         "- Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them one \
          may well be wrong. Those of comparisons are wider, so that all verdicts hold together.\n\
+         - All intervals are about this run. Another run, of another hour, kernel or build, may lie outside of them: \
+         `just compare --all` pools the kept runs and says how far apart they are and what one more may give.\n\
          - Latencies are those of a closed loop: a connection asks again only when it has its answer, so waiting that an \
          independent user would see is not in them.\n",
     );

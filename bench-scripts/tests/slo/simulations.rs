@@ -71,14 +71,19 @@ fn the_table_of_error_rates() {
         ("varies by 2 %", Tally::of(rules, 1, |most| sloped(most, 0.02))),
         ("varies by 5 %", Tally::of(rules, 1, |most| sloped(most, 0.05))),
         ("varies by 20 %", Tally::of(rules, 1, |most| sloped(most, 0.2))),
-        ("1 in 50 shows the opposite", Tally::of(rules, 1, |most| noisy(most, 0.02))),
-        ("1 in 5 shows the opposite", Tally::of(rules, 1, |most| noisy(most, 0.2))),
+        ("one trial in fifty shows the opposite", Tally::of(rules, 1, |most| noisy(most, 0.02))),
+        ("one trial in five shows the opposite", Tally::of(rules, 1, |most| noisy(most, 0.2))),
     ];
-    println!("| server | truth missed | too high | off by over 10 % | trials used up | trials | load |");
-    println!("|---|---|---|---|---|---|---|");
+    let mut table =
+        "| server | truth missed | too high | off by over 10 % | trials used up | trials | load |\n\
+                     |---|---|---|---|---|---|---|\n"
+            .to_owned();
     for (name, tally) in &kinds {
-        println!("{}", tally.row(name));
+        table.push_str(&tally.row(name));
+        table.push('\n');
     }
+    let page = include_str!("../../../docs/METHODOLOGY.md");
+    assert!(page.contains(&table), "docs/METHODOLOGY.md must have this table:\n{table}");
     let [sharp, two, five, _, rare, often] = kinds.map(|(_, tally)| tally);
     assert_eq!((sharp.missed, sharp.answered), (0, SEARCHES), "{}", sharp.row("sharp end"));
     assert_eq!((two.far_off, five.far_off), (0, 0));

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod pooling;
 mod properties;
 mod simulations;
 

@@ -1,9 +1,8 @@
 //! A report from a folder alone, and the page that quotes it.
 
-use std::path::Path;
-
 use rpc_bench::cost::{COUNTS, CountKind, CountObservation, CountOutcome, IN_PROCESS};
-use rpc_bench::report::why::{self, WhyRun};
+use rpc_bench::report::pages::{self, Sources};
+use rpc_bench::report::why;
 use rpc_bench::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
 use serde_json::json;
 use tempfile::TempDir;
@@ -158,37 +157,22 @@ fn a_run_without_programs_in_process_is_reported_without_a_ladder() {
 
 #[test]
 fn a_page_quotes_the_run_that_answers_its_question_and_notices_a_changed_figure() {
-    let (_dir, folder) = folder(&complete(ACTIX, LEGACY));
+    let (dir, folder) = folder(&complete(ACTIX, LEGACY));
     why::write(&folder).unwrap();
-    let run = WhyRun::load(&folder).unwrap();
-    let page = "# Why\n\n<!-- why actix legacy getBlocks: not measured yet -->\n\nold\n<!-- end of why -->\n\nand\n\n\
-                <!-- why a b getBalance: not measured yet -->\n<!-- end of why -->\n";
-    assert_eq!(why::quoted(page).iter().map(|q| q.run.clone()).collect::<Vec<_>>(), [None, None]);
-    let spliced = why::splice(page, &run).unwrap();
-    assert!(spliced.changed && !spliced.text.contains("\nold\n") && spliced.text.contains("\n\nand\n\n"));
-    let quoted = why::quoted(&spliced.text);
-    assert_eq!(
-        (quoted[0].asked.as_str(), quoted[0].run.clone()),
-        ("actix legacy getBlocks", Some(folder.name()))
-    );
-    assert_eq!(quoted[1].run, None);
-    assert!(!why::splice(&spliced.text, &run).unwrap().changed);
+    let sources = Sources::new(dir.path());
+    let page = |asked: &str| {
+        let name = folder.name();
+        format!(
+            "[w]: results/{name}/report.md\n<!-- why of w: {asked} -->\n\nold\n<!-- end of why -->\n\nand\n"
+        )
+    };
+    let spliced = pages::splice(&page("actix legacy getBlocks"), &sources).unwrap();
+    assert!(!spliced.text.contains("\nold\n") && spliced.text.contains("\n\nand\n"));
+    assert_eq!(spliced.differences.len(), 1);
+    assert_eq!(pages::splice(&spliced.text, &sources).unwrap().differences, []);
     let by_hand = spliced.text.replacen("us of CPU time between them", "0 us of CPU time between them", 1);
     assert_ne!(by_hand, spliced.text);
-    assert!(why::splice(&by_hand, &run).unwrap().changed);
-    assert!(why::splice("# Why\n", &run).is_err());
-}
-
-/// Whatever docs/WHY.md quotes is what the run's folder says.
-#[test]
-fn the_page_agrees_with_the_runs_that_it_quotes() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = std::fs::read_to_string(root.join("docs/WHY.md")).unwrap();
-    let questions = why::quoted(&page);
-    assert!(questions.len() >= 2, "the page asks {questions:?}");
-    for question in questions {
-        let Some(name) = question.run else { continue };
-        let run = WhyRun::load(&RunFolder::open(&root.join("results").join(&name)).unwrap()).unwrap();
-        assert!(!why::splice(&page, &run).unwrap().changed, "run: just splice results/{name}");
-    }
+    assert_eq!(pages::splice(&by_hand, &sources).unwrap().text, spliced.text);
+    let other = pages::splice(&page("a b getBalance"), &sources).unwrap_err();
+    assert!(format!("{other:#}").contains("answers actix legacy getBlocks"), "{other:#}");
 }

@@ -9,14 +9,17 @@ mod inversion;
 mod multiplicity;
 mod normal;
 mod paired;
+mod random_effects;
 mod sequential;
+mod student;
 mod unpaired;
 
 use serde::{Deserialize, Serialize};
 
 pub use binomial::binomial_interval;
 pub use multiplicity::{FAMILY_ERROR, Judged, holm};
-pub use paired::{Paired, least_count};
+pub use paired::{Paired, least_count, standard_error};
+pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};
 pub use sequential::{blocks_for, nominal_level};
 pub use unpaired::Unpaired;
 

@@ -143,18 +143,21 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
 /// The window in parts by when requests were due, so that a change within it is seen. A part without an answer is left out.
 fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
     let width_ms = (duration_ms / PARTS).max(LEAST_PART_MS);
-    let mut parts: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut parts: BTreeMap<u64, (Vec<u64>, u32)> = BTreeMap::new();
     for record in records {
         if let Some(us) = record.since_due_us() {
-            parts.entry(record.intended_us / 1_000 / width_ms).or_default().push(us);
+            let (times, answered) = parts.entry(record.intended_us / 1_000 / width_ms).or_default();
+            times.push(us);
+            *answered += u32::from(record.failure.is_none());
         }
     }
-    let bin = |(part, times): (u64, Vec<u64>)| {
+    let bin = |(part, (times, answered)): (u64, (Vec<u64>, u32))| {
         let requests = times.len() as u32;
         let sorted = Sorted::new(times.into_iter());
         Some(Bin {
             from_ms: (part * width_ms) as u32,
             requests,
+            answered: Some(answered),
             p50_us: sorted.quantile(0.5)?,
             p99_us: sorted.quantile(0.99)?,
             max_us: sorted.quantile(1.0)?,

@@ -150,10 +150,11 @@ fn recovery(run: &Run) -> String {
         "server",
         "highest p99 before",
         "overload, requests/s",
-        "answered in time",
+        "of the overload answered in time",
         "connections held at most",
         "turned away by a full listen queue",
         "highest p99 in the overload",
+        "of its requests answered in time",
         "back at its old level after",
         "trials",
     ];
@@ -176,6 +177,7 @@ fn recovery(run: &Run) -> String {
             count(held.map(|held| held.value)),
             count(turned_away),
             time(recovery.peak_us),
+            recovery.answered.map_or_else(|| "-".to_owned(), percent),
             after(recovery),
             recovery.after_ms.len().to_string(),
         ]);
@@ -184,11 +186,12 @@ fn recovery(run: &Run) -> String {
     format!(
         "## Recovery\n\nFrom {} to {} of the window the same server is also asked {}. A server is back where p99 is no higher \
          than it was at any time before, and stays so for a second. Connections that found the listen queue full are a trial's, on \
-         average; they count each try.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
+         average; they count each try. *Of its requests* are those of {} that were due in the overload.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
          99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
         time_us(other.from_ms as f64 * 1e3),
         time_us(ended_ms as f64 * 1e3),
         other_load(other),
+        found.first().map_or("the measured load", |found| &found.workload),
         of_ceiling(run),
         table.markdown()
     )

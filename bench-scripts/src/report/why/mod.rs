@@ -15,7 +15,8 @@ use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
 use crate::results::{LADDER, Plan, RunFolder, SLOPE, WhyPlan, pretty};
 
-pub use page::{Question, quoted, splice};
+pub(super) use page::quotation;
+pub use sections::markdown;
 pub use words::headline;
 
 /// What a why run's folder holds, and what it comes to.

@@ -15,7 +15,7 @@ use crate::report::sections::environment;
 const RARE: f64 = 0.005;
 
 /// The whole report.
-pub(super) fn markdown(why: &WhyRun) -> String {
+pub fn markdown(why: &WhyRun) -> String {
     let summary = &why.shown;
     let WhySummary { server, over, workload, .. } = summary;
     let sections = [

@@ -1,0 +1,278 @@
+//! Parts of a page that are written whole, between `<!-- KIND of ALIAS: WHAT -->` and `<!-- end of KIND -->`:
+//!
+//! - `headline`: a campaign's headline, its chart and where it is from;
+//! - `why`: a why run's sentences, ladder and chart; WHAT is its question, such as `actix legacy getBlocks`;
+//! - `pooled`: pooled ratios, those whose fields fit WHAT, such as `placement=duet,over=legacy`;
+//! - `table`: the first table below a heading of the run's report; WHAT is the heading, or headings from the outer to the inner one with
+//!   ` / ` between, and may end in `; columns: a | b`;
+//! - `section`: all that stands below a heading of the run's report;
+//! - `chart`: a picture of the run; WHAT is its file, `; ` and what it shows.
+//!
+//! A block of `nothing yet` says that it was not measured yet.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{Aliases, Difference, Sources, Spliced, line_of, pointer};
+use crate::report::{headline, pooled, why};
+use crate::results::Conditions;
+
+const KINDS: [&str; 6] = ["headline", "why", "pooled", "table", "section", "chart"];
+
+/// What stands in place of a run that is still to be made.
+const NOTHING_YET: &str = "nothing yet";
+
+/// One block of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block<'a> {
+    kind: &'static str,
+    alias: &'a str,
+    what: &'a str,
+    /// Where its content begins and ends, in bytes.
+    pub(super) content: std::ops::Range<usize>,
+}
+
+/// The blocks of a page, in order.
+pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        if blocks.last().is_some_and(|block: &Block<'_>| start < block.content.end) {
+            continue;
+        }
+        let Some((kind, rest)) = begun(line) else { continue };
+        let number = || format!("line {}", line_of(text, start));
+        let (alias, what) = rest.split_once(": ").unwrap_or((rest, ""));
+        let end = format!("<!-- end of {kind} -->");
+        let length =
+            text[at..].find(&end).with_context(|| format!("{}: the block lacks its {end}", number()))?;
+        ensure!(
+            !text[at..at + length].lines().any(|line| begun(line).is_some()),
+            "{}: the block lacks its {end} before the next block",
+            number()
+        );
+        blocks.push(Block { kind, alias, what, content: at..at + length });
+    }
+    Ok(blocks)
+}
+
+/// The kind and the rest of a line that begins a block.
+fn begun(line: &str) -> Option<(&'static str, &str)> {
+    let inner = line.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    KINDS.iter().find_map(|kind| Some((*kind, inner.strip_prefix(kind)?.strip_prefix(" of ")?)))
+}
+
+/// Writes each block of a text again.
+pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let mut out = String::with_capacity(text.len());
+    let mut differences = Vec::new();
+    let mut done = 0;
+    for block in blocks(text)? {
+        let line = line_of(text, block.content.start);
+        let content = content(&block, aliases, sources).with_context(|| format!("line {}", line - 1))?;
+        let content = format!("\n{}\n\n", content.trim_end());
+        let printed = &text[block.content.clone()];
+        if printed != content {
+            differences.push(first_difference(printed, &content, line));
+        }
+        out.push_str(&text[done..block.content.start]);
+        out.push_str(&content);
+        done = block.content.end;
+    }
+    out.push_str(&text[done..]);
+    Ok(Spliced { text: out, differences })
+}
+
+/// The first line of a block that is not as it should be; empty ones say nothing.
+fn first_difference(printed: &str, recomputed: &str, line: usize) -> Difference {
+    let says_something = |(_, line): &(usize, &str)| !line.trim().is_empty();
+    let mut old = printed.lines().enumerate().filter(says_something);
+    let mut new = recomputed.lines().enumerate().filter(says_something);
+    loop {
+        match (old.next(), new.next()) {
+            (Some((_, a)), Some((_, b))) if a == b => {}
+            (a, b) => {
+                let offset = a.or(b).map_or(0, |(offset, _)| offset);
+                let text =
+                    |side: Option<(usize, &str)>| side.map_or_else(String::new, |(_, line)| line.to_owned());
+                return Difference { line: line + offset, printed: text(a), recomputed: text(b) };
+            }
+        }
+    }
+}
+
+fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    let Block { kind, alias, what, .. } = *block;
+    if alias == NOTHING_YET {
+        return Ok("*Not measured yet.*".to_owned());
+    }
+    if kind == "pooled" {
+        ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
+        return pooled_table(alias, what, sources);
+    }
+    let run = aliases.run(alias)?;
+    let folder = format!("{}{run}", aliases.to_results);
+    let with_source = |content: String| -> Result<String> {
+        Ok(format!("{}\n\n{}", content.trim_end(), source(run, &folder, &sources.folder(run)?.conditions()?)))
+    };
+    match kind {
+        "headline" => {
+            let loaded = sources.run(run)?;
+            let chart = "![Successful requests a second against connections]";
+            let text = format!("{}\n{chart}({folder}/throughput.svg)\n", headline(&loaded));
+            Ok(format!("{}{HOW_TO_READ}", with_source(text)?))
+        }
+        "why" => {
+            let loaded = sources.why(run)?;
+            let asked =
+                format!("{} {} {}", loaded.summary.server, loaded.summary.over, loaded.summary.workload);
+            ensure!(asked == what, "{run} answers {asked}, and the page asks {what}");
+            with_source(why::quotation(&loaded, &folder))
+        }
+        "table" => {
+            let (headings, columns) = what.split_once("; columns: ").unwrap_or((what, ""));
+            let table = first_table(below(&sources.report(run)?, headings)?)
+                .with_context(|| format!("there is no table below {headings} in the report of {run}"))?;
+            let table = if columns.is_empty() { table } else { choose(&table, columns)? };
+            // Bursts have no environment of a run's form.
+            match sources.folder(run) {
+                Ok(_) => with_source(table),
+                Err(_) => Ok(format!("{}\n\nFrom [{folder}]({folder}/report.md).", table.trim_end())),
+            }
+        }
+        "section" => {
+            with_source(below(&sources.report(run)?, what)?.trim().replace("](", &format!("]({folder}/")))
+        }
+        "chart" => {
+            let (file, shown) = what.split_once("; ").context("a chart is FILE; WHAT IT SHOWS")?;
+            ensure!(sources.folder(run)?.0.join(file).is_file(), "{run} has no {file}");
+            Ok(format!("![{shown}]({folder}/{file})"))
+        }
+        other => bail!("there is no block {other}"),
+    }
+}
+
+const HOW_TO_READ: &str = "Server and load generator share the cores. Intervals of rates and times hold the true value with 95 % \
+    confidence each; those of ratios are wider, so that all verdicts of the run hold together. All of them are about this one run: \
+    another run may give another ratio, and how far off is in the pooled table.\n";
+
+fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
+    let host = &conditions.host;
+    let command = &conditions.command;
+    format!(
+        "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.\n",
+        host.cores, host.cpu
+    )
+}
+
+fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
+    let pooled = sources.pooled()?;
+    let mut chosen = Vec::new();
+    for group in &pooled.groups {
+        if group.pooled.is_some() && (what.is_empty() || pointer::fits(&serde_json::to_value(group)?, what)) {
+            chosen.push(group);
+        }
+    }
+    if chosen.is_empty() {
+        return Ok("*No two runs with the same servers and settings are kept.*".to_owned());
+    }
+    Ok(format!(
+        "{}\nFrom [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard error within a run, the \
+         standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction interval for \
+         the ratio of one more run.",
+        pooled::table(chosen.into_iter()).markdown()
+    ))
+}
+
+/// What stands below a heading, up to the next one of its rank or above. Several headings, with ` / ` between, go from the outer to the
+/// inner one.
+fn below<'a>(report: &'a str, headings: &str) -> Result<&'a str> {
+    let mut within = report;
+    for heading in headings.split(" / ") {
+        let mut at = 0;
+        let mut found: Option<(usize, usize)> = None;
+        let mut end = within.len();
+        let mut in_code = false;
+        for line in within.split_inclusive('\n') {
+            let start = at;
+            at += line.len();
+            in_code ^= line.starts_with("```");
+            let rank = line.bytes().take_while(|byte| *byte == b'#').count();
+            if in_code || rank == 0 {
+                continue;
+            }
+            match found {
+                Some((own, _)) if rank <= own => {
+                    end = start;
+                    break;
+                }
+                None if line[rank..].trim() == heading => found = Some((rank, at)),
+                _ => {}
+            }
+        }
+        let (_, start) = found.with_context(|| format!("the report has no heading {heading}"))?;
+        within = &within[start..end];
+    }
+    Ok(within)
+}
+
+fn first_table(text: &str) -> Option<String> {
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    (!rows.is_empty()).then(|| rows.join("\n") + "\n")
+}
+
+/// Some of a table's columns, by their headers.
+fn choose(table: &str, columns: &str) -> Result<String> {
+    let cells = |line: &'_ str| -> Vec<String> {
+        let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
+        inner.split('|').map(|cell| cell.replace('\u{0}', "\\|")).collect()
+    };
+    let headers = cells(table.lines().next().unwrap_or_default());
+    let mut chosen = Vec::new();
+    for column in columns.split(" | ") {
+        let place = headers.iter().position(|header| header.trim() == column);
+        chosen.push(place.with_context(|| format!("the table has no column {column}"))?);
+    }
+    let row = |line: &str| {
+        let cells = cells(line);
+        let cell = |place: &usize| cells.get(*place).cloned().unwrap_or_default();
+        format!("|{}|\n", chosen.iter().map(cell).collect::<Vec<_>>().join("|"))
+    };
+    Ok(table.lines().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "# R\n\n## A\n\ntext\n\n### T\n\n| a | b |\n| - | -: |\n| x\\|y | 1 |\n\nmore\n\n## B\n\n```sh\n# no heading\n```\n\
+                          ### T\n\n| c |\n| - |\n| 2 |\n";
+
+    #[test]
+    fn a_table_is_found_below_its_headings() {
+        let table = |headings| first_table(below(REPORT, headings).unwrap()).unwrap();
+        assert_eq!(table("A"), "| a | b |\n| - | -: |\n| x\\|y | 1 |\n");
+        assert_eq!(table("B / T"), "| c |\n| - |\n| 2 |\n");
+        assert!(below(REPORT, "A").unwrap().ends_with("more\n\n"));
+        assert!(below(REPORT, "no heading").is_err() && below(REPORT, "B / A").is_err());
+        assert_eq!(choose(&table("A"), "b | a").unwrap(), "| b | a |\n| -: | - |\n| 1 | x\\|y |\n");
+        assert!(choose(&table("A"), "c").is_err());
+    }
+
+    #[test]
+    fn blocks_are_found_and_must_end() {
+        let page = "x\n<!-- table of slo: A / T; columns: a -->\nold\n<!-- end of table -->\n<!-- headline of quick -->\n<!-- end of headline -->\n";
+        let found = blocks(page).unwrap();
+        assert_eq!((found[0].kind, found[0].alias, found[0].what), ("table", "slo", "A / T; columns: a"));
+        assert_eq!(&page[found[0].content.clone()], "old\n");
+        assert_eq!((found[1].kind, found[1].alias, found[1].what), ("headline", "quick", ""));
+        assert!(blocks("<!-- table of slo: A -->\n").unwrap_err().to_string().contains("line 1"));
+        let nested = "<!-- table of a: A -->\n<!-- table of b: B -->\n<!-- end of table -->\n";
+        assert!(blocks(nested).is_err());
+    }
+}

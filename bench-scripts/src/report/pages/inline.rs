@@ -1,0 +1,60 @@
+//! A figure in a sentence: `<!--= quick#/comparisons[server=actix]/cpu/ratio ratio -->0.54 [0.51, 0.56]<!--/-->`, which renders to the figure
+//! alone. Before `#` stands an alias of the page, where needed with a file of the run behind it (`quick/duets/summary.json#…`); then a
+//! pointer and a format ([`super::pointer`]).
+
+use anyhow::{Context, Result};
+
+use super::{Aliases, Difference, Sources, Spliced, line_of, pointer};
+
+pub(super) const BEGIN: &str = "<!--=";
+const END_OF_EXPRESSION: &str = "-->";
+pub(super) const END: &str = "<!--/-->";
+
+/// Works out again each figure in a text's sentences.
+pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let mut out = String::with_capacity(text.len());
+    let mut differences = Vec::new();
+    let mut rest = text;
+    while let Some((before, marked)) = rest.split_once(BEGIN) {
+        let at = text.len() - marked.len();
+        if before.ends_with('`') {
+            // Code that shows how a figure is written.
+            out.push_str(before);
+            out.push_str(BEGIN);
+            rest = marked;
+            continue;
+        }
+        let line = || format!("line {}", line_of(text, at));
+        let (expression, after) = marked
+            .split_once(END_OF_EXPRESSION)
+            .with_context(|| format!("{}: {BEGIN} has no end", line()))?;
+        let (printed, after) =
+            after.split_once(END).with_context(|| format!("{}: the figure lacks its {END}", line()))?;
+        let recomputed = value(expression.trim(), aliases, sources).with_context(line)?;
+        if printed != recomputed {
+            let printed = printed.to_owned();
+            differences.push(Difference { line: line_of(text, at), printed, recomputed: recomputed.clone() });
+        }
+        out.push_str(before);
+        out.push_str(BEGIN);
+        out.push_str(expression);
+        out.push_str(END_OF_EXPRESSION);
+        out.push_str(&recomputed);
+        out.push_str(END);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(Spliced { text: out, differences })
+}
+
+fn value(expression: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    let shape = "a figure is ALIAS#/POINTER FORMAT";
+    let (path, format) = expression.rsplit_once(' ').context(shape)?;
+    let (source, pointer) = path.trim().split_once('#').context(shape)?;
+    let (alias, file) = match source.split_once('/') {
+        Some((alias, file)) => (alias, Some(file)),
+        None => (source, None),
+    };
+    let json = sources.json(aliases.get(alias)?, file)?;
+    pointer::print(pointer::find(&json, pointer)?, format)
+}

@@ -1,0 +1,98 @@
+//! The runs behind a page: read once each, and worked out from their raw observations.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::Quoted;
+use crate::report::pooled::{self, PooledRuns};
+use crate::report::why::WhyRun;
+use crate::report::{self, Run};
+use crate::results::{RunFolder, WHY};
+use crate::run::bursts::BURSTS;
+
+/// A folder of runs, and what was read of it.
+#[derive(Debug)]
+pub struct Sources {
+    results: PathBuf,
+    reports: RefCell<BTreeMap<String, Rc<str>>>,
+    files: RefCell<BTreeMap<PathBuf, Rc<Value>>>,
+}
+
+impl Sources {
+    /// The runs of a folder.
+    pub fn new(results: &Path) -> Self {
+        Self { results: results.to_owned(), reports: RefCell::default(), files: RefCell::default() }
+    }
+
+    /// A run's folder.
+    pub(super) fn folder(&self, run: &str) -> Result<RunFolder> {
+        RunFolder::open(&self.results.join(run))
+    }
+
+    /// A run as a campaign's report reads it.
+    pub(super) fn run(&self, run: &str) -> Result<Run> {
+        Run::load(&self.folder(run)?)
+    }
+
+    /// A why run.
+    pub(super) fn why(&self, run: &str) -> Result<WhyRun> {
+        WhyRun::load(&self.folder(run)?)
+    }
+
+    /// A run's report, worked out from its observations and not read from its file.
+    pub(super) fn report(&self, run: &str) -> Result<Rc<str>> {
+        if let Some(known) = self.reports.borrow().get(run) {
+            return Ok(Rc::clone(known));
+        }
+        let path = self.results.join(run);
+        let text = if path.join(BURSTS).is_file() {
+            report::bursts::markdown(&RunFolder(path))?
+        } else {
+            let folder = RunFolder::open(&path)?;
+            if folder.is_calibration() {
+                report::calibration::markdown(&folder)?
+            } else if path.join(WHY).is_file() {
+                report::why::markdown(&WhyRun::load(&folder)?)
+            } else {
+                report::markdown(&Run::load(&folder)?)
+            }
+        };
+        let text: Rc<str> = text.into();
+        self.reports.borrow_mut().insert(run.to_owned(), Rc::clone(&text));
+        Ok(text)
+    }
+
+    /// What was pooled of all runs.
+    pub(super) fn pooled(&self) -> Result<PooledRuns> {
+        let path = self.results.join(pooled::DATA);
+        let value = self.file(&path)?;
+        serde_json::from_value((*value).clone()).with_context(|| {
+            format!("{} is not of this version's format; run: just compare --all --write", path.display())
+        })
+    }
+
+    /// A JSON file of a run, `summary.json` where none is named; of all runs, what was pooled.
+    pub(super) fn json(&self, quoted: &Quoted, file: Option<&str>) -> Result<Rc<Value>> {
+        let path = match quoted {
+            Quoted::Run(run) => self.results.join(run).join(file.unwrap_or("summary.json")),
+            Quoted::Pooled => self.results.join(file.unwrap_or(pooled::DATA)),
+        };
+        self.file(&path)
+    }
+
+    fn file(&self, path: &Path) -> Result<Rc<Value>> {
+        if let Some(known) = self.files.borrow().get(path) {
+            return Ok(Rc::clone(known));
+        }
+        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let value: Rc<Value> =
+            Rc::new(serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?);
+        self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&value));
+        Ok(value)
+    }
+}
