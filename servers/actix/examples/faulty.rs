@@ -49,7 +49,7 @@ fn serve(context: Context, faults: Faults) -> Result<(), StartError> {
     let failed = |error| StartError::failed("start actix-web", error);
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
-    let (state, counters) = (Data::from(Arc::clone(&context.state)), Data::new(context.counters.clone()));
+    let (state, counters) = (Data::from(Arc::clone(&context.state)), Data::new(context.counters));
     let left = Arc::new(AtomicU64::new(faults.stop_accepting_after.unwrap_or(u64::MAX)));
     let answered = Data::new(Answered::default());
     let (stop_accepting, stopped) = channel();

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 fn serve(context: Context) -> Result<(), StartError> {
     let state = Data::from(context.state.clone());
-    let counters = Data::new(context.counters.clone());
+    let counters = Data::new(context.counters);
     tuning::serve(&context, move |app| {
         app.app_data(state.clone()).app_data(counters.clone()).route("/", web::post().to(answer));
     })

@@ -26,6 +26,6 @@ pub fn run() -> ExitCode {
 }
 
 fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
-    let routes = rpc::routes(flags.rpc, &context.state, &context.counters, context.settings.max_body_bytes);
+    let routes = rpc::routes(flags.rpc, &context.state, context.counters, context.settings.max_body_bytes);
     tuning::serve(&context, routes)
 }

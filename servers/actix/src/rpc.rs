@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use actix_web::error::ErrorBadRequest;
 use actix_web::guard::GuardContext;
-use actix_web::http::{Method, header};
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
 use actix_web::{Error, HttpResponse, Resource, Route, guard};
 use core_rpc::{Handler, Meta};
 use server_kit::{Counters, Rpc, is_json};
 use validator_state::State;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// What [`typed`] answers with.
 struct Node {
@@ -21,10 +24,10 @@ struct Node {
 pub fn routes(
     rpc: Rpc,
     state: &Arc<State>,
-    counters: &Counters,
+    counters: Counters,
     max_body_bytes: usize,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
-    let node = Data::new(Node { state: Arc::clone(state), counters: counters.clone() });
+    let node = Data::new(Node { state: Arc::clone(state), counters });
     let handler = Data::new(core_rpc::handler(state, counters));
     move |app| {
         let post = || match rpc {
@@ -61,11 +64,11 @@ async fn typed(node: Data<Node>, body: Bytes) -> Result<HttpResponse, Error> {
     let mut answer = Vec::with_capacity(128);
     let tally = typed_rpc::answer(&node.state, body, &mut answer);
     node.counters.count(tally.answered, tally.errors);
-    Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
+    Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, JSON)).body(answer))
 }
 
 async fn jsonrpc_core(handler: Data<Handler>, body: Bytes) -> Result<HttpResponse, Error> {
     let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
     let answer = handler.handle_request(body, Meta::default()).await.unwrap_or_default();
-    Ok(HttpResponse::Ok().content_type("application/json; charset=utf-8").body(answer))
+    Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, JSON)).body(answer))
 }

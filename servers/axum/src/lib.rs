@@ -45,7 +45,7 @@ pub fn run() -> ExitCode {
 fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
     let failed = |error: io::Error| StartError::failed("start the server", error);
     let settings = &context.settings;
-    let router = rpc::router(flags.rpc, &context.state, &context.counters, settings.max_body_bytes);
+    let router = rpc::router(flags.rpc, &context.state, context.counters, settings.max_body_bytes);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(settings.threads)
         .enable_all()

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
 use server_kit::{Counters, Rpc, is_json};
 
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
 /// What [`typed`] answers with.
-#[derive(Clone)]
 struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
@@ -22,13 +24,13 @@ struct Node {
 pub fn router(
     rpc: Rpc,
     state: &Arc<validator_state::State>,
-    counters: &Counters,
+    counters: Counters,
     max_body_bytes: usize,
 ) -> Router {
     let rpc = match rpc {
         Rpc::Typed => {
-            let node = Node { state: Arc::clone(state), counters: counters.clone() };
-            post(typed).with_state(node)
+            let node = Node { state: Arc::clone(state), counters };
+            post(typed).with_state(Arc::new(node))
         }
         Rpc::JsonrpcCore => post(jsonrpc_core).with_state(Arc::new(core_rpc::handler(state, counters))),
     };
@@ -41,9 +43,9 @@ pub fn router(
 }
 
 /// A body whose content type says JSON.
-struct JsonText(String);
+struct JsonBody(Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for JsonText {
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
@@ -51,7 +53,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
         if !content_type.is_some_and(|value| is_json(value.as_bytes())) {
             return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response());
         }
-        String::from_request(request, state).await.map(Self).map_err(IntoResponse::into_response)
+        Bytes::from_request(request, state).await.map(Self).map_err(IntoResponse::into_response)
     }
 }
 
@@ -59,14 +61,25 @@ async fn health() -> &'static str {
     "ok"
 }
 
-async fn typed(State(node): State<Node>, JsonText(body): JsonText) -> impl IntoResponse {
+async fn typed(
+    State(node): State<Arc<Node>>,
+    JsonBody(body): JsonBody,
+) -> Result<impl IntoResponse, StatusCode> {
+    let body = text(&body)?;
     let mut answer = Vec::with_capacity(128);
-    let tally = typed_rpc::answer(&node.state, &body, &mut answer);
+    let tally = typed_rpc::answer(&node.state, body, &mut answer);
     node.counters.count(tally.answered, tally.errors);
-    ([(CONTENT_TYPE, "application/json; charset=utf-8")], answer)
+    Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 
-async fn jsonrpc_core(State(handler): State<Arc<Handler>>, JsonText(body): JsonText) -> impl IntoResponse {
-    let answer = handler.handle_request(&body, Meta::default()).await.unwrap_or_default();
-    ([(CONTENT_TYPE, "application/json; charset=utf-8")], answer)
+async fn jsonrpc_core(
+    State(handler): State<Arc<Handler>>,
+    JsonBody(body): JsonBody,
+) -> Result<impl IntoResponse, StatusCode> {
+    let answer = handler.handle_request(text(&body)?, Meta::default()).await.unwrap_or_default();
+    Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
+}
+
+fn text(body: &[u8]) -> Result<&str, StatusCode> {
+    std::str::from_utf8(body).map_err(|_| StatusCode::BAD_REQUEST)
 }

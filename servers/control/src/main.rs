@@ -68,7 +68,7 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
     let mut threads = Vec::new();
     for number in 0..context.settings.threads {
         let listener = claim.listener(&context.settings)?;
-        let worker = Worker::new(listener, Arc::clone(&answers), context.counters.clone())
+        let worker = Worker::new(listener, Arc::clone(&answers), context.counters)
             .map_err(|error| StartError::failed("set up epoll", error))?;
         stops.push(worker.stop_handle());
         let thread = thread::Builder::new()

@@ -37,8 +37,8 @@ fn the_answer_can_be_that_of_another_request() {
     let blocks = r#"{"jsonrpc":"2.0","id":7,"method":"getBlocks","params":[0,3]}"#;
     let server = start(&["--answer-to", blocks]);
     assert_eq!(post(server.addr, BALANCE).json()["id"], 7);
-    let server = start(&["--answer-to", r#"{"jsonrpc":"2.0","id":7,"method":"nothing"}"#]);
-    assert_eq!(post(server.addr, BALANCE).json()["error"]["code"], -32_601);
+    let server = start(&["--answer-to", r#"{"jsonrpc":"2.0","id":7,"method":"getBalance"}"#]);
+    assert_eq!(post(server.addr, BALANCE).json()["error"]["code"], -32_602);
     assert_eq!((server.totals().answered, server.totals().errors), (1, 1));
 }
 

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
 fn serve(context: Context) -> Result<(), StartError> {
     let mut module = RpcModule::new(Arc::clone(&context.state));
     for method in [Method::GetBalance, Method::GetBlocks] {
-        let counters = context.counters.clone();
+        let counters = context.counters;
         let registered = module.register_method(method.name(), move |params, state, _| {
             let params = params.as_str().map_or(Params::None, Params::Raw);
             let answer = state.call(method, params);
@@ -29,7 +29,6 @@ fn serve(context: Context) -> Result<(), StartError> {
     let config = ServerConfig::builder()
         .http_only()
         .set_tcp_no_delay(context.settings.tcp_nodelay)
-        .set_first_request_timeout(None)
         .max_connections(context.settings.max_connections.unwrap_or(u32::MAX))
         .build();
     let failed = |error: std::io::Error| StartError::failed("start the server", error);

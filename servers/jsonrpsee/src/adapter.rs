@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RegisterMethodError, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::ErrorObjectOwned;
 use server_kit::{Context, Counters, Settings, StartError, Tuning};
@@ -13,7 +12,7 @@ use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 use validator_state::{MAX_BATCH_ENTRIES, Method, Params, State};
 
-use crate::middleware::{CountUncalled, Health, TrimBody};
+use crate::middleware::{Health, TrimBody};
 
 /// Answers until the end.
 ///
@@ -21,7 +20,7 @@ use crate::middleware::{CountUncalled, Health, TrimBody};
 /// The server could not start.
 pub fn serve(context: Context) -> Result<(), StartError> {
     let failed = |error: std::io::Error| StartError::failed("start the server", error);
-    let methods = methods(&context.state, &context.counters)
+    let methods = methods(&context.state, context.counters)
         .map_err(|error| StartError::failed("register the methods", error))?;
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
@@ -31,11 +30,8 @@ pub fn serve(context: Context) -> Result<(), StartError> {
         .build()
         .map_err(failed)?;
     let _inside = runtime.enter();
-    let counters = context.counters.clone();
-    let rpc = RpcServiceBuilder::new().layer_fn(move |inner| CountUncalled::new(inner, counters.clone()));
     let server = Server::builder()
         .set_config(config(&context.settings))
-        .set_rpc_middleware(rpc)
         .set_http_middleware(
             ServiceBuilder::new().layer(layer_fn(Health::new)).layer(layer_fn(TrimBody::new)),
         )
@@ -77,8 +73,8 @@ pub struct Node {
 ///
 /// # Errors
 /// Two methods have the same name.
-pub fn methods(state: &Arc<State>, counters: &Counters) -> Result<RpcModule<Node>, RegisterMethodError> {
-    let mut module = RpcModule::new(Node { state: Arc::clone(state), counters: counters.clone() });
+pub fn methods(state: &Arc<State>, counters: Counters) -> Result<RpcModule<Node>, RegisterMethodError> {
+    let mut module = RpcModule::new(Node { state: Arc::clone(state), counters });
     for method in Method::ALL {
         module.register_method(method.name(), move |params, node, _| {
             let params = params.as_str().map_or(Params::None, Params::Raw);

@@ -7,7 +7,6 @@ use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Full};
 use jsonrpsee::core::BoxError;
-use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{
     HttpBody, HttpRequest, HttpResponse, Server, ServerHandle, TowerServiceNoHttp, stop_channel,
 };
@@ -17,7 +16,7 @@ use tower::{Service, ServiceBuilder};
 use validator_state::State;
 
 use crate::adapter::{config, methods};
-use crate::middleware::{Answering, CountUncalled, Health, TrimBody};
+use crate::middleware::{Answering, Health, TrimBody};
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -33,10 +32,8 @@ impl Unsocketed {
     /// # Errors
     /// The framework refuses to be set up.
     pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
-        let counters = Counters::default();
-        let methods =
-            methods(state, &counters).map_err(|error| StartError::failed("register the methods", error))?;
-        let rpc = RpcServiceBuilder::new().layer_fn(move |inner| CountUncalled::new(inner, counters.clone()));
+        let methods = methods(state, Counters::default())
+            .map_err(|error| StartError::failed("register the methods", error))?;
         let settings = Settings::without_sockets();
         let (stop, running) = stop_channel();
         // The framework keeps to itself how it makes the service of a connection, but hands it to the HTTP middleware.
@@ -48,7 +45,6 @@ impl Unsocketed {
         });
         let mut whole = Server::builder()
             .set_config(config(&settings))
-            .set_rpc_middleware(rpc)
             .set_http_middleware(ServiceBuilder::new().layer(take))
             .to_service_builder()
             .build(methods, stop);

@@ -1,5 +1,5 @@
-//! The framework's shortest honest server of getBalance and getBlocks, in a validator's arrangement: what the server in `src`
-//! is compared with. No limit, no /health, no method beyond the two. Flags, ledger and counters are the server's own.
+//! The framework's shortest honest server of getBalance and getBlocks, on one runtime that all connections share: what the
+//! server in `src` is compared with. No limit, no /health, no method beyond the two. Flags, ledger and counters are the server's own.
 
 use std::future::ready;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 fn serve(context: Context) -> Result<(), StartError> {
     let mut handler = IoHandler::new();
     for method in [Method::GetBalance, Method::GetBlocks] {
-        let (state, counters) = (Arc::clone(&context.state), context.counters.clone());
+        let (state, counters) = (Arc::clone(&context.state), context.counters);
         handler.add_method(method.name(), move |params: RpcParams| {
             let RpcParams::Array(params) = params else {
                 return ready(Err(Error::invalid_params("not an array")));

@@ -28,7 +28,7 @@ impl Unsocketed {
     pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let extractor = |_: &Request<Body>| Meta::default();
         let rpc =
-            Rpc { handler: Arc::new(handler(state, &Counters::default())), extractor: Arc::new(extractor) };
+            Rpc { handler: Arc::new(handler(state, Counters::default())), extractor: Arc::new(extractor) };
         // As the framework's server makes it for a connection.
         let service = ServerHandler::new(
             rpc.downgrade(),

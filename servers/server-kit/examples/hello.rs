@@ -35,7 +35,7 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
     let listener = context.listener()?;
     listener.set_nonblocking(false).map_err(failed)?;
     context.ready(listener.local_addr().map_err(failed)?)?;
-    let counters = context.counters.clone();
+    let counters = context.counters;
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             counters.count(1, 0);

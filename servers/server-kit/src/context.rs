@@ -65,7 +65,7 @@ impl Context {
         let counters = Counters::default();
         #[cfg(feature = "handicap")]
         let counters = counters.handicapped(settings.handicap_rounds);
-        let metrics = flags.metrics.map(|addr| metrics::start(addr, counters.clone())).transpose()?;
+        let metrics = flags.metrics.map(|addr| metrics::start(addr, counters)).transpose()?;
         let ledger = match &flags.ledger {
             Some(dir) => Ledger::load(dir)?,
             None => Ledger::seeded(&flags.seeded()),

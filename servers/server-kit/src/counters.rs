@@ -1,9 +1,9 @@
-//! Counts of answered calls, cheap enough for the hottest path: each thread adds to a slot of its own.
+//! Counts of the calls that methods answered, cheap enough for the hottest path: each thread adds to a slot of its own.
 //!
-//! Every server counts each call that it answers once, before the answer leaves. So this is also where a call pays the
+//! Every server counts a call once, where its method has answered and before the answer leaves. What reaches no method, such
+//! as an unknown name or a body that is not JSON, is the framework's to answer and is not counted. So this is also where a call pays the
 //! handicap, in a build that has one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 #[cfg(feature = "handicap")]
@@ -20,10 +20,11 @@ struct Slot {
     errors: AtomicU64,
 }
 
-/// Counts of answered calls. A clone counts into the same totals.
-#[derive(Debug, Clone)]
+/// Counts of the calls that methods answered. A copy counts into the same totals.
+#[derive(Debug, Clone, Copy)]
 pub struct Counters {
-    slots: Arc<[Slot; SLOTS]>,
+    /// For the life of the process, so that handing it to a request touches no count of references that threads share.
+    slots: &'static [Slot; SLOTS],
     #[cfg(feature = "handicap")]
     handicap_rounds: u32,
 }
@@ -31,7 +32,7 @@ pub struct Counters {
 /// What was counted so far, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Calls answered, with a result or an error.
+    /// Calls that a method answered, with a result or an error.
     pub answered: u64,
     /// Those of them that were answered with a JSON-RPC error.
     pub errors: u64,
@@ -46,7 +47,7 @@ thread_local! {
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            slots: Arc::new(std::array::from_fn(|_| Slot::default())),
+            slots: Box::leak(Box::new(std::array::from_fn(|_| Slot::default()))),
             #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }
@@ -91,7 +92,6 @@ mod tests {
         let counters = Counters::default();
         std::thread::scope(|scope| {
             for thread in 0..2 * SLOTS as u64 {
-                let counters = counters.clone();
                 scope.spawn(move || {
                     for _ in 0..100 {
                         counters.count(2, thread % 2);

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_counts_are_told_as_they_are() {
         let counters = Counters::default();
-        let addr = start("127.0.0.1:0".parse().unwrap(), counters.clone()).unwrap();
+        let addr = start("127.0.0.1:0".parse().unwrap(), counters).unwrap();
         counters.count(3, 1);
         let answer = ask(addr, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");

@@ -20,7 +20,7 @@ use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotB
 
 const VERSION: &str = "2.0";
 
-/// How many calls of one body were answered: for a server's counters.
+/// How many calls of one body reached a method and were answered: for a server's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Calls that were answered, with a result or an error.
@@ -46,8 +46,9 @@ struct Request<'a> {
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Id<'a> {
-    Null,
+    // The first, for each variant that does not fit costs an error that serde allocates.
     Number(u64),
+    Null,
     #[serde(borrow)]
     Text(Cow<'a, str>),
     /// No id that could be sent back unchanged, such as a fraction. The node calls it a parse error.
@@ -67,17 +68,24 @@ pub fn answer(state: &State, body: &str, out: &mut Vec<u8>) -> Tally {
     let mut tally = Tally::default();
     if body.trim_start().starts_with('[') {
         batch(state, body, out, &mut tally);
-    } else if let Some(response) = call(state, body) {
-        response.write(out, &mut tally);
+    } else if let Some(response) = call(state, body, &mut tally) {
+        response.write(out);
     }
     tally
 }
 
 /// Answers one request; `None` where it is a notification, which is not executed.
-fn call<'a>(state: &State, text: &'a str) -> Option<Response<'a>> {
+fn call<'a>(state: &State, text: &'a str, tally: &mut Tally) -> Option<Response<'a>> {
+    // Derived types also read an array, member by member.
+    if text.trim_start().starts_with('[') {
+        return Some(Response::error(RpcError::invalid_request(), Id::Null));
+    }
     let request: Request<'a> = match serde_json::from_str(text) {
         Ok(request) => request,
-        Err(error) if error.is_data() => return Some(Response::error(RpcError::invalid_request(), Id::Null)),
+        // A fault of type ends the reading before the end of the text, which may be no JSON further on.
+        Err(error) if error.is_data() && serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+            return Some(Response::error(RpcError::invalid_request(), Id::Null));
+        }
         Err(_) => return Some(Response::error(RpcError::parse_error(), Id::Null)),
     };
     // First of all, for such an id can't be sent back with any other error either.
@@ -89,10 +97,12 @@ fn call<'a>(state: &State, text: &'a str) -> Option<Response<'a>> {
     }
     let id = request.id?;
     let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
-    let result = match Method::from_name(&request.method) {
-        Some(method) => state.call(method, params),
-        None => Err(RpcError::method_not_found()),
+    let Some(method) = Method::from_name(&request.method) else {
+        return Some(Response::error(RpcError::method_not_found(), id));
     };
+    let result = state.call(method, params);
+    tally.answered += 1;
+    tally.errors += u64::from(result.is_err());
     Some(match result {
         Ok(result) => Response::Result { jsonrpc: VERSION, result, id },
         Err(error) => Response::error(error, id),
@@ -107,10 +117,11 @@ fn batch(state: &State, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
         Ok(calls) => {
             let budget = SlotBudget::default();
             let mut separator = b'[';
-            for response in calls.into_iter().filter_map(|one| call(state, one.get())) {
+            for one in calls {
+                let Some(response) = call(state, one.get(), tally) else { continue };
                 out.push(separator);
                 separator = b',';
-                response.charged(&budget).write(out, tally);
+                response.charged(&budget, tally).write(out);
             }
             if separator == b',' {
                 out.push(b']');
@@ -118,7 +129,7 @@ fn batch(state: &State, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
             return;
         }
     };
-    Response::error(refusal, Id::Null).write(out, tally);
+    Response::error(refusal, Id::Null).write(out);
 }
 
 impl<'a> Response<'a> {
@@ -127,19 +138,20 @@ impl<'a> Response<'a> {
     }
 
     /// An error instead, where the answers of its batch hold too many slots already.
-    fn charged(self, budget: &SlotBudget) -> Self {
+    fn charged(self, budget: &SlotBudget, tally: &mut Tally) -> Self {
         match self {
             Self::Result { jsonrpc, result, id } => match budget.charge(result) {
                 Ok(result) => Self::Result { jsonrpc, result, id },
-                Err(error) => Self::error(error, id),
+                Err(error) => {
+                    tally.errors += 1;
+                    Self::error(error, id)
+                }
             },
             error => error,
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>, tally: &mut Tally) {
-        tally.answered += 1;
-        tally.errors += u64::from(matches!(self, Self::Error { .. }));
+    fn write(&self, out: &mut Vec<u8>) {
         let written = serde_json::to_writer(out, self);
         debug_assert!(written.is_ok(), "every answer is JSON, and a Vec takes every byte");
     }
@@ -192,7 +204,10 @@ mod tests {
         }
         let two_faults = r#"{"jsonrpc":"1.0","id":1.5,"method":"getHealth"}"#;
         let (out, tally) = self::ask(two_faults);
-        assert!(out.contains("-32700") && out.ends_with(r#""id":null}"#) && tally.errors == 1, "{out}");
+        assert!(
+            out.contains("-32700") && out.ends_with(r#""id":null}"#) && tally == Tally::default(),
+            "{out}"
+        );
     }
 
     #[test]
@@ -202,22 +217,30 @@ mod tests {
         for body in invalid {
             assert!(ask(body).0.contains(r#"{"code":-32600,"message":"Invalid request"}"#), "{body}");
         }
-        for body in ["", "{", &format!("{CALL}{{}}"), "[{},", r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#]
-        {
+        for body in [
+            "",
+            "{",
+            "1 x",
+            r#"{"jsonrpc":"2.0","id":1,"x""#,
+            &format!("{CALL}{{}}"),
+            "[{},",
+            r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#,
+        ] {
             let parse_error =
                 r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
-            assert_eq!(ask(body), (parse_error.to_owned(), Tally { answered: 1, errors: 1 }), "{body}");
+            assert_eq!(ask(body), (parse_error.to_owned(), Tally::default()), "{body}");
         }
     }
 
     #[test]
     fn batches_count_each_answer_and_skip_notifications() {
         let (out, tally) = ask(&format!(" [{NOTIFICATION},{CALL},{{}},{NOTIFICATION}]"));
-        assert_eq!(tally, Tally { answered: 2, errors: 1 });
+        assert_eq!(tally, Tally { answered: 1, errors: 0 });
         assert!(
             out.starts_with(r#"[{"jsonrpc":"2.0","result":"ok","id":1},{"#) && out.ends_with("}]"),
             "{out}"
         );
+        assert!(ask(r#"[["2.0","getHealth",null,1]]"#).0.contains("-32600"), "an array is no call");
         assert_eq!(ask(&format!("[{NOTIFICATION}]")), (String::new(), Tally::default()));
         assert_eq!(ask(NOTIFICATION), (String::new(), Tally::default()));
     }
@@ -227,7 +250,7 @@ mod tests {
         let many = |count| format!("[{}]", vec![CALL; count].join(","));
         assert_eq!(ask(&many(100)).1, Tally { answered: 100, errors: 0 });
         let (out, tally) = ask(&many(101));
-        assert_eq!(tally, Tally { answered: 1, errors: 1 });
+        assert_eq!(tally, Tally::default());
         assert!(out.contains("Batch too large; max 100"), "{out}");
     }
 

@@ -1,12 +1,11 @@
-//! Parameters of a call: a fast way for what clients send, and the node's own way, with its exact messages, for the rest.
+//! Parameters of a call, read by derived types from what a framework hands over: a tree of values or text.
 //!
 //! The node reads parameters from a tree of JSON values through derived types, and its error texts follow from that. The
-//! same types are derived here. The fast way accepts only what it is sure of and refuses the rest without a word.
+//! same types are derived here. Text is read straight into one or two parameters; where it is not that, it becomes a tree
+//! and goes the node's way, so that its errors have the node's words.
 
-use std::fmt;
-
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::RpcError;
@@ -154,7 +153,7 @@ impl<'a> Params<'a> {
 
     /// `[pubkey, config?]`.
     pub(crate) fn balance(self) -> Result<BalanceParams<'a>, RpcError> {
-        if let Some((pubkey, Second::Nothing | Second::Config(_), config)) = self.fast::<&'a str>() {
+        if let Some((pubkey, None, config)) = self.one_or_two::<&'a str>() {
             return Ok(BalanceParams { pubkey: pubkey.into(), config });
         }
         let mut values = self.values(1, 2)?.into_iter();
@@ -164,8 +163,7 @@ impl<'a> Params<'a> {
 
     /// `[start, end? or config?, config?]`.
     pub(crate) fn blocks(self) -> Result<BlocksParams, RpcError> {
-        if let Some((start, second, config)) = self.fast::<u64>() {
-            let end = if let Second::Number(end) = second { Some(end) } else { None };
+        if let Some((start, end, config)) = self.one_or_two::<u64>() {
             return Ok(BlocksParams { start, end, config });
         }
         let mut values = self.values(1, 3)?.into_iter();
@@ -188,12 +186,18 @@ impl<'a> Params<'a> {
         Ok(BlocksWithLimitParams { start, limit, config: config_of(optional(values.next())?) })
     }
 
-    /// The fast way: `[first]`, `[first, number]` or `[first, config]`, from text that holds nothing unusual.
-    fn fast<T: Deserialize<'a>>(&self) -> Option<(T, Second, Config)> {
+    /// One or two parameters, straight from text; `None` where these are values, or text that holds something else.
+    fn one_or_two<T: Deserialize<'a>>(&self) -> Option<(T, Option<u64>, Config)> {
         let Self::Raw(text) = self else { return None };
-        let FastParams(first, second) = serde_json::from_str(text).ok()?;
-        let config = if let Second::Config(config) = second { config } else { Config::default() };
-        Some((first, second, config))
+        let OneOrTwo(first, second) = serde_json::from_str(text).ok()?;
+        Some(match second {
+            Second::Nothing => (first, None, Config::default()),
+            Second::Number(number) => (first, Some(number), Config::default()),
+            Second::Object(config) => {
+                let config: RpcContextConfig = serde_json::from_value(Value::Object(config)).ok()?;
+                (first, None, config.into())
+            }
+        })
     }
 }
 
@@ -209,77 +213,27 @@ fn optional<T: DeserializeOwned>(value: Option<Value>) -> Result<Option<T>, RpcE
     value.map_or(Ok(None), |value| serde_json::from_value(value).map_err(|error| invalid(&error)))
 }
 
-/// The second parameter of the fast way.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// One or two parameters, as most clients send them.
+#[derive(Deserialize)]
+struct OneOrTwo<T>(T, #[serde(default)] Second);
+
+/// The second of two parameters.
+#[derive(Deserialize, Default)]
+#[serde(untagged)]
 enum Second {
+    #[default]
     Nothing,
     Number(u64),
-    Config(Config),
-}
-
-struct FastParams<T>(T, Second);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for FastParams<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Array<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Array<T> {
-            type Value = FastParams<T>;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("one or two parameters")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
-                let first = array.next_element()?.ok_or_else(|| de::Error::custom("empty"))?;
-                let second = array.next_element()?.unwrap_or(Second::Nothing);
-                match array.next_element::<IgnoredAny>()? {
-                    None => Ok(FastParams(first, second)),
-                    Some(_) => Err(de::Error::custom("a third parameter")),
-                }
-            }
-        }
-        deserializer.deserialize_seq(Array(std::marker::PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for Second {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Second;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a number or a config")
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Second, E> {
-                Ok(Second::Number(number))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Second, A::Error> {
-                let mut config = Config::default();
-                // The last duplicate wins; a commitment that is no plain known word is left to the node's own way.
-                while let Some(key) = map.next_key::<&str>()? {
-                    match key {
-                        "commitment" => config.commitment = map.next_value()?,
-                        "minContextSlot" => config.min_context_slot = Some(map.next_value()?),
-                        _ => return Err(de::Error::custom("an unknown key")),
-                    }
-                }
-                Ok(Second::Config(config))
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
+    Object(Map<String, Value>),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Texts at the border between the fast way and the node's own: both must say the same.
+    /// Texts at the border between reading text and reading a tree: both must say the same.
     #[test]
-    fn the_fast_way_agrees_with_the_nodes_own() {
+    fn text_and_values_are_read_alike() {
         let texts = [
             "[0]",
             "[0,5]",
@@ -312,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn clean_requests_take_the_fast_way() {
-        assert!(Params::Raw("[0, 1000000]").fast::<u64>().is_some());
+    fn usual_requests_are_read_from_text_once() {
+        assert!(Params::Raw("[0, 1000000]").one_or_two::<u64>().is_some());
         let balance = format!(r#"["{}"]"#, crate::SEED_ACCOUNT);
-        assert!(Params::Raw(&balance).fast::<&str>().is_some());
+        assert!(Params::Raw(&balance).one_or_two::<&str>().is_some());
         let confirmed = format!(r#"["{}",{{"commitment":"confirmed"}}]"#, crate::SEED_ACCOUNT);
-        assert!(Params::Raw(&confirmed).fast::<&str>().is_some());
+        assert!(Params::Raw(&confirmed).one_or_two::<&str>().is_some());
     }
 }
