@@ -12,7 +12,7 @@ use rpc_bench::results::{RunFolder, pretty};
 use serde_json::Value;
 
 /// A run of the repository that has a sweep and duets, to make others from.
-const KEPT: &str = "2026-11-21T171644Z-quick";
+const KEPT: &str = "2026-11-22T053126Z-quick";
 
 fn kept() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../results").join(KEPT)
