@@ -98,10 +98,10 @@ fn another_server_setting_or_ledger_is_another_ratio() {
             false,
         ),
         (
-            "the allocator, which older runs do not tell",
+            "the allocator",
             |file, value| {
                 if file == "environment.json" {
-                    value["servers"]["legacy"]["allocator"] = "jemalloc".into();
+                    value["servers"]["legacy"]["allocator"] = "system".into();
                 }
             },
             false,
