@@ -1,4 +1,4 @@
-//! HTTP and JSON-RPC told apart by experiment: servers that differ in one of the two alone, compared with each other.
+//! HTTP and JSON-RPC separated by experiment: servers that differ in one of the two alone, compared with each other.
 //!
 //! `servers.toml` says which server has which layers. Each ratio is measured and none is modelled, so two steps, HTTP alone and
 //! JSON-RPC alone, need not make the whole that is measured directly; how far they miss it is printed.

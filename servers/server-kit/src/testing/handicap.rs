@@ -23,17 +23,17 @@ const ATTEMPTS: usize = 4;
 /// What each other body is compared with: one call that is answered with a result.
 const PLAIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 
-/// Well-formed requests by the ways that servers have of answering, and how many calls each holds.
+/// Well-formed requests by the ways that servers have of answering, and how many of their calls a method answers.
 const KINDS: [(&str, u32); 6] = [
     (r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,50]}"#, 1),
     (r#"{"jsonrpc":"2.0","id":"a [","method":"getHealth"}"#, 1),
     (r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["?"]}"#, 1),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, 1),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, 0),
     (r#"[{"jsonrpc":"2.0","id":1,"method":"getHealth"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2),
-    (r#"[{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 2),
+    (r#"[{"jsonrpc":"2.0","id":1,"method":"nope"},{"jsonrpc":"2.0","id":2,"method":"getSlot"}]"#, 1),
 ];
 
-/// Asserts that each call that the server answers costs it the rounds once, whichever way the call is answered, and that
+/// Asserts that each call that a method answers costs the server the rounds once, whichever way it is answered, and that
 /// the answers are those of a server without a handicap.
 ///
 /// # Panics
