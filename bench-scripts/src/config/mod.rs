@@ -147,6 +147,20 @@ mod tests {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
+    /// Each campaign that has the second text in place of the first is refused in one line, which names the third.
+    fn assert_named(campaign: &str, cases: &[(&str, &str, &str)]) {
+        for (good, bad, field) in cases {
+            assert!(campaign.contains(good), "{good}");
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
+            std::fs::write(folder.path().join("campaigns/bad.toml"), campaign.replacen(good, bad, 1))
+                .unwrap();
+            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
+            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+    }
+
     #[test]
     fn all_that_is_shipped_reads_and_fits_together() {
         let dir = shipped();
@@ -187,15 +201,7 @@ mod tests {
             ("connections = []", "connections = [5]", "max_blocks"),
             ("[threshold]", "[treshold]", "treshold"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
-            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
-            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_named(&text, &cases);
     }
 
     /// The same for the table of a search for rates.
@@ -228,15 +234,7 @@ mod tests {
             ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
             ("[slo]", "[sla]", "sla"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
-            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
-            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_named(&text, &cases);
     }
 
     #[test]
@@ -297,15 +295,7 @@ mod tests {
             ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
             ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
-            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
-            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_named(&text, &cases);
     }
 
     /// What a server says of itself, and what the one line must name where it makes no sense.

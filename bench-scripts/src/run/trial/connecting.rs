@@ -12,11 +12,11 @@ use crate::observation::Connecting;
 use crate::probe::resources::{AtRest, held};
 use crate::process::Owned;
 
-/// Usual time between two looks at the server's open files.
+/// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Where counting them is slow: a look may take one part in so many of the time.
-const SHARE: u32 = 50;
+/// Where counting them is slow, the pause is 50 times as long as a count takes.
+const PAUSE_PER_COUNT: u32 = 50;
 
 /// How long the connections of the warm-up may take to go.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -51,14 +51,14 @@ impl Holding {
         let allowed = Duration::from_millis(self.allowed_ms);
         let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None, held: 0 };
         loop {
-            let look = Instant::now();
+            let counting = Instant::now();
             let Some(open) = held(self.pid, self.at_rest) else { return Ok(None) };
             connecting.held = connecting.held.max(open);
             if open >= enough(requested) {
                 connecting.took_ms = Some(began.elapsed().as_millis() as u64);
                 return Ok(Some(connecting));
             }
-            let pause = PAUSE.max(look.elapsed() * SHARE);
+            let pause = PAUSE.max(counting.elapsed() * PAUSE_PER_COUNT);
             if began.elapsed() >= allowed || tool.wait_through(pause, pause, interrupt)?.is_some() {
                 return Ok(Some(connecting));
             }
