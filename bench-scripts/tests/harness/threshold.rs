@@ -247,6 +247,12 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
         assert!(took_s.as_f64().unwrap() >= 0.75, "the window begins once they are held: {trial}");
     }
     let report = bench.report();
-    let said = "**actix**: passes to 32 (0/5 fail), 64 could not be tried, for no more than 40 connections were established within 1.00 s";
-    assert!(report.contains(said), "{report}");
+    // What the server holds is read from its open files, so a connection of the harness may be among them.
+    let said = |held: u32| {
+        format!(
+            "**actix**: passes to 32 (0/5 fail), 64 could not be tried, for no more than {held} connections were \
+             established within 1.00 s"
+        )
+    };
+    assert!((40..=42).any(|held| report.contains(&said(held))), "{report}");
 }
