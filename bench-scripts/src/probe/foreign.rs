@@ -1,5 +1,5 @@
 //! CPU time that went to processes which are no part of a measurement: what the processors worked in all, less what the harness
-//! and its children used.
+//! and its children used, and less what the kernel's own threads did for them.
 //!
 //! How long a processor worked is taken from how long it idled. The kernel measures idle time, but on most systems only samples
 //! what kind of work was done, at its ticks: too coarse for a window of a second.
@@ -18,6 +18,10 @@ use crate::process::{own_cpu_s, own_pids};
 /// 10 ms a processor, 2 % of the shortest window there is (500 ms); the services of an idle machine use well below 1 %. What is
 /// below may move a rate by as much, in either server of a comparison alike.
 pub const MUCH_FOREIGN: f64 = 0.03;
+
+/// How the kernel calls its threads that work for whoever uses the network: soft interrupts put off under load, memory of closed
+/// connections given back, work queues. With thousands of connections they use more than [`MUCH_FOREIGN`] by themselves.
+const NETWORK_THREADS: [&str; 3] = ["ksoftirqd/", "rcu_", "kworker/"];
 
 /// How long processes are watched for the busiest of them.
 const WATCH: Duration = Duration::from_millis(100);
@@ -115,14 +119,17 @@ pub struct Reading {
     at: Instant,
     processors: Processors,
     own_s: f64,
+    /// CPU time of each of the kernel's network threads, by process id, in seconds.
+    kernel_s: BTreeMap<u32, f64>,
 }
 
 impl Reading {
     /// As of now. `None` where the machine does not tell.
     pub fn now() -> Option<Self> {
+        let kernel_s = network_threads();
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let at = Instant::now();
-        Some(Self { at, processors: Processors::parse(&stat, &may_use())?, own_s: own_cpu_s()? })
+        Some(Self { at, processors: Processors::parse(&stat, &may_use())?, own_s: own_cpu_s()?, kernel_s })
     }
 
     /// What other processes used from this reading to a later one; above `limit`, a share of the processors' time from 0 to 1, it
@@ -131,8 +138,27 @@ impl Reading {
         let passed_s = end.at.duration_since(self.at).as_secs_f64();
         let worked_s = end.processors.worked_s(&self.processors, passed_s)?;
         let of_s = passed_s * end.processors.count as f64;
-        Some(ForeignCpu { used_s: worked_s - (end.own_s - self.own_s), of_s, limit, busiest: None })
+        // A thread that has begun meanwhile has all its time from here.
+        let before = |pid| self.kernel_s.get(pid).copied().unwrap_or_default();
+        let kernel_s: f64 = end.kernel_s.iter().map(|(pid, now_s)| now_s - before(pid)).sum();
+        let own_s = end.own_s - self.own_s;
+        Some(ForeignCpu { used_s: worked_s - own_s - kernel_s, of_s, limit, busiest: None })
     }
+}
+
+/// CPU time of the kernel's threads that work for the network, by process id, in seconds; none where they can't be seen, as in a
+/// container.
+fn network_threads() -> BTreeMap<u32, f64> {
+    let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    // The parent of them all is the machine's second process.
+    if name(2).as_deref() != Some("kthreadd\n") {
+        return BTreeMap::new();
+    }
+    let children = fs::read_to_string("/proc/2/task/2/children").unwrap_or_default();
+    let pids = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+    pids.filter(|pid| name(*pid).is_some_and(|name| NETWORK_THREADS.iter().any(|of| name.starts_with(of))))
+        .filter_map(|pid| Some((pid, clock_s(pid).ok()?)))
+        .collect()
 }
 
 /// The busiest process that is none of ours, and its share of one processor; `None` where none is worth naming.
@@ -172,7 +198,7 @@ mod tests {
     }
 
     fn reading(at: Instant, processors: Processors, own_s: f64) -> Reading {
-        Reading { at, processors, own_s }
+        Reading { at, processors, own_s, kernel_s: BTreeMap::new() }
     }
 
     #[test]
@@ -192,6 +218,22 @@ mod tests {
             0.0,
             "coarse readings give no negative share"
         );
+    }
+
+    #[test]
+    fn the_kernel_s_network_threads_are_not_foreign() {
+        let began = Instant::now();
+        let with = |reading: Reading, kernel: &[(u32, f64)]| Reading {
+            kernel_s: kernel.iter().copied().collect(),
+            ..reading
+        };
+        let start = with(reading(began, stat([0; 8], [0; 8]), 0.0), &[(14, 5.0), (15, 1.0)]);
+        let ended = stat([100, 0, 0, 0, 0, 0, 0, 0], [50, 0, 0, 50, 0, 0, 0, 0]);
+        // Of 1.5 s of work 1.2 are ours; two threads used 0.1 s and one that is new 0.15.
+        let end = reading(began + Duration::from_secs(1), ended, 1.2);
+        let end = with(end, &[(14, 5.04), (15, 1.06), (99, 0.15)]);
+        let foreign = start.until(&end, 0.03).unwrap();
+        assert!((foreign.used_s - 0.05).abs() < 1e-9, "{foreign:?}");
     }
 
     #[test]

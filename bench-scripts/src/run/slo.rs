@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use super::trial_line::TrialLine;
 use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines};
 use crate::analysis::ceilings::Ceiling;
+use crate::analysis::invalid_reason;
 use crate::analysis::slo::{Asked, Judge, RateBound, RateLimit, Schedule, Shown, SloPlan, SloSearched};
 use crate::config::{Campaign, Server, Slo};
 use crate::interrupt::Interrupt;
@@ -192,7 +193,10 @@ impl Progress<'_> {
             Shown::Measured { passed: true, .. } => format!("passed{p99}"),
             Shown::Measured { passed: false, .. } => format!("MISSED: {}", missed()),
             Shown::ToolLimited => format!("the tool was the limit: {}", missed()),
-            Shown::Nothing => format!("FAILED {}", missed()),
+            Shown::Nothing => {
+                let disturbed = observation.outcome.evidence().and_then(invalid_reason);
+                format!("NOTHING: {}", disturbed.unwrap_or_else(missed))
+            }
         };
         self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];

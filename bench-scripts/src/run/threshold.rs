@@ -241,7 +241,7 @@ impl Progress<'_> {
             Shown::Pass => format!("pass{slowest}"),
             Shown::Fail => format!("FAIL: {}{slowest}", complaint(observation, timeout_ms).join("; ")),
             Shown::NotHeld => format!("NOT TRIED: {}", failure()),
-            Shown::Nothing => format!("NOTHING: {}", failure()),
+            Shown::Nothing => format!("NOTHING: {}", complaint(observation, timeout_ms).join("; ")),
         };
         self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];

@@ -14,6 +14,7 @@ use rpc_bench::load::records::{HELD, TOOL_LATE};
 use rpc_bench::load::{Latency, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;
+use rpc_bench::probe::foreign::ForeignCpu;
 use rpc_bench::probe::process::CpuTime;
 use rpc_bench::report;
 use rpc_bench::results::{Plan, RunFolder, SLO, SLO_PLAN, pretty};
@@ -248,6 +249,17 @@ fn a_slow_tool_is_not_held_against_the_server_and_a_slow_server_is() {
     // Sent in time and answered late: the server, whoever used the machine.
     let late = Window { lag_p99_ms: 1.0, achieved: 1.0, ..greedy };
     assert!(matches!(judged(window(late)).0, Shown::Measured { passed: false, .. }));
+}
+
+#[test]
+fn a_level_missed_beside_a_busy_neighbour_says_nothing() {
+    let disturbed = |of: Window| {
+        let mut sample = measured(of);
+        sample.foreign_cpu = Some(ForeignCpu { used_s: 0.2, of_s: 2.0, limit: 0.03, busiest: None });
+        judged(Outcome::Completed(Box::new(sample))).0
+    };
+    assert_eq!(disturbed(SLOW_SERVER), Shown::Nothing);
+    assert!(matches!(disturbed(GOOD), Shown::Measured { passed: true, .. }));
 }
 
 #[test]

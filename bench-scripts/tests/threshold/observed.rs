@@ -5,8 +5,9 @@ use rpc_bench::analysis::threshold::{
 };
 use rpc_bench::config::{Threshold, Tuning};
 use rpc_bench::load::Client;
-use rpc_bench::observation::{Connecting, Observation, Outcome};
+use rpc_bench::observation::{Connecting, Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;
+use rpc_bench::probe::foreign::ForeignCpu;
 
 use crate::samples::sample;
 
@@ -49,6 +50,19 @@ fn window(slowest_ms: f64, timeouts: u64) -> Outcome {
     Outcome::Completed(Box::new(sample))
 }
 
+/// The same beside a process that used a tenth of the processors.
+fn disturbed(outcome: Outcome) -> Outcome {
+    let with = |mut sample: Box<Sample>| {
+        sample.foreign_cpu = Some(ForeignCpu { used_s: 0.2, of_s: 2.0, limit: 0.03, busiest: None });
+        sample
+    };
+    match outcome {
+        Outcome::Completed(sample) => Outcome::Completed(with(sample)),
+        Outcome::NotHeld(sample) => Outcome::NotHeld(with(sample)),
+        other => other,
+    }
+}
+
 /// The same where the connections were not held.
 fn short(slowest_ms: f64, timeouts: u64) -> Outcome {
     let connecting = Connecting { requested: 1_600, allowed_ms: 10_000, took_ms: None, held: 1_100 };
@@ -88,7 +102,7 @@ fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Obser
 }
 
 #[test]
-fn a_trial_fails_where_a_request_failed_or_was_slow_and_a_failed_tool_says_nothing() {
+fn a_failed_or_slow_request_fails_a_trial_and_a_failed_tool_or_a_busy_neighbour_says_nothing() {
     let trial = Trial {
         number: 1,
         block: 1,
@@ -107,6 +121,9 @@ fn a_trial_fails_where_a_request_failed_or_was_slow_and_a_failed_tool_says_nothi
         (short(5.0, 0), Shown::NotHeld),
         (short(5.0, 1), Shown::Fail),
         (short(2_001.0, 0), Shown::Fail),
+        (disturbed(window(1_999.0, 0)), Shown::Pass),
+        (disturbed(window(5.0, 1)), Shown::Nothing),
+        (disturbed(short(5.0, 0)), Shown::Nothing),
         (Outcome::NoSuccess(none), Shown::Fail),
         (Outcome::Unanswered { reason: reason() }, Shown::Fail),
         (Outcome::ServerDied { reason: reason() }, Shown::Fail),

@@ -1,15 +1,17 @@
 //! What one trial showed: pass, fail, or nothing. A trial fails where any request is bad: it failed, or took longer than the load
-//! tool's timeout.
+//! tool's timeout. One that did not pass while the machine was busy with something else shows nothing.
 
 use super::search::Shown;
+use crate::analysis::observed::{invalid, invalid_reason};
 use crate::observation::{Observation, Outcome};
 
 /// What a trial showed of its server. One that goes, answers wrongly or leaves the tool waiting has failed; a tool that
 /// fails, or counts that don't fit, say nothing. A bad request is one however many connections were held; a trial without any
-/// is a pass only where they were held.
+/// is a pass only where they were held. A neighbour that takes CPU time can make a server fail and can't make it pass.
 pub fn shown(observation: &Observation, timeout_ms: u64) -> Shown {
     match &observation.outcome {
         Outcome::Completed(sample) if sample.load.bad(timeout_ms) == 0 => Shown::Pass,
+        outcome if outcome.evidence().is_some_and(|sample| invalid(sample).is_some()) => Shown::Nothing,
         Outcome::NotHeld(sample) if sample.load.bad(timeout_ms) == 0 => Shown::NotHeld,
         Outcome::Completed(_)
         | Outcome::NotHeld(_)
@@ -28,6 +30,9 @@ pub fn complaint(observation: &Observation, timeout_ms: u64) -> Vec<String> {
     let Some(sample) = outcome.evidence() else {
         return outcome.failure().into_iter().collect();
     };
+    if let Some(reason) = invalid_reason(sample) {
+        return vec![reason];
+    }
     let mut kinds: Vec<String> = sample.load.failed.keys().cloned().collect();
     if sample.load.slower_than(timeout_ms as f64 * 1e3) > 0 {
         kinds.push("slower than the timeout".to_owned());
