@@ -22,7 +22,7 @@ const COARSE: usize = 2;
 const TOOL_LIMITED: u32 = 2;
 
 /// Trials in all that may give nothing before a search is given up.
-const MOST_NOTHING: u32 = 3;
+const MOST_NOTHING: u32 = 8;
 
 /// How finely and how surely.
 #[derive(Debug, Clone, Copy, PartialEq)]

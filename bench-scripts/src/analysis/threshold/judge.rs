@@ -40,5 +40,8 @@ pub fn complaint(observation: &Observation, timeout_ms: u64) -> Vec<String> {
     if sample.short_of().is_some() {
         kinds.push("connections not held".to_owned());
     }
+    if kinds.is_empty() {
+        kinds.extend(outcome.failure());
+    }
     kinds
 }

@@ -17,7 +17,7 @@ use crate::analysis::schedule::Searching;
 const LUCK: f64 = 0.05;
 
 /// Trials in all that may give nothing before a search is given up.
-const MOST_UNMEASURED: u32 = 3;
+const MOST_UNMEASURED: u32 = 8;
 
 /// Trials at a count whose connections were not held before the count leaves the grid.
 const MOST_NOT_HELD: u32 = 2;
