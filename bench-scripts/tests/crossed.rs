@@ -50,12 +50,14 @@ fn cost(server: &str, extra: f64) -> f64 {
     }
 }
 
-/// Every trial of a plan; the machine gets slower from block to block, and one server of a pair is disturbed a little.
+/// Every trial of a plan; the machine gets slower from block to block, one server of a pair is disturbed a little, and with more
+/// than 25 connections a request costs twice as much.
 fn observe(plan: &Plan, extra: f64) -> Vec<Observation> {
     let observation = |trial: &plan::Trial| {
         let drift = 1.0 + 0.1 * f64::from(trial.block);
         let noise = 1.0 + 0.004 * (f64::from(trial.number) * 0.618_034).fract();
-        let cpu_us = cost(&trial.server, extra) * drift * noise;
+        let waiting = if trial.connections > 25 { 2.0 } else { 1.0 };
+        let cpu_us = cost(&trial.server, extra) * waiting * drift * noise;
         let outcome = Outcome::Completed(Box::new(sample(10_000.0, cpu_us)));
         Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome }
     };
@@ -169,6 +171,24 @@ fn folder(dir: &Path, plan: &Plan, observations: &[Observation]) -> RunFolder {
     folder.write_new("environment.json", &environment.to_string()).unwrap();
     observations.iter().for_each(|observation| folder.append(observation).unwrap());
     folder
+}
+
+#[test]
+fn each_row_of_a_pair_has_the_figures_of_its_own_connections() {
+    let plan = planned(|campaign| campaign.connections = vec![25, 125]);
+    let dir = tempfile::tempdir().unwrap();
+    let folder = folder(dir.path(), &plan, &observe(&plan, 1.0));
+    report::write(&folder).unwrap();
+    let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let (_, section) = text.split_once("## Side by side").unwrap();
+    let figure = |connections: u32| -> f64 {
+        let row = format!("| getBlocks at {connections} ");
+        let of_pair = |line: &&str| line.starts_with(&row) && line.contains("| jsonrpsee / jsonrpc-core ");
+        let line = section.lines().find(of_pair).unwrap();
+        line.split('|').nth(3).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let ratio = figure(125) / figure(25);
+    assert!((ratio - 2.0).abs() < 0.05, "{ratio}");
 }
 
 #[test]

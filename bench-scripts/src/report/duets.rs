@@ -29,8 +29,8 @@ pub(super) fn section(duets: &Run) -> String {
     for pair in &duets.summary.comparisons {
         let cpu_us = |server: &str, other: &str| {
             let of_pair = |cell: &&Cell| {
-                (&*cell.server, cell.beside.as_deref(), &*cell.workload)
-                    == (server, Some(other), &*pair.workload)
+                (&*cell.server, cell.beside.as_deref(), &*cell.workload, cell.level)
+                    == (server, Some(other), &*pair.workload, pair.level)
             };
             let cell = duets.summary.cells.iter().find(of_pair);
             let figure = cell.and_then(|cell| cell.figure(Figure::CpuUsPerRequest));
