@@ -18,7 +18,7 @@ bench-all campaign="quick":
 threshold *options:
     @{{bench}} run threshold {{options}}
 
-# Find out which rate each server sustains with p99 below 100 ms and no failure, in about five minutes
+# Find out which rate each server sustains with p99 below 100 ms and no failure, in about six minutes
 [group('measure')]
 [no-exit-message]
 slo *options:
