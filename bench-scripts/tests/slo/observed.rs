@@ -389,10 +389,7 @@ fn the_report_is_made_from_the_folder_alone() {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }
     let chart = std::fs::read_to_string(run.0.join("slo.svg")).unwrap();
-    assert!(
-        chart.contains("requested rate") && chart.contains("jsonrpc-core"),
-        "{chart}"
-    );
+    assert!(chart.contains("requested rate") && chart.contains("jsonrpc-core"), "{chart}");
     let summary: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(run.0.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["slo"]["searches"][0]["found"]["ending"], json!("interval"));

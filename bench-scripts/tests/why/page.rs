@@ -91,9 +91,7 @@ fn a_report_has_what_a_reader_needs() {
     }
     assert!(!report.contains("mmap"), "a call that is next to never made is not listed");
     assert!(!report.contains("Incomplete"));
-    for (chart, words) in
-        [("ladder.svg", "unexplained"), ("slope.svg", "jsonrpc-core in process")]
-    {
+    for (chart, words) in [("ladder.svg", "unexplained"), ("slope.svg", "jsonrpc-core in process")] {
         assert!(std::fs::read_to_string(folder.0.join(chart)).unwrap().contains(words), "{chart}");
     }
     let again: rpc_bench::analysis::why::WhySummary =

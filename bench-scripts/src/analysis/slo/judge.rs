@@ -60,7 +60,8 @@ impl Judge {
     /// What a trial showed. A server that goes, answers wrongly or leaves the tool waiting has missed the level; a tool that
     /// fails, counts that don't fit, or a level that was missed while the machine was busy with something else, say nothing.
     pub fn shown(&self, observation: &Observation) -> Shown {
-        let disturbed = |outcome: &Outcome| outcome.evidence().is_some_and(|sample| invalid(sample).is_some());
+        let disturbed =
+            |outcome: &Outcome| outcome.evidence().is_some_and(|sample| invalid(sample).is_some());
         match &observation.outcome {
             Outcome::ToolFailed { .. } | Outcome::Invalid { .. } => Shown::Nothing,
             Outcome::Completed(sample) => match self.level(&sample.load) {
