@@ -147,11 +147,10 @@ fn trials_that_gave_nothing_are_made_again_and_end_the_search_when_they_are_many
     let second = search.next();
     search.tell(Shown::Nothing);
     assert_eq!(search.next(), second, "the same again");
-    search.tell(Shown::Nothing);
-    search.tell(Shown::Nothing);
+    (0..7).for_each(|_| search.tell(Shown::Nothing));
     assert_eq!(search.next(), None);
     let found = search.found();
-    assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 3, 4));
+    assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 8, 9));
 }
 
 #[test]

@@ -177,8 +177,8 @@ fn trials_that_show_nothing_are_made_again_and_end_the_search_when_they_are_many
     search.tell(Shown::Nothing);
     search.tell(Shown::Pass);
     assert_eq!(search.next(), Some(500));
-    search.tell(Shown::Nothing);
+    (0..6).for_each(|_| search.tell(Shown::Nothing));
     assert_eq!(search.next(), None);
     let found = search.found();
-    assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 3, 5));
+    assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 8, 10));
 }
