@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::trial_line::TrialLine;
 use super::{Bench, SPARE_FILES, Truths, begin_folder, note_ready_lines};
+use crate::analysis::invalid_reason;
 use crate::analysis::threshold::{
     Asked, Bound, Limit, Schedule, SearchPlan, Searched, Shown, complaint, shown,
 };
@@ -241,7 +242,10 @@ impl Progress<'_> {
             Shown::Pass => format!("pass{slowest}"),
             Shown::Fail => format!("FAIL: {}{slowest}", complaint(observation, timeout_ms).join("; ")),
             Shown::NotHeld => format!("NOT TRIED: {}", failure()),
-            Shown::Nothing => format!("NOTHING: {}", complaint(observation, timeout_ms).join("; ")),
+            Shown::Nothing => {
+                let disturbed = observation.outcome.evidence().and_then(invalid_reason);
+                format!("NOTHING: {}", disturbed.unwrap_or_else(failure))
+            }
         };
         self.line.end(&head(&observation.trial), &said);
         let search = &schedule.searches()[asked.search];

@@ -2,7 +2,7 @@
 //! tool's timeout. One that did not pass while the machine was busy with something else shows nothing.
 
 use super::search::Shown;
-use crate::analysis::observed::{invalid, invalid_reason};
+use crate::analysis::observed::invalid;
 use crate::observation::{Observation, Outcome};
 
 /// What a trial showed of its server. One that goes, answers wrongly or leaves the tool waiting has failed; a tool that
@@ -30,8 +30,8 @@ pub fn complaint(observation: &Observation, timeout_ms: u64) -> Vec<String> {
     let Some(sample) = outcome.evidence() else {
         return outcome.failure().into_iter().collect();
     };
-    if let Some(reason) = invalid_reason(sample) {
-        return vec![reason];
+    if let Some(lost) = invalid(sample) {
+        return vec![lost.words().to_owned()];
     }
     let mut kinds: Vec<String> = sample.load.failed.keys().cloned().collect();
     if sample.load.slower_than(timeout_ms as f64 * 1e3) > 0 {
