@@ -127,6 +127,11 @@ impl Lost {
     }
 }
 
+/// Whether the machine was busy with something else in a trial, one that gave no figure included.
+pub fn disturbed(outcome: &Outcome) -> bool {
+    outcome.evidence().is_some_and(|sample| invalid(sample).is_some())
+}
+
 /// Why a trial that was measured may not be compared.
 pub fn invalid(sample: &Sample) -> Option<Lost> {
     if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {

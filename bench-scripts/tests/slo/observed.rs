@@ -259,6 +259,7 @@ fn a_level_missed_beside_a_busy_neighbour_says_nothing() {
         judged(Outcome::Completed(Box::new(sample))).0
     };
     assert_eq!(disturbed(SLOW_SERVER), Shown::Nothing);
+    assert_eq!(disturbed(SLOW_TOOL), Shown::Nothing, "whose lateness it was is not known");
     assert!(matches!(disturbed(GOOD), Shown::Measured { passed: true, .. }));
 }
 

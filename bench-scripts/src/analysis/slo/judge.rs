@@ -4,7 +4,7 @@
 //! makes, is in it.
 
 use super::search::Shown;
-use crate::analysis::observed::invalid;
+use crate::analysis::observed::disturbed;
 use crate::config::Slo;
 use crate::load::records::{EXHAUSTED, NOT_SENT, TOOL_LATE};
 use crate::load::{Latency, LoadSample};
@@ -60,8 +60,6 @@ impl Judge {
     /// What a trial showed. A server that goes, answers wrongly or leaves the tool waiting has missed the level; a tool that
     /// fails, counts that don't fit, or a level that was missed while the machine was busy with something else, say nothing.
     pub fn shown(&self, observation: &Observation) -> Shown {
-        let disturbed =
-            |outcome: &Outcome| outcome.evidence().is_some_and(|sample| invalid(sample).is_some());
         match &observation.outcome {
             Outcome::ToolFailed { .. } | Outcome::Invalid { .. } => Shown::Nothing,
             Outcome::Completed(sample) => match self.level(&sample.load) {
@@ -70,10 +68,10 @@ impl Judge {
                 Some(missed) if missed.is_empty() => {
                     Shown::Measured { passed: true, missed: self.missed_share(&sample.load) }
                 }
+                Some(_) if disturbed(&observation.outcome) => Shown::Nothing,
                 Some(missed) if !has_failures(&missed) && tool_limit(sample, self.cores) => {
                     Shown::ToolLimited
                 }
-                Some(_) if invalid(sample).is_some() => Shown::Nothing,
                 Some(_) => Shown::Measured { passed: false, missed: self.missed_share(&sample.load) },
             },
             outcome if disturbed(outcome) => Shown::Nothing,

@@ -2,7 +2,7 @@
 //! tool's timeout. One that did not pass while the machine was busy with something else shows nothing.
 
 use super::search::Shown;
-use crate::analysis::observed::invalid;
+use crate::analysis::observed::{disturbed, invalid};
 use crate::observation::{Observation, Outcome};
 
 /// What a trial showed of its server. One that goes, answers wrongly or leaves the tool waiting has failed; a tool that
@@ -11,7 +11,7 @@ use crate::observation::{Observation, Outcome};
 pub fn shown(observation: &Observation, timeout_ms: u64) -> Shown {
     match &observation.outcome {
         Outcome::Completed(sample) if sample.load.bad(timeout_ms) == 0 => Shown::Pass,
-        outcome if outcome.evidence().is_some_and(|sample| invalid(sample).is_some()) => Shown::Nothing,
+        outcome if disturbed(outcome) => Shown::Nothing,
         Outcome::NotHeld(sample) if sample.load.bad(timeout_ms) == 0 => Shown::NotHeld,
         Outcome::Completed(_)
         | Outcome::NotHeld(_)
