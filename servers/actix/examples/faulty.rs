@@ -23,6 +23,7 @@ const FRAMEWORK: Framework = Framework {
         max_body_bytes: 262_144,
     },
     fixed_backlog: None,
+    global_queue: false,
 };
 
 #[derive(Debug, Clone, Copy, clap::Args, serde::Serialize)]

@@ -31,6 +31,7 @@ pub const fn framework(name: &'static str) -> Framework {
             max_body_bytes: 262_144,
         },
         fixed_backlog: None,
+        global_queue: false,
     }
 }
 

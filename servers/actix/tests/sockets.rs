@@ -70,6 +70,11 @@ fn what_cannot_be_is_refused() {
     subject.assert_address_in_use();
     let message = refusal(&subject.program, &["--threads", "513"]);
     assert!(message.contains("--threads 513") && message.contains("512"), "{message}");
+    let message = refusal(&subject.program, &["--global-queue-interval", "61"]);
+    assert!(
+        message.contains("--global-queue-interval 61") && message.contains("actix has no tokio"),
+        "{message}"
+    );
     let message = refusal(&subject.program, &["--rpc", "xml"]);
     assert!(message.contains("xml") && message.contains("jsonrpc-core"), "{message}");
 }

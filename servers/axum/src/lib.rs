@@ -35,6 +35,7 @@ const FRAMEWORK: Framework = Framework {
         max_body_bytes: 2_097_152,
     },
     fixed_backlog: None,
+    global_queue: true,
 };
 
 /// Runs the server to its end, as its binary does.
@@ -46,11 +47,12 @@ fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
     let failed = |error: io::Error| StartError::failed("start the server", error);
     let settings = &context.settings;
     let router = rpc::router(flags.rpc, &context.state, context.counters, settings.max_body_bytes);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(settings.threads)
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(settings.threads).enable_all();
+    if let Some(interval) = settings.global_queue_interval {
+        runtime.global_queue_interval(interval);
+    }
+    let runtime = runtime.build().map_err(failed)?;
     runtime.block_on(async {
         // The kit's listener has the backlog, and hands TCP_NODELAY down to its connections.
         let listener = TcpListener::from_std(context.listener()?).map_err(failed)?;

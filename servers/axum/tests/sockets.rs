@@ -64,6 +64,14 @@ fn calls_are_counted_not_requests() {
 }
 
 #[test]
+fn the_ready_line_has_the_interval_and_the_simulated_walk() {
+    let server = with("typed").start(&["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
+    let setting = |name: &str| server.ready[name].clone();
+    assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
+    assert_eq!(post(server.addr, HEALTH).json()["result"], "ok");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let subject = with("typed");
     subject.assert_address_in_use();

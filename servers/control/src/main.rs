@@ -39,6 +39,7 @@ const FRAMEWORK: Framework = Framework {
         max_body_bytes: MAX_BODY_BYTES,
     },
     fixed_backlog: None,
+    global_queue: false,
 };
 
 #[derive(Debug, clap::Args, serde::Serialize)]
@@ -57,6 +58,12 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
         return Err(StartError::refused(
             format!("--slot-interval-ms {}", context.settings.slot_interval_ms),
             "control gives one answer for ever, so its chain can't move; leave the flag out",
+        ));
+    }
+    if let Some(ns) = context.settings.walk_ns_per_slot {
+        return Err(StartError::refused(
+            format!("--walk-ns-per-slot {ns}"),
+            "control answers from no block store; leave the flag out",
         ));
     }
     let mut body = Vec::new();

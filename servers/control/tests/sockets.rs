@@ -46,6 +46,11 @@ fn the_answer_can_be_that_of_another_request() {
 fn what_a_fixed_answer_cannot_do_is_refused() {
     let message = refusal(program(), &["--slot-interval-ms", "400"]);
     assert!(message.contains("--slot-interval-ms 400") && message.contains("one answer"), "{message}");
+    let message = refusal(program(), &["--walk-ns-per-slot", "129"]);
+    assert!(
+        message.contains("--walk-ns-per-slot 129") && message.contains("leave the flag out"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use jsonrpsee::server::{RpcModule, Server, ServerConfig};
 use jsonrpsee::types::ErrorObjectOwned;
 use server_jsonrpsee::framework;
-use server_kit::{Context, StartError};
+use server_kit::{Context, Framework, StartError};
 use validator_state::{Method, Params};
 
 fn main() -> ExitCode {
-    server_kit::run(&framework::framework("jsonrpsee-minimal"), serve)
+    // Its runtime is built by the framework's documentation, without an interval.
+    let framework = Framework { global_queue: false, ..framework::framework("jsonrpsee-minimal") };
+    server_kit::run(&framework, serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

@@ -24,11 +24,12 @@ pub fn serve(context: Context) -> Result<(), StartError> {
         .map_err(|error| StartError::failed("register the methods", error))?;
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(context.settings.threads)
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(context.settings.threads).enable_all();
+    if let Some(interval) = context.settings.global_queue_interval {
+        runtime.global_queue_interval(interval);
+    }
+    let runtime = runtime.build().map_err(failed)?;
     let _inside = runtime.enter();
     let server = Server::builder()
         .set_config(config(&context.settings))

@@ -48,6 +48,14 @@ fn one_more_than_shipped(server: &Running) -> (Vec<Connection>, HttpAnswer) {
 }
 
 #[test]
+fn the_ready_line_has_the_interval_and_the_simulated_walk() {
+    let server = server(&["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
+    let setting = |name: &str| server.ready[name].clone();
+    assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
+    assert!(post(server.addr, BLOCKS).json()["result"].is_array());
+}
+
+#[test]
 fn the_shipped_limit_refuses_the_101st_request_and_no_other() {
     let server = server(&["--tuning", "shipped"]);
     assert_eq!(server.ready["max_connections"], SHIPPED_LIMIT);

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use jsonrpc_core::{Error, ErrorCode, IoHandler, Params as RpcParams};
 use jsonrpc_http_server::ServerBuilder;
 use jsonrpc_http_server::tokio::runtime;
-use server_kit::{Context, StartError};
+use server_kit::{Context, Framework, StartError};
 use server_legacy::framework;
 use validator_state::{Method, Params};
 
 fn main() -> ExitCode {
-    server_kit::run(&framework::framework("legacy-minimal"), serve)
+    // Its runtime is built by the framework's documentation, without an interval.
+    let framework = Framework { global_queue: false, ..framework::framework("legacy-minimal") };
+    server_kit::run(&framework, serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

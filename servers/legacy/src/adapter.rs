@@ -22,12 +22,12 @@ use server_kit::{Context, StartError};
 /// The server could not start.
 pub fn serve(context: Context) -> Result<(), StartError> {
     let listen = context.settings.listen;
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(context.settings.threads)
-        .thread_name("rpc-worker")
-        .enable_all()
-        .build()
-        .map_err(|error| StartError::failed("start the runtime", error))?;
+    let mut runtime = runtime::Builder::new_multi_thread();
+    runtime.worker_threads(context.settings.threads).thread_name("rpc-worker").enable_all();
+    if let Some(interval) = context.settings.global_queue_interval {
+        runtime.global_queue_interval(interval);
+    }
+    let runtime = runtime.build().map_err(|error| StartError::failed("start the runtime", error))?;
     let server = ServerBuilder::new(handler(&context.state, context.counters))
         .event_loop_executor(runtime.handle().clone())
         .threads(1)

@@ -16,5 +16,6 @@ pub const fn framework(name: &'static str) -> Framework {
             max_body_bytes: MAX_BODY_BYTES,
         },
         fixed_backlog: Some(1_024),
+        global_queue: true,
     }
 }

@@ -52,6 +52,15 @@ fn there_is_one_listener_and_one_runtime_of_as_many_workers() {
 }
 
 #[test]
+fn the_ready_line_has_the_interval_and_the_simulated_walk() {
+    let server = start(program(), &["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
+    let setting = |name: &str| server.ready[name].clone();
+    assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
+    assert!(post(server.addr, BLOCKS).json()["result"].is_array());
+    assert!(start(program(), &[]).ready["global_queue_interval"].is_null());
+}
+
+#[test]
 fn what_the_framework_cannot_do_is_refused() {
     let first = start(program(), &[]);
     let addr = first.addr.to_string();

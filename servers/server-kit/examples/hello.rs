@@ -17,6 +17,7 @@ const FRAMEWORK: Framework = Framework {
         max_body_bytes: 0,
     },
     fixed_backlog: None,
+    global_queue: false,
 };
 
 fn main() -> ExitCode {

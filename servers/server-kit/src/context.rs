@@ -70,7 +70,7 @@ impl Context {
             Some(dir) => Ledger::load(dir)?,
             None => Ledger::seeded(&flags.seeded()),
         };
-        let state = Arc::new(State::new(ledger));
+        let state = Arc::new(State::new(ledger).with_simulated_walk(settings.walk_ns_per_slot));
         let extra = serde_json::to_value(extra)
             .map_err(|error| StartError::failed("write the flags as JSON", error))?;
         Ok(Self { settings, state, counters, shutdown, server: framework.name, extra, metrics, open_files })

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, Parser, ValueEnum};
@@ -23,6 +24,8 @@ pub struct Framework {
     pub shipped: Defaults,
     /// The listen backlog, for a framework that has no way to set it.
     pub fixed_backlog: Option<u32>,
+    /// Whether its threads are the workers of one tokio runtime, built with `--global-queue-interval`.
+    pub global_queue: bool,
 }
 
 impl Framework {
@@ -89,6 +92,11 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// How often the chain advances by one slot; 0 is never.
     pub slot_interval_ms: u64,
+    /// After how many polls a tokio worker takes a task from the runtime's global queue; `None` leaves that to tokio.
+    pub global_queue_interval: Option<u32>,
+    /// Simulated cost of reading one slot of a getBlocks answer from a block store, in nanoseconds; `None` is no cost.
+    #[serde(rename = "simulated_walk_ns_per_slot")]
+    pub walk_ns_per_slot: Option<NonZeroU64>,
     /// Rounds of CPU work that each answered call pays; 0 is no handicap.
     #[cfg(feature = "handicap")]
     pub handicap_rounds: u32,
@@ -107,6 +115,8 @@ impl Settings {
             max_connections: None,
             max_body_bytes: MAX_BODY_BYTES,
             slot_interval_ms: 0,
+            global_queue_interval: None,
+            walk_ns_per_slot: None,
             #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }
@@ -165,6 +175,12 @@ pub(crate) struct Flags {
     /// Advance the chain by one slot each so many milliseconds; 0 lets it stand still
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slot_interval_ms: u64,
+    /// Polls after which a tokio worker takes a task from the runtime's global queue [default: tokio decides]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub global_queue_interval: Option<u32>,
+    /// Simulate a block store: keep the thread busy for N ns per slot of a getBlocks answer; 0 is no simulation
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000), default_value_t = 0)]
+    pub walk_ns_per_slot: u64,
     /// Make each call cost N rounds of CPU work more, each one to a few ns: for calibrating a harness
     #[cfg(feature = "handicap")]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000_000), default_value_t = 0)]
@@ -243,6 +259,8 @@ impl Flags {
             max_connections: if shipped { defaults.max_connections } else { None },
             max_body_bytes: usize::try_from(self.max_body_bytes).unwrap_or(usize::MAX),
             slot_interval_ms: self.slot_interval_ms,
+            global_queue_interval: self.global_queue_interval(framework)?,
+            walk_ns_per_slot: NonZeroU64::new(self.walk_ns_per_slot),
             #[cfg(feature = "handicap")]
             handicap_rounds: self.handicap_rounds,
         })
@@ -269,6 +287,19 @@ impl Flags {
             // The ready line says what holds, not what was wished for.
             (None, Some(most)) => Ok(backlog.min(most)),
             _ => Ok(backlog),
+        }
+    }
+
+    fn global_queue_interval(&self, framework: &Framework) -> Result<Option<u32>, StartError> {
+        match self.global_queue_interval {
+            Some(asked) if !framework.global_queue => Err(StartError::refused(
+                format!("--global-queue-interval {asked}"),
+                format!(
+                    "{} has no tokio runtime that could be built with it; leave the flag out",
+                    framework.name
+                ),
+            )),
+            interval => Ok(interval),
         }
     }
 
@@ -302,6 +333,7 @@ mod tests {
                 max_body_bytes: 10_000_000,
             },
             fixed_backlog,
+            global_queue: false,
         }
     }
 
@@ -361,6 +393,27 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_is_for_servers_with_a_tokio_runtime_of_their_own() {
+        let tokio = Framework { global_queue: true, ..framework(None) };
+        let interval = |line| settings(&tokio, line).unwrap().global_queue_interval;
+        assert_eq!([interval(""), interval("--global-queue-interval 61")], [None, Some(61)]);
+        assert_eq!(settings(&framework(None), "").unwrap().global_queue_interval, None);
+        let message = settings(&framework(None), "--global-queue-interval 61").unwrap_err().to_string();
+        assert!(message.contains("--global-queue-interval 61") && message.contains("leave"), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message:?}");
+    }
+
+    #[test]
+    fn a_walk_is_in_the_ready_line_as_simulated() {
+        let walk = |line| {
+            let settings = serde_json::to_value(settings(&framework(None), line).unwrap()).unwrap();
+            settings["simulated_walk_ns_per_slot"].clone()
+        };
+        assert_eq!(walk("--walk-ns-per-slot 129"), 129);
+        assert!(walk("").is_null() && walk("--walk-ns-per-slot 0").is_null());
+    }
+
+    #[test]
     fn a_mistake_is_one_line_that_names_it() {
         let cases = [
             ("--threads 0", "--threads"),
@@ -371,6 +424,8 @@ mod tests {
             ("--ledger x --seed 2", "--seed"),
             ("--accounts 0", "--accounts"),
             ("--max-body-bytes -1", "-1"),
+            ("--global-queue-interval 0", "--global-queue-interval"),
+            ("--walk-ns-per-slot 9999999999", "--walk-ns-per-slot"),
             ("surplus", "surplus"),
             ("--metrics", "--metrics"),
         ];

@@ -104,6 +104,8 @@ mod tests {
             max_connections: None,
             max_body_bytes: 0,
             slot_interval_ms: 0,
+            global_queue_interval: None,
+            walk_ns_per_slot: None,
             #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }

@@ -31,6 +31,7 @@ fn the_ready_line_says_every_setting_that_holds() {
     assert_eq!((&ready["threads"], &ready["backlog"]), (&3.into(), &64.into()));
     assert_eq!((&ready["tuning"], &ready["tcp_nodelay"]), (&"equal".into(), &true.into()));
     assert!(ready["keep_alive_ms"].is_null() && ready["max_connections"].is_null());
+    assert!(ready["global_queue_interval"].is_null() && ready["simulated_walk_ns_per_slot"].is_null());
     assert_eq!((&ready["max_body_bytes"], &ready["slot_interval_ms"]), (&51_200.into(), &0.into()));
     let allocator = if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) {
         "jemalloc"

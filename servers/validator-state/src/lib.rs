@@ -23,6 +23,7 @@ mod pubkey;
 mod seeded;
 mod slots;
 mod state;
+mod walk;
 
 pub use error::RpcError;
 pub use ledger::{Ledger, LedgerError, LedgerSummary};

@@ -174,8 +174,8 @@ impl State {
     pub fn call(&self, method: Method, params: Params<'_>) -> Result<Answer, RpcError> {
         match method {
             Method::GetBalance => self.get_balance(params),
-            Method::GetBlocks => self.get_blocks(params),
-            Method::GetBlocksWithLimit => self.get_blocks_with_limit(params),
+            Method::GetBlocks => self.walked(self.get_blocks(params)),
+            Method::GetBlocksWithLimit => self.walked(self.get_blocks_with_limit(params)),
             Method::GetSlot => self.get_slot(params.config()?).map(Answer::Number),
             Method::GetBlockHeight => self.get_block_height(params.config()?),
             Method::GetHealth => params.none().map(|()| Answer::Health),

@@ -3,6 +3,7 @@
 //! Readers load one snapshot and take slot and value from it, so an answer's parts belong together. While the chain
 //! stands still a read takes no lock and shares no counter with another thread.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -79,6 +80,8 @@ pub struct State {
     ledger: Ledger,
     seed_account: Option<Pubkey>,
     snapshot: ArcSwap<Snapshot>,
+    /// See `walk`.
+    pub(crate) walk_ns_per_slot: Option<NonZeroU64>,
 }
 
 impl State {
@@ -91,7 +94,7 @@ impl State {
             processed: ledger.processed,
         };
         let seed_account = Pubkey::parse(SEED_ACCOUNT).ok();
-        Self { ledger, seed_account, snapshot: ArcSwap::from_pointee(snapshot) }
+        Self { ledger, seed_account, snapshot: ArcSwap::from_pointee(snapshot), walk_ns_per_slot: None }
     }
 
     /// Moves the chain on by one produced slot: it is processed, the one before it is confirmed, and the one 31 slots
