@@ -69,7 +69,11 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
         }
         shuffle(&mut cells, &mut random);
         for (workload, Level { connections, rate, tool, disturbed }) in cells {
+            let level = Level { connections, rate, tool, disturbed };
             for (server, beside) in arms(campaign, &mut random) {
+                if !campaign.measures(&server, workload, level) {
+                    continue;
+                }
                 trials.push(Trial {
                     number: trials.len() as u32 + 1,
                     block,

@@ -34,14 +34,17 @@ pub struct Subject {
     pub ready: Value,
 }
 
-/// The values for a server's placeholders.
+/// The values for a server's placeholders, its own settings before those of the environment.
 pub fn placeholders(
+    server: &Server,
     environment: &Environment,
     listen: &str,
     request: &str,
 ) -> BTreeMap<&'static str, String> {
+    let environment = environment.with(&server.overrides);
     let threads = environment.threads.unwrap_or_else(|| host::cores() as u32);
-    BTreeMap::from([
+    let mut values = environment.optional();
+    values.extend([
         ("listen", listen.to_owned()),
         ("tuning", environment.tuning.flag().to_owned()),
         ("threads", threads.to_string()),
@@ -49,7 +52,8 @@ pub fn placeholders(
         ("slots", environment.slots.to_string()),
         ("seed", environment.ledger_seed.to_string()),
         ("request", request.to_owned()),
-    ])
+    ]);
+    values
 }
 
 /// Builds servers, each command once. What they print goes to the terminal.
@@ -93,7 +97,7 @@ impl Subject {
             server.name,
             program.display()
         );
-        let args = server.arguments(&placeholders(environment, &listen, request));
+        let args = server.arguments(&placeholders(server, environment, &listen, request));
         let mut process = Owned::spawn_limited(
             program,
             &args,

@@ -349,10 +349,19 @@ fn task(plan: &Plan) -> Vec<(&'static str, String)> {
         ("the number of accounts", environment.accounts.to_string()),
         ("the number of slots", environment.slots.to_string()),
         ("the ledger's seed", environment.ledger_seed.to_string()),
+        ("the global queue interval", environment.global_queue_interval.unwrap_or(0).to_string()),
+        ("the simulated walk", format!("{} ns a slot", environment.walk_ns_per_slot.unwrap_or(0))),
+        ("the arms' settings", own_settings(plan)),
         ("warm-up", format!("{} ms", campaign.warmup_ms)),
         ("the window", format!("{} ms", campaign.window_ms)),
         ("the timeout", format!("{} ms", campaign.timeout_ms)),
     ]
+}
+
+/// What servers run with that differs from the environment, as words.
+fn own_settings(plan: &Plan) -> String {
+    let own = plan.servers.iter().filter(|server| !server.overrides.is_empty());
+    own.map(|server| format!("{}: {}", server.name, server.overrides.words())).collect::<Vec<_>>().join("; ")
 }
 
 fn same<T: PartialEq + Display>(runs: Both<&Measured>, what: &str, before: &T, after: &T) -> Result<()> {

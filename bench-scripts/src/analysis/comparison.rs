@@ -145,7 +145,9 @@ impl<'a> Standing<'a> {
             let headline = campaign.headline_level(workload, levels);
             let compared = |level: &&Level| !campaign.compare_headline_only || **level == headline;
             for &level in levels.iter().filter(compared) {
-                pairs.extend(campaign.compared().into_iter().map(|(server, over)| Pair {
+                let measured = |server: &String| campaign.measures(server, workload, level);
+                let compared = campaign.compared().into_iter().filter(|(a, b)| measured(a) && measured(b));
+                pairs.extend(compared.map(|(server, over)| Pair {
                     server,
                     over,
                     workload: workload.clone(),

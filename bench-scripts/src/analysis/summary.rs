@@ -249,7 +249,9 @@ pub fn summarize(
         for &level in &levels {
             let samples = |server: &str| observed.samples(server, workload, level);
             let ceiling = campaign.ceiling.as_ref().map(|server| samples(server));
-            for (server, beside) in arms(campaign) {
+            let cells_of =
+                arms(campaign).into_iter().filter(|(arm, _)| campaign.measures(arm, workload, level));
+            for (server, beside) in cells_of {
                 let place = (server.as_str(), beside.as_deref(), workload.as_str(), level);
                 let measured = observed.samples_of(place);
                 let mut cell = cell(place, &measured, ceiling.as_ref(), &failed);

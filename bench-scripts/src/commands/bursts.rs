@@ -39,6 +39,8 @@ pub fn bursts(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         accounts: 1_000,
         slots: 1_000,
         ledger_seed: 1,
+        global_queue_interval: None,
+        walk_ns_per_slot: None,
         placement: Placement::Free,
         max_foreign_cpu: Percent(MUCH_FOREIGN),
     };

@@ -46,6 +46,8 @@ pub(super) fn environment(tuning: Tuning) -> Environment {
         accounts,
         slots,
         ledger_seed: seed,
+        global_queue_interval: None,
+        walk_ns_per_slot: None,
         placement,
         max_foreign_cpu: Percent(MUCH_FOREIGN),
     }
@@ -60,7 +62,7 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     print_hints(&server, &workload, &request, &args.listen.to_string());
-    let values = placeholders(&environment, &args.listen.to_string(), &request);
+    let values = placeholders(&server, &environment, &args.listen.to_string(), &request);
     // Comes back only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))

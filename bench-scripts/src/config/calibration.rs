@@ -72,6 +72,7 @@ impl Calibration {
                 .to_owned(),
             comparisons: others.iter().map(|other| (other.clone(), base.clone())).collect(),
             servers: std::iter::once(base).chain(others).collect(),
+            arms: Vec::new(),
             baseline: None,
             ceiling: None,
             workloads: vec![self.workload.clone()],

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
+use super::arm::CampaignArm;
 use super::open::Open;
 use super::percent::Percent;
 use super::slo::Slo;
@@ -26,8 +27,12 @@ pub struct Campaign {
     pub name: String,
     /// One sentence: what it is for.
     pub why: String,
-    /// The subjects, by name.
+    /// The subjects, by name: servers, and behind them the arms.
+    #[serde(default)]
     pub servers: Vec<String>,
+    /// Subjects with settings of their own.
+    #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<CampaignArm>,
     /// The server that the others are compared with.
     pub baseline: Option<String>,
     /// The server that shows the most this machine and this load generator can do.
@@ -134,6 +139,12 @@ pub struct Environment {
     pub slots: u64,
     /// Seed of the ledger.
     pub ledger_seed: u64,
+    /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_queue_interval: Option<u32>,
+    /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk_ns_per_slot: Option<u64>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -303,6 +314,7 @@ impl Campaign {
     pub fn check(&self) -> Result<()> {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
+        self.check_arms()?;
         // A search needs no sweep, and so no blocks.
         let searches = self.threshold.is_some() || self.slo.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
@@ -323,6 +335,9 @@ impl Campaign {
         within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
         within("environment.slots", self.environment.slots, 1, 20_000_000)?;
         within("environment.threads", u64::from(self.environment.threads.unwrap_or(1)), 1, 1_024)?;
+        let interval = self.environment.global_queue_interval.unwrap_or(0);
+        within("environment.global_queue_interval", interval.into(), 0, 1_000_000)?;
+        within("environment.walk_ns_per_slot", self.environment.walk_ns_per_slot.unwrap_or(0), 0, 1_000_000)?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }

@@ -2,10 +2,12 @@
 //!
 //! Every mistake is one line that names the file and the field.
 
+mod arm;
 mod calibration;
 mod campaign;
 mod mix;
 mod open;
+mod original;
 mod percent;
 mod server;
 mod slo;
@@ -18,11 +20,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 
+pub use arm::{CampaignArm, Overrides};
 pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
 pub(crate) use mix::fixed_params;
 pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
+pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, InProcess, Ready, ReadyLine, Server};
 pub use slo::Slo;
@@ -75,6 +79,7 @@ impl ConfigDir {
         let text = read(&path)?;
         let mut campaign: Campaign = parse_toml(&path, &text)?;
         campaign.name = name.to_owned();
+        campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
         campaign.check().with_context(|| path.display().to_string())?;
         Ok((campaign, text))
     }
@@ -167,7 +172,7 @@ mod tests {
         for entry in std::fs::read_dir(dir.0.join("campaigns")).unwrap() {
             let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
             let (campaign, _) = dir.campaign(&name).unwrap();
-            campaign.servers.iter().for_each(|server| drop(dir.server(server).unwrap()));
+            campaign.servers.iter().for_each(|server| drop(campaign.server(&dir, server).unwrap()));
             campaign.workloads.iter().for_each(|workload| drop(dir.workload(workload).unwrap()));
         }
     }
@@ -298,6 +303,25 @@ mod tests {
         assert_named(&text, &cases);
     }
 
+    /// The same for arms.
+    #[test]
+    fn rubbish_in_an_arm_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/original.toml")).unwrap();
+        let cases = [
+            ("server = \"legacy\"\n", "", "either server or of"),
+            ("of = \"legacy-original\"", "of = \"nobody\"", "field of"),
+            ("of = \"legacy-original\"", "of = \"legacy-interval-own\"", "field of"),
+            ("{ global_queue_interval = 8 }", "{ global_queue_interval = 61 }", "field settings"),
+            ("{ global_queue_interval = 8 }", "{ global_queue_interval = 8, threads = 2 }", "field settings"),
+            ("{ threads = 2 }", "{ threads = 0 }", "settings.threads"),
+            ("{ threads = 2 }", "{ tokio = 2 }", "tokio"),
+            ("name = \"legacy-walk-0\"", "name = \"legacy-workers-2\"", "servers"),
+            ("getBalance = [125, 2000]", "getBalance = [126]", "field loads"),
+            ("getBalance = [125, 2000]", "getNothing = [125]", "field loads"),
+        ];
+        assert_named(&text, &cases);
+    }
+
     /// What a server says of itself, and what the one line must name where it makes no sense.
     #[test]
     fn rubbish_in_a_server_is_named() {
@@ -308,6 +332,13 @@ mod tests {
             ("label = \"axum + typed JSON-RPC\"", "label = \"a|b\"", "field label"),
             ("colour = 1", "colour = 0", "field colour"),
             ("colour = 1", "colour = 8", "field colour"),
+            (
+                "\"--global-queue-interval={global_queue_interval}\"",
+                "\"{global_queue_interval}\"",
+                "left out",
+            ),
+            ("-slot={walk_ns_per_slot}\"", "-slot={walk}\"", "unknown placeholder"),
+            ("colour = 1", "colour = 1\noverrides = { threads = 1 }", "field overrides"),
         ];
         for (good, bad, field) in cases {
             assert!(text.contains(good), "{good}");

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::{Environment, Overrides};
+
 /// Colours of lines in charts.
 pub const COLOURS: usize = 7;
 
@@ -58,6 +60,9 @@ pub struct Server {
     /// A program that runs its method and dispatch without HTTP, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_process: Option<InProcess>,
+    /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
 }
 
 /// Another build of a server. It takes the server's arguments.
@@ -106,6 +111,29 @@ pub struct ReadyLine {
     pub metrics: Option<String>,
 }
 
+/// Placeholders that always have a value.
+const ALWAYS: [&str; 7] = ["listen", "tuning", "threads", "accounts", "slots", "seed", "request"];
+
+/// Placeholders that have a value where the campaign says so.
+const OPTIONAL: [&str; 2] = ["global_queue_interval", "walk_ns_per_slot"];
+
+impl Environment {
+    /// The values of optional placeholders that are set.
+    pub fn optional(&self) -> Placeholders {
+        let values = [self.global_queue_interval.map(u64::from), self.walk_ns_per_slot];
+        let set = OPTIONAL.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?)));
+        set.filter(|(_, value)| *value > 0).map(|(name, value)| (name, value.to_string())).collect()
+    }
+}
+
+/// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
+fn placeholder(arg: &str) -> Option<(&str, &str)> {
+    let (before, name) = arg.strip_suffix('}')?.split_once('{')?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_flag = is_name && before.starts_with("--") && before.ends_with('=');
+    (before.is_empty() || is_flag).then_some((before, name))
+}
+
 /// Values for the placeholders in a server's arguments.
 pub type Placeholders = BTreeMap<&'static str, String>;
 
@@ -120,13 +148,21 @@ impl Server {
         self.http.as_deref().zip(self.rpc.as_deref())
     }
 
-    /// The argument vector with every `{placeholder}` replaced.
+    /// The argument vector with every placeholder replaced. An argument `--flag={placeholder}` is left out where the
+    /// placeholder has no value.
     pub fn arguments(&self, values: &Placeholders) -> Vec<String> {
-        let fill = |arg: &String| match arg.strip_prefix('{').and_then(|arg| arg.strip_suffix('}')) {
-            Some(name) => values.get(name).cloned().unwrap_or_else(|| arg.clone()),
-            None => arg.clone(),
+        let fill = |arg: &String| match placeholder(arg) {
+            Some(("", name)) => Some(values.get(name).unwrap_or(arg).clone()),
+            Some((flag, name)) => values.get(name).map(|value| format!("{flag}{value}")),
+            None => Some(arg.clone()),
         };
-        self.args.iter().map(fill).collect()
+        self.args.iter().filter_map(fill).collect()
+    }
+
+    /// Which of the settings that an environment makes it has no argument for.
+    pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
+        let has = |name| self.args.iter().any(|arg| placeholder(arg).is_some_and(|(_, known)| known == name));
+        environment.optional().into_keys().find(|name| !has(*name))
     }
 
     /// Whether it is told one request when it starts and gives that one's answer to all.
@@ -155,15 +191,22 @@ impl Server {
         );
         let files = self.open_files.unwrap_or(u64::MAX);
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
-        let known = ["listen", "tuning", "threads", "accounts", "slots", "seed", "request"];
-        for arg in self.args.iter().filter(|arg| arg.starts_with('{') && arg.ends_with('}')) {
-            let name = &arg[1..arg.len() - 1];
+        for arg in &self.args {
+            let Some((flag, name)) = placeholder(arg) else { continue };
             ensure!(
-                known.contains(&name),
+                ALWAYS.contains(&name) || OPTIONAL.contains(&name),
                 "field args: unknown placeholder {arg}; known are {}",
-                known.join(", ")
+                [&ALWAYS[..], &OPTIONAL].concat().join(", ")
+            );
+            ensure!(
+                !flag.is_empty() || ALWAYS.contains(&name),
+                "field args: write --flag={arg}, which is left out where the campaign says nothing"
             );
         }
+        ensure!(
+            self.overrides.is_empty(),
+            "field overrides: settings of its own are a campaign's; see [[arm]]"
+        );
         ensure!(
             self.args.iter().any(|arg| arg == "{listen}"),
             "field args: lacks {{listen}}, the address to bind"

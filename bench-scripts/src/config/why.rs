@@ -107,6 +107,7 @@ impl Why {
             name: "why".to_owned(),
             why: "Two servers' CPU time for a request, taken apart.".to_owned(),
             servers: pair.to_vec(),
+            arms: Vec::new(),
             baseline: None,
             ceiling: None,
             workloads: vec![workload.to_owned()],

@@ -17,7 +17,7 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     let mut command = vec![server.program.clone()];
     // A ledger that lacks what a workload asks for was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
-    command.extend(server.arguments(&placeholders(&environment, ADDR, &request)));
+    command.extend(server.arguments(&placeholders(server, &environment, ADDR, &request)));
     on_its_core(run, &shell(&command))
 }
 

@@ -38,7 +38,16 @@ const SPARE_FILES: u64 = 100;
 pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
     let servers: Vec<Server> =
-        campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
+        campaign.servers.iter().map(|name| campaign.server(config, name)).collect::<Result<_>>()?;
+    for server in &servers {
+        let environment = campaign.environment.with(&server.overrides);
+        ensure!(
+            server.lacks(&environment).is_none(),
+            "campaign {name}: server {}: servers.toml gives it no {{{}}}; leave the setting out, or add it to its args",
+            server.name,
+            server.lacks(&environment).unwrap_or_default()
+        );
+    }
     let mut names = campaign.workloads.clone();
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
     // What is asked beside the measured requests has a truth as well, and is not measured itself.

@@ -94,7 +94,7 @@ impl Bench<'_> {
         let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
-        let request = &self.truths.first(&workload.name)?.body;
+        let request = &self.truths_of(trial).first(&workload.name)?.body;
         let outcome = match Subject::start(server, environment, request, &stderr, self.interrupt) {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
@@ -115,6 +115,10 @@ impl Bench<'_> {
         Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
     }
 
+    fn truths_of(&self, trial: &Trial) -> &Truths {
+        self.truths.of_server(&trial.server)
+    }
+
     fn measure(
         &self,
         trial: &Trial,
@@ -127,7 +131,7 @@ impl Bench<'_> {
         let at_rest = or_failed!(AtRest::read(pid).map_err(died));
         let known = self.known(trial, workload)?;
         or_failed!(verify(known, subject, "before the window"));
-        let means = means::find(subject, &self.truths.first(&workload.name)?.body, at_rest);
+        let means = means::find(subject, &self.truths_of(trial).first(&workload.name)?.body, at_rest);
         or_failed!(meet(beside.as_ref()));
         let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
         let allowed_ms = self.plan.campaign.connect_ms;
@@ -176,7 +180,7 @@ impl Bench<'_> {
             network,
             host,
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
-            answer_bytes: self.truths.answer_bytes(&workload.name),
+            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: at_rest.memory_bytes,
             established: sampled.most_open_files(),
@@ -272,7 +276,7 @@ impl Bench<'_> {
         Ok(match &workload.asks {
             Asks::One { body, .. } => Bodies::One(body),
             Asks::Mix(_) => {
-                let questions = self.truths.questions(&workload.name)?;
+                let questions = self.truths_of(trial).questions(&workload.name)?;
                 Bodies::Drawn(questions.stream(self.seed(trial, draw)))
             }
         })
@@ -286,7 +290,7 @@ impl Bench<'_> {
     /// What is asked before and after the window. A server that has one answer is asked what that answers, whatever the load
     /// asks.
     fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
-        let known = self.truths.known(&workload.name)?;
+        let known = self.truths_of(trial).known(&workload.name)?;
         let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
         Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
     }
@@ -303,16 +307,16 @@ impl Bench<'_> {
         if trial.rate.is_none() {
             return Ok(None);
         }
-        let all = self.truths.known(&workload.name)?;
+        let all = self.truths_of(trial).known(&workload.name)?;
         let questions = match known {
             [one] if all.len() > 1 => Arc::new(Questions::one(one.body.clone(), one.truth.clone())),
-            _ => self.truths.questions(&workload.name)?,
+            _ => self.truths_of(trial).questions(&workload.name)?,
         };
         Ok(Some(checker::begin(checker::Task {
             addr: subject.addr.clone(),
             questions,
             seed: self.seed(trial, Draw::Check),
-            state: self.truths.state(),
+            state: self.truths_of(trial).state(),
             timeout: Duration::from_millis(self.plan.campaign.timeout_ms),
         })))
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use validator_state::{Ledger, State};
+use validator_state::{Ledger, SeededSpec, State};
 
 use crate::config::Workload;
 use crate::questions::{Known, Questions};
@@ -16,6 +16,8 @@ use crate::results::Plan;
 pub struct Truths {
     state: Arc<State>,
     workloads: BTreeMap<String, Asked>,
+    /// Those of servers that have another ledger than the campaign's environment.
+    others: BTreeMap<String, Arc<Self>>,
 }
 
 /// What is asked of a workload.
@@ -31,16 +33,45 @@ impl Truths {
     /// # Errors
     /// The ledger lacks what a workload asks for, or answers it with an error.
     pub fn of(plan: &Plan) -> Result<Self> {
-        let ledger = plan.campaign.environment.ledger();
-        let state = Arc::new(State::new(Ledger::seeded(&ledger)));
+        let environment = &plan.campaign.environment;
+        let usual = environment.ledger();
+        let mut truths = Self::of_ledger(plan, &usual)?;
+        let mut made: Vec<(SeededSpec, Arc<Self>)> = Vec::new();
+        for server in &plan.servers {
+            let ledger = environment.with(&server.overrides).ledger();
+            if ledger == usual {
+                continue;
+            }
+            let same = made.iter().find(|(of, _)| *of == ledger).map(|(_, truths)| Arc::clone(truths));
+            let other = match same {
+                Some(other) => other,
+                None => {
+                    let other = Self::of_ledger(plan, &ledger);
+                    let other = Arc::new(other.with_context(|| format!("server {}", server.name))?);
+                    made.push((ledger, Arc::clone(&other)));
+                    other
+                }
+            };
+            truths.others.insert(server.name.clone(), other);
+        }
+        Ok(truths)
+    }
+
+    /// The true answers of a server, whose ledger may be its own.
+    pub fn of_server(&self, server: &str) -> &Self {
+        self.others.get(server).map_or(self, Arc::as_ref)
+    }
+
+    fn of_ledger(plan: &Plan, ledger: &SeededSpec) -> Result<Self> {
+        let state = Arc::new(State::new(Ledger::seeded(ledger)));
         let asked = |workload: &Workload| -> Result<(String, Asked)> {
-            let questions = Arc::new(workload.questions(&ledger)?);
+            let questions = Arc::new(workload.questions(ledger)?);
             let known = questions.known(&state, plan.campaign.seed);
             let known = known.with_context(|| format!("workload {}", workload.name))?;
             Ok((workload.name.clone(), Asked { known, questions }))
         };
         let workloads = plan.workloads.iter().map(asked).collect::<Result<_>>()?;
-        Ok(Self { state, workloads })
+        Ok(Self { state, workloads, others: BTreeMap::new() })
     }
 
     /// What is asked of a workload before and after a window, with the true answers: its one request, or one question of each

@@ -113,7 +113,8 @@ pub fn remedied(
 /// The server with one flag set, in place of an earlier value.
 fn with_flag(server: &Server, name: &str, value: u64, change: String) -> Remedied {
     let flag = format!("--{name}");
-    let mut args = server.args.clone();
+    let (mut args, together) = (server.args.clone(), format!("{flag}="));
+    args.retain(|arg| !arg.starts_with(&together));
     match args.iter().position(|arg| *arg == flag).and_then(|place| args.get_mut(place + 1)) {
         Some(old) => *old = value.to_string(),
         None => args.extend([flag, value.to_string()]),
@@ -129,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::Ready;
+    use crate::config::{Overrides, Ready};
 
     fn server(args: &[&str]) -> Server {
         Server {
@@ -147,6 +148,7 @@ mod tests {
             counting: None,
             handicap: None,
             in_process: None,
+            overrides: Overrides::default(),
         }
     }
 

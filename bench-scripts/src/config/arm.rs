@@ -1,0 +1,295 @@
+//! Arms of a campaign: a server with settings of its own, or another arm with one setting changed.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::campaign::within;
+use super::{Campaign, ConfigDir, Environment, Server};
+use crate::analysis::causes::count;
+use crate::load::Level;
+
+/// Settings of one server where they differ from the campaign's environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overrides {
+    /// Threads that answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Slots in the seeded ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u64>,
+    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_queue_interval: Option<u32>,
+    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk_ns_per_slot: Option<u64>,
+}
+
+/// A server of a campaign with settings of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CampaignArm {
+    /// What the campaign calls it.
+    pub name: String,
+    /// The server, by its name in `servers.toml`. Either this or `of`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The arm that this one is, but for one setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// What a reader knows it by; worked out from its settings where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The branch of the original test that it reproduces, by its name in `original.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Its settings; of an arm with `of`, the one that is changed.
+    #[serde(default)]
+    pub settings: Overrides,
+    /// The connection counts (or rates) that it is measured at, by workload; all where left out, or those of `of`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub loads: BTreeMap<String, Vec<u32>>,
+}
+
+impl Overrides {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These settings, and those of `base` where they say nothing.
+    #[must_use]
+    pub fn or(&self, base: &Self) -> Self {
+        Self {
+            threads: self.threads.or(base.threads),
+            slots: self.slots.or(base.slots),
+            global_queue_interval: self.global_queue_interval.or(base.global_queue_interval),
+            walk_ns_per_slot: self.walk_ns_per_slot.or(base.walk_ns_per_slot),
+        }
+    }
+
+    /// The settings in words, such as `1 worker, global queue interval 61`.
+    pub fn words(&self) -> String {
+        let workers = |threads: u32| format!("{threads} worker{}", if threads == 1 { "" } else { "s" });
+        let interval = |interval: u32| match interval {
+            0 => "global queue interval left to tokio".to_owned(),
+            polls => format!("global queue interval {polls}"),
+        };
+        let walk = |walk: u64| match walk {
+            0 => "no simulated walk".to_owned(),
+            ns => format!("simulated walk of {ns} ns a slot"),
+        };
+        let words = [
+            self.threads.map(workers),
+            self.global_queue_interval.map(interval),
+            self.slots.map(|slots| format!("chain of {} slots", count(slots))),
+            self.walk_ns_per_slot.map(walk),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Which settings are stated, and their values.
+    fn stated(&self) -> Vec<(&'static str, u64)> {
+        let stated = [
+            ("threads", self.threads.map(u64::from)),
+            ("slots", self.slots),
+            ("global_queue_interval", self.global_queue_interval.map(u64::from)),
+            ("walk_ns_per_slot", self.walk_ns_per_slot),
+        ];
+        stated.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, value) in self.stated() {
+            let (least, most) = match name {
+                "threads" => (1, 1_024),
+                "slots" => (1, 20_000_000),
+                _ => (0, 1_000_000),
+            };
+            within(&format!("settings.{name}"), value, least, most)?;
+        }
+        Ok(())
+    }
+}
+
+impl Environment {
+    /// The environment of a server with settings of its own.
+    #[must_use]
+    pub fn with(&self, own: &Overrides) -> Self {
+        Self {
+            threads: own.threads.or(self.threads),
+            slots: own.slots.unwrap_or(self.slots),
+            global_queue_interval: own.global_queue_interval.or(self.global_queue_interval),
+            walk_ns_per_slot: own.walk_ns_per_slot.or(self.walk_ns_per_slot),
+            ..self.clone()
+        }
+    }
+}
+
+impl Campaign {
+    /// The arm of that name.
+    pub fn arm(&self, name: &str) -> Option<&CampaignArm> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The arm that another one is, but for one setting; an arm with a server of its own is its own base.
+    pub fn base<'a>(&'a self, arm: &'a CampaignArm) -> &'a CampaignArm {
+        arm.of.as_deref().and_then(|name| self.arm(name)).unwrap_or(arm)
+    }
+
+    /// A server of the campaign: an entry of `servers.toml`, or an arm of it.
+    ///
+    /// # Errors
+    /// There is no such entry, or an arm has the name of one.
+    pub fn server(&self, config: &ConfigDir, name: &str) -> Result<Server> {
+        let Some(arm) = self.arm(name) else { return config.server(name) };
+        let base = self.base(arm);
+        let place = || format!("campaign {}: [[arm]] {name:?}", self.name);
+        let servers = config.servers()?;
+        ensure!(
+            servers.iter().all(|server| server.name != name),
+            "{}: servers.toml has a server of that name; choose another one",
+            place()
+        );
+        let entry = config.server(base.server.as_deref().unwrap_or_default()).with_context(place)?;
+        let of_base =
+            base.label.clone().unwrap_or_else(|| format!("{}, {}", entry.label(), base.settings.words()));
+        let own = if arm.of.is_some() { format!("{of_base}, but {}", arm.settings.words()) } else { of_base };
+        Ok(Server {
+            name: name.to_owned(),
+            label: Some(arm.label.clone().unwrap_or(own)),
+            overrides: arm.settings.or(&base.settings),
+            // Arms differ by settings, not by layers; and there are more of them than colours.
+            colour: None,
+            http: None,
+            rpc: None,
+            ..entry
+        })
+    }
+
+    /// Whether a server is measured with a workload at this load.
+    pub fn measures(&self, server: &str, workload: &str, level: Level) -> bool {
+        let Some(arm) = self.arm(server) else { return true };
+        let loads = if arm.loads.is_empty() { &self.base(arm).loads } else { &arm.loads };
+        loads.is_empty() || loads.get(workload).is_some_and(|amounts| amounts.contains(&level.amount()))
+    }
+
+    /// Whether the arms make sense together.
+    pub(super) fn check_arms(&self) -> Result<()> {
+        self.arms
+            .iter()
+            .try_for_each(|arm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name)))
+    }
+
+    fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        ensure!(
+            !arm.name.is_empty() && arm.name.chars().all(plain),
+            "field name: use letters, digits, - and _"
+        );
+        ensure!(arm.server.is_some() != arm.of.is_some(), "give either server or of (an arm)");
+        arm.settings.check()?;
+        if let Some(name) = &arm.of {
+            let base = self.arm(name).filter(|base| base.server.is_some());
+            let base = base.with_context(|| format!("field of: there is no arm {name:?} with a server"))?;
+            let stated = arm.settings.stated();
+            ensure!(
+                stated.len() == 1 && !base.settings.stated().contains(&stated[0]),
+                "field settings: give one setting that differs from those of {name:?}"
+            );
+            ensure!(arm.branch.is_none(), "field branch: {name:?} has it; leave it out");
+        }
+        for (workload, amounts) in &arm.loads {
+            ensure!(self.workloads.contains(workload), "field loads: {workload:?} is not among workloads");
+            ensure!(!amounts.is_empty(), "field loads: {workload} has none; name one, or leave it out");
+            let rates = self.open.as_ref().map(|open| &open.rates);
+            let known = rates.unwrap_or(&self.connections);
+            let unknown = amounts.iter().find(|amount| !known.contains(amount));
+            ensure!(unknown.is_none(), "field loads: {} is not among the campaign's", unknown.unwrap_or(&0));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::subject::placeholders;
+
+    fn shipped() -> ConfigDir {
+        ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+    }
+
+    fn original() -> Campaign {
+        shipped().campaign("original").unwrap().0
+    }
+
+    fn arguments(name: &str) -> String {
+        let campaign = original();
+        let server = campaign.server(&shipped(), name).unwrap();
+        server.arguments(&placeholders(&server, &campaign.environment, "a:1", "{}")).join(" ")
+    }
+
+    #[test]
+    fn an_arm_is_started_with_its_own_settings_and_a_changed_one_with_one_change() {
+        let base = arguments("legacy-original");
+        for setting in ["--threads 1", "--slots 2023", "--global-queue-interval=61", "--walk-ns-per-slot=129"]
+        {
+            assert!(base.contains(setting), "{base}");
+        }
+        assert_eq!(arguments("legacy-interval-own"), base.replace(" --global-queue-interval=61", ""));
+        assert_eq!(arguments("legacy-workers-2"), base.replace("--threads 1", "--threads 2"));
+        assert_eq!(arguments("legacy-walk-0"), base.replace(" --walk-ns-per-slot=129", ""));
+        let changed = original().server(&shipped(), "legacy-interval-8").unwrap();
+        assert_eq!(changed.label(), "legacy as master, but global queue interval 8");
+    }
+
+    #[test]
+    fn each_arm_is_measured_at_its_own_loads() {
+        let campaign = original();
+        let measured =
+            |name, workload, connections: u32| campaign.measures(name, workload, connections.into());
+        assert!(
+            measured("legacy-original", "getBalance", 125) && measured("legacy-original", "getBlocks", 500)
+        );
+        assert!(
+            !measured("legacy-original", "getBalance", 500) && !measured("legacy-walk-0", "getBalance", 125)
+        );
+        assert!(measured("any other server", "getBalance", 500));
+        let trials = crate::plan::trials(&campaign);
+        assert!(trials.iter().all(|trial| campaign.measures(&trial.server, &trial.workload, trial.level())));
+        assert!(campaign.servers.iter().all(|name| trials.iter().any(|trial| trial.server == *name)));
+    }
+
+    /// The lengths of chains that the original's answers had.
+    #[test]
+    fn the_arms_answer_with_as_many_slots_as_the_original_did() {
+        let campaign = original();
+        let original = crate::config::Original::read().unwrap();
+        let workload = shipped().workload("getBlocks").unwrap();
+        for arm in &campaign.arms {
+            let Some(branch) = arm.branch.as_deref().map(|name| original.branch(name).unwrap()) else {
+                continue;
+            };
+            assert_eq!(arm.server.as_ref(), Some(&branch.server));
+            let environment = Environment { accounts: 1, ..campaign.environment.with(&arm.settings) };
+            let truth = workload.truth(&environment.ledger()).unwrap();
+            assert_eq!(truth["result"].as_array().unwrap().len() as u64, branch.slots, "{}", arm.name);
+        }
+    }
+
+    #[test]
+    fn a_setting_that_a_server_has_no_argument_for_is_named() {
+        let actix = shipped().server("actix").unwrap();
+        let environment = original().environment;
+        let with = |interval| Environment { global_queue_interval: Some(interval), ..environment.clone() };
+        assert_eq!(actix.lacks(&with(61)), Some("global_queue_interval"));
+        assert_eq!(actix.lacks(&with(0)), None, "left to tokio");
+        assert_eq!(shipped().server("legacy").unwrap().lacks(&with(61)), None);
+    }
+}
