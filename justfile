@@ -18,6 +18,12 @@ bench-all campaign="quick":
 threshold *options:
     @{{bench}} run threshold {{options}}
 
+# Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about seven minutes
+[group('measure')]
+[no-exit-message]
+original *options:
+    @{{bench}} run original {{options}}
+
 # Find out which rate each server sustains with p99 below 100 ms and no failure, in about six minutes
 [group('measure')]
 [no-exit-message]

@@ -79,6 +79,7 @@ mod tests {
             failed: BTreeMap::from([("timeout".to_owned(), failed)]),
             time_taken_s: 1.0,
             bytes_read: 1,
+            bytes_written: None,
             latency_us: all(100.0),
             quantiles: Vec::new(),
             open: Some(OpenWindow {

@@ -13,6 +13,7 @@ mod latency_course;
 mod marks;
 mod observed;
 pub mod open;
+pub mod original;
 pub mod pooled;
 mod quantiles;
 pub mod schedule;

@@ -12,6 +12,7 @@ use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
 use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason, valid};
 use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
+use super::original::Reproduced;
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
 use super::stats::{Estimate, median};
@@ -42,6 +43,9 @@ pub struct Summary {
     /// What HTTP and JSON-RPC each do to CPU per request, where servers differ in one of them alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crossed: Vec<Crossed>,
+    /// What the arms gave that repeat the original test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub original: Vec<Reproduced>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
     /// Trials that were measured and are in no comparison, in order.
@@ -290,6 +294,7 @@ pub fn summarize(
         comparisons,
         bounds,
         crossed: Vec::new(),
+        original: Vec::new(),
         failed,
         invalid: observations.iter().filter_map(invalid_trial).collect(),
         sampling_cores: sampling_cores(observations),

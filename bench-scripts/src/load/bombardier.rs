@@ -103,6 +103,7 @@ struct Output {
 #[serde(rename_all = "camelCase")]
 struct Counted {
     bytes_read: u64,
+    bytes_written: u64,
     time_taken_seconds: f64,
     req1xx: u64,
     req2xx: u64,
@@ -156,6 +157,7 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         failed,
         time_taken_s: result.time_taken_seconds,
         bytes_read: result.bytes_read,
+        bytes_written: Some(result.bytes_written),
         latency_us,
         quantiles: latency.quantiles,
         open: None,
@@ -217,7 +219,7 @@ mod tests {
     fn a_clean_window() {
         let sample = parse(CLEAN).unwrap();
         assert_eq!((sample.succeeded, sample.failures()), (3_527, 0));
-        assert_eq!(sample.bytes_read, 141_080);
+        assert_eq!((sample.bytes_read, sample.bytes_written), (141_080, Some(412_659)));
         assert_eq!(sample.latency_us.p99, 4_352.0);
         assert_eq!((sample.latency_us.p999, sample.latency_us.max), (Some(6_412.0), 8_906.0));
         assert!((sample.requests_per_second() - 3_527.0 / 1.001_498_243).abs() < 1e-9);

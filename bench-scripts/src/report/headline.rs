@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, crossed, duets, lost, open, sections, slo, threshold};
+use super::{Run, crossed, duets, lost, open, original, sections, slo, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Summary, Verdict};
 use crate::config::{Percent, Placement};
 use crate::load::Level;
@@ -21,6 +21,9 @@ pub fn headline(run: &Run) -> String {
             + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
     if !run.has_sweep() {
         return out + &searched;
+    }
+    if original::is_headline(run) {
+        return out + &original::tables(run);
     }
     if crossed::is_headline(run) {
         return out + &crossed::tables(run);

@@ -15,6 +15,8 @@ mod format;
 mod headline;
 mod lost;
 mod open;
+mod original;
+mod original_chart;
 pub mod pages;
 pub mod pooled;
 mod power_chart;
@@ -33,6 +35,7 @@ use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::crossed::crossed;
+use crate::analysis::original::reproduced;
 use crate::analysis::threshold::Ending;
 use crate::analysis::{
     self, Cell, Comparison, FailedTrial, Figure, InvalidTrial, Summary, diagnosed, summarize,
@@ -80,6 +83,7 @@ impl Run {
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
         summary.remedies = folder.remedies()?;
+        summary.original = reproduced(&plan, &observations);
         summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         if let Some(inner) = &searched {
             summary.threshold = Some(inner.threshold()?);
@@ -225,7 +229,8 @@ impl Conditions {
 /// The charts of figures against the load, and their files.
 fn charts(run: &Run) -> &'static [(&'static str, Figure)] {
     match &run.plan.campaign.open {
-        _ if !run.has_sweep() || sections::is_duet(run) => &[],
+        // Arms are too many for lines of a chart, and most are measured at one load.
+        _ if !run.has_sweep() || sections::is_duet(run) || original::is_headline(run) => &[],
         None => &[("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)],
         Some(_) => &[
             ("p99.svg", Figure::P99Us),
@@ -253,6 +258,11 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     ] {
         if let Some(chart) = chart {
             folder.write_derived(name, &chart)?;
+        }
+    }
+    if original::is_headline(&run) {
+        for (name, chart) in original_chart::svgs(&run)? {
+            folder.write_derived(&name, &chart)?;
         }
     }
     if resource_chart::has_steps(&run) {

@@ -9,6 +9,7 @@ use super::chart::{
     ALL_KEY_POINTS, Area, COLOURS, Frame, broken, by_workload, draw_marker, say, ticks, time_tick,
 };
 use super::format::load;
+use super::original;
 use super::series::series;
 use crate::analysis::Cell;
 use crate::load::Level;
@@ -24,7 +25,7 @@ type Line = Vec<(f64, f64)>;
 
 /// Whether there is anything to draw.
 pub(super) fn is_drawn(run: &Run) -> bool {
-    run.summary.cells.iter().any(|cell| !cell.quantiles.is_empty())
+    !original::is_headline(run) && run.summary.cells.iter().any(|cell| !cell.quantiles.is_empty())
 }
 
 /// Draws the chart; `None` where no cell has the function.

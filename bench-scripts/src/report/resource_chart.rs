@@ -9,6 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::Run;
 use super::chart::{Area, COLOURS, FONT, Frame, INK, broken, draw_marker, legend, legend_height, say};
 use super::format::{at, thousands};
+use super::original;
 use super::series::series;
 use crate::analysis::{Cell, Moment};
 
@@ -98,7 +99,7 @@ struct Column<'a> {
 
 /// Whether there is anything to draw.
 pub(super) fn is_drawn(run: &Run) -> bool {
-    run.summary.cells.iter().any(|cell| !cell.timeline.is_empty())
+    !original::is_headline(run) && run.summary.cells.iter().any(|cell| !cell.timeline.is_empty())
 }
 
 /// Whether a workload has a page of its own: where its load rises in steps of rate, and not several tools send it.

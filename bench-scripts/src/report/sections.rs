@@ -5,29 +5,12 @@ use std::fmt::Write;
 use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, causes, commands, crossed, duets, headline, open, quantile_chart, resource_chart, slo, terms,
-    threshold,
+    Run, causes, commands, crossed, duets, headline, open, original, quantile_chart, resource_chart, slo,
+    terms, threshold,
 };
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
 use crate::load::toolchain::Tool;
-
-/// The original test, as far as its figures are known.
-struct Original {
-    workload: &'static str,
-    connections: u32,
-    /// Requests a second of its branches, read in the order legacy, jsonrpsee, actix.
-    rates: [Option<f64>; 3],
-}
-
-const ORIGINAL: [Original; 2] = [
-    Original { workload: "getBalance", connections: 125, rates: [Some(65_326.0), Some(76_484.0), None] },
-    Original {
-        workload: "getBlocks",
-        connections: 500,
-        rates: [Some(3_315.0), Some(4_755.0), Some(24_108.0)],
-    },
-];
 
 /// The whole report.
 pub fn markdown(run: &Run) -> String {
@@ -41,7 +24,7 @@ pub fn markdown(run: &Run) -> String {
         if is_duet(run) { duets::section(run) } else { String::new() },
         run.duets.as_deref().map_or_else(String::new, duets::section),
         causes::section(run),
-        original(run),
+        original::section(run),
         run.measured_workloads().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
         open::beside(run),
         threshold::section(run),
@@ -63,6 +46,9 @@ pub(super) fn is_duet(run: &Run) -> bool {
 fn charts(run: &Run) -> String {
     if !run.has_sweep() || is_duet(run) {
         return String::new();
+    }
+    if original::is_headline(run) {
+        return original::charts(run);
     }
     if open::of(run).is_some() {
         return open::charts(run);
@@ -113,41 +99,6 @@ fn bounds(run: &Run) -> String {
     }
     format!(
         "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
-        table.markdown()
-    )
-}
-
-/// Our ratios beside those of the test that started all this.
-fn original(run: &Run) -> String {
-    let mut table = Table::new(&["request", "ratio", "original test", "here", "verdict here"], 2);
-    let mut rows = 0;
-    for test in &ORIGINAL {
-        for (server, rate) in ["jsonrpsee", "actix"].into_iter().zip(&test.rates[1..]) {
-            let found = run.summary.comparison(server, "legacy", test.workload, test.connections);
-            let Some(comparison) = found else { continue };
-            let then = match (rate, test.rates[0]) {
-                (Some(rate), Some(base)) => format!("{:.2}", rate / base),
-                _ => "failed".to_owned(),
-            };
-            rows += 1;
-            table.row(vec![
-                format!("{} at {}", test.workload, test.connections),
-                format!("{server} / legacy"),
-                then,
-                ratio(comparison.rate.ratio),
-                comparison.rate.words(),
-            ]);
-        }
-    }
-    if rows == 0 {
-        return String::new();
-    }
-    format!(
-        "## Beside the original test\n\n{}\n\
-         The original test gave 65,326 and 76,484 requests/s for getBalance at 125 connections, and 3,315, 4,755 and 24,108 \
-         for getBlocks at 500; they are read here in the order legacy, jsonrpsee, actix. Only ratios compare: two \
-         machines were used there, and branches of a real validator answered from its block store; here server and load \
-         generator share one machine, and every server reads the same ledger in memory.\n",
         table.markdown()
     )
 }

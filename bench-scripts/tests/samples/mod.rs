@@ -16,6 +16,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         failed: BTreeMap::new(),
         time_taken_s: 1.0,
         bytes_read: 1,
+        bytes_written: None,
         latency_us,
         quantiles: Vec::new(),
         open: None,

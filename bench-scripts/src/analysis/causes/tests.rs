@@ -34,6 +34,7 @@ fn healthy() -> Sample {
         failed: BTreeMap::new(),
         time_taken_s: 1.0,
         bytes_read: 1,
+        bytes_written: None,
         latency_us,
         quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
         open: None,

@@ -125,6 +125,7 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
         failed,
         time_taken_s: last_ended_us.max(load.duration_ms * 1_000) as f64 / 1e6,
         bytes_read: records.iter().map(|record| record.bytes_in).sum(),
+        bytes_written: None,
         latency_us,
         quantiles: PROBABILITIES.iter().filter_map(|of| Some((*of, waited.quantile(*of)?))).collect(),
         open: Some(OpenWindow {

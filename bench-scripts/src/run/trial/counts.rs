@@ -68,6 +68,7 @@ mod tests {
             failed: BTreeMap::new(),
             time_taken_s: 1.0,
             bytes_read: 1,
+            bytes_written: None,
             latency_us,
             quantiles: Vec::new(),
             open: None,
