@@ -61,7 +61,7 @@ impl Inquiry<'_> {
         Ok(())
     }
 
-    /// The cause's remedy, and more of the same where that did not take the symptom away.
+    /// The cause's remedy, and what is to be tried next where that did not take the symptom away.
     fn try_until_one_helps(
         &self,
         cell: &Diagnosed,
@@ -74,7 +74,7 @@ impl Inquiry<'_> {
             let cause = Cause { remedy, ..cause.clone() };
             let tried = self.try_remedy(cell, &cause, asked, trials, ready)?.tried_remedy()?;
             let helped = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
-            remedy = if helped || tried.plan.refused.is_some() { None } else { asked.next() };
+            remedy = if helped { None } else { asked.next(tried.plan.refused.is_some()) };
         }
         Ok(())
     }

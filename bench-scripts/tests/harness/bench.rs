@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rpc_bench::load::LoadTool;
@@ -14,6 +14,12 @@ use tempfile::TempDir;
 
 /// How long anything here may take. A bound, never a measure.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The kernel counts full listen queues of the whole machine: tests that fill one, and those for which none may be full, take turns.
+pub fn listen_queues_in_turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A folder with a configuration, links to the programs, and results.
 pub struct Bench {
@@ -149,6 +155,19 @@ impl Bench {
         link
     }
 
+    /// A link to the program of a server's package, built as the servers are.
+    pub fn link_server(&self, package: &str) -> PathBuf {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", package])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success(), "{package} could not be built");
+        let link = self.path(package);
+        symlink(programs().join(package), &link).unwrap();
+        link
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -235,6 +254,7 @@ impl Bench {
             "server-actix",
             "server-actix-handicap",
             "server-control",
+            "server-axum",
             "faulty-actix",
             "bombardier",
             "vegeta",

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, listen_queues_in_turn, stderr};
 
 #[test]
 fn of_a_burst_on_a_server_that_is_held_still_one_more_than_the_queue_holds_is_slow() {
     let Some(bench) = Bench::new(1) else { return };
+    let _turn = listen_queues_in_turn();
     let args = ["bursts", "--server", "actix", "--backlog", "5", "--backlog", "100", "--most", "150"];
     let output = bench.run(&args);
     bench.nothing_is_left_running();

@@ -1,11 +1,12 @@
 //! Planted faults: each is named by the report of a real run, and nothing that is not there is named beside it.
 
 use std::fs;
+use std::path::Path;
 
 use rpc_bench::analysis::causes::Kind;
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, listen_queues_in_turn, stderr};
 
 /// A campaign of two trials on one faulty server: so many connections, `args` and `entry` in its entry.
 fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
@@ -132,9 +133,45 @@ fn one_thread_is_named() {
     names_only(&bench, Kind::TooFewThreads, &words);
 }
 
+/// One worker that takes from the global queue once in 61 polls, and more connections than its own queue holds.
+#[test]
+fn a_scheduler_that_starves_connections_is_named() {
+    if cores() < 2 {
+        eprintln!("SKIPPED: on one core the load tool waits for the worker");
+        return;
+    }
+    let Some(bench) = Bench::new(1) else { return };
+    let _turn = listen_queues_in_turn();
+    let program = bench.link_server("server-axum");
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"starving\"\ntitle = \"a test\"\nprogram = {program:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
+             \"--slots\", \"{{slots}}\", \"--threads\", \"1\", \"--global-queue-interval\", \"61\", \
+             \"--walk-ns-per-slot\", \"5000\"]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+        ),
+    );
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/getBlocks.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
+    for (from, to) in [
+        ("[\"actix\", \"control\"]", "[\"starving\"]"),
+        ("baseline = \"control\"\nceiling = \"control\"\n", ""),
+        ("getBalance", "getBlocks"),
+        ("connections = [3]", "connections = [500]\nwarmup_connections = 50"),
+        ("window_ms = 1000\ntimeout_ms = 1000", "window_ms = 5000\ntimeout_ms = 2000"),
+    ] {
+        bench.replace("campaigns/tiny.toml", from, to);
+    }
+    let words = ["starved by the scheduler", "of 500 connections", "its 1 worker", "once in 61 polls"];
+    names_only(&bench, Kind::SchedulerStarved, &words);
+}
+
 #[test]
 fn a_short_listen_queue_is_named() {
     let Some(bench) = faulty(400, &["--backlog", "1"], "") else { return };
+    let _turn = listen_queues_in_turn();
     let section = names_only(&bench, Kind::AcceptQueueFull, &["its listen queue holds 1;", "found it full"]);
     assert!(section.contains("likely"), "nobody tried a remedy: {section}");
 }

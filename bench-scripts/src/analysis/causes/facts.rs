@@ -49,6 +49,8 @@ pub struct Facts {
     pub cores: u64,
     /// Threads that answer, as the ready line has it.
     pub threads: Option<u64>,
+    /// After how many polls a tokio worker takes a task from the runtime's global queue, where that was set.
+    pub global_queue_interval: Option<u64>,
     /// Whether TCP_NODELAY is set.
     pub nodelay: Option<bool>,
     /// Concurrent connections or requests that the server takes.
@@ -121,6 +123,7 @@ impl Facts {
             timeout_us: setting.timeout_ms as f64 * 1e3,
             cores: setting.cores as u64,
             threads: setting.number("threads"),
+            global_queue_interval: setting.number("global_queue_interval"),
             nodelay: setting.ready.get("tcp_nodelay").and_then(Value::as_bool),
             max_connections: setting.number("max_connections"),
             trials: observations.len() as u64,

@@ -10,6 +10,7 @@ mod confirm;
 mod facts;
 mod listen_queue;
 mod remedy;
+mod scheduler;
 mod table;
 mod words;
 

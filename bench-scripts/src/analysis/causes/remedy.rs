@@ -15,11 +15,18 @@ pub enum Remedy {
     LongBacklog,
     /// Twice the threads.
     Threads,
+    /// Tasks are taken from tokio's global queue after every eighth poll.
+    GlobalQueueInterval,
+    /// One thread more, where the interval did not do or can't be set.
+    OneMoreThread,
     /// Four times the open files.
     OpenFiles,
     /// The load tool's other client.
     OtherClient,
 }
+
+/// A global queue interval at which no connection waits long; see [`Remedy::GlobalQueueInterval`].
+const SHORT_INTERVAL: u64 = 8;
 
 /// A server with a remedy.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,16 +44,25 @@ impl Remedy {
             Self::Backlog => "a listen queue four times as long",
             Self::LongBacklog => "a listen queue thirty-two times as long",
             Self::Threads => "twice the threads",
+            Self::GlobalQueueInterval => "a global queue interval of 8",
+            Self::OneMoreThread => "one thread more",
             Self::OpenFiles => "four times the open files",
             Self::OtherClient => "the load tool's other client",
         }
     }
 
-    /// What is tried next where this did not take the symptom away: more of the same.
-    pub const fn next(self) -> Option<Self> {
+    /// What is tried next where this did not take the symptom away, or could not be tried (`refused`).
+    pub const fn next(self, refused: bool) -> Option<Self> {
         match self {
-            Self::Backlog => Some(Self::LongBacklog),
-            Self::LongBacklog | Self::Threads | Self::OpenFiles | Self::OtherClient => None,
+            // Where a longer queue is refused, a yet longer one is too.
+            Self::Backlog if !refused => Some(Self::LongBacklog),
+            Self::GlobalQueueInterval => Some(Self::OneMoreThread),
+            Self::Backlog
+            | Self::LongBacklog
+            | Self::Threads
+            | Self::OneMoreThread
+            | Self::OpenFiles
+            | Self::OtherClient => None,
         }
     }
 }
@@ -91,6 +107,19 @@ pub fn remedied(
         }
         Remedy::Threads => {
             let new = has("threads")? * 2;
+            Ok(with_flag(server, "threads", new, format!("{new} threads")))
+        }
+        Remedy::GlobalQueueInterval => match ready.get("global_queue_interval") {
+            None => Err(format!("the ready line of {} has no global_queue_interval", server.name)),
+            Some(now) if now.as_u64().is_some_and(|now| now <= SHORT_INTERVAL) => {
+                Err(format!("its global queue interval is {now} already"))
+            }
+            Some(_) => {
+                Ok(with_flag(server, "global-queue-interval", SHORT_INTERVAL, remedy.words().to_owned()))
+            }
+        },
+        Remedy::OneMoreThread => {
+            let new = has("threads")? + 1;
             Ok(with_flag(server, "threads", new, format!("{new} threads")))
         }
         Remedy::OpenFiles => {
@@ -176,6 +205,12 @@ mod tests {
             (found.server.args, found.server.name.as_str()),
             (vec!["--x".to_owned()], "actix-other-client")
         );
+        let tokio = server(&["--threads", "{threads}", "--global-queue-interval={global_queue_interval}"]);
+        let interval = json!({"global_queue_interval": 61, "threads": 1});
+        let found = remedied(&tokio, &interval, Remedy::GlobalQueueInterval, None, 1).unwrap();
+        assert_eq!(found.server.args, ["--threads", "{threads}", "--global-queue-interval", "8"]);
+        let found = remedied(&tokio, &interval, Remedy::OneMoreThread, None, 1).unwrap();
+        assert_eq!((found.server.args[1].as_str(), found.change.as_str()), ("2", "2 threads"));
         let few = Server { open_files: Some(50), ..server(&[]) };
         assert_eq!(try_it(&few, Remedy::OpenFiles).server.open_files, Some(200));
     }
@@ -188,6 +223,12 @@ mod tests {
         let cut = remedied(&server(&[]), &json!({"backlog": 1_024}), Remedy::LongBacklog, Some(4_096), 1);
         assert!(cut.unwrap_err().contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
+        assert!(refused(Remedy::GlobalQueueInterval).contains("no global_queue_interval"));
+        assert_eq!(Remedy::GlobalQueueInterval.next(true), Some(Remedy::OneMoreThread));
+        assert_eq!(
+            [Remedy::Backlog.next(true), Remedy::Backlog.next(false)],
+            [None, Some(Remedy::LongBacklog)]
+        );
         let full = Server { open_files: Some(20_000), ..server(&[]) };
         let refused = remedied(&full, &ready, Remedy::OpenFiles, None, 20_000).unwrap_err();
         assert!(refused.contains("20000"), "{refused}");

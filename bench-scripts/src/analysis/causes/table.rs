@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::LEAST_SHARE;
 use super::facts::{Facts, STEP_US};
 use super::remedy::Remedy;
+use super::scheduler;
 use super::words::{count, counted, percent, time};
 
 /// What a cause is the cause of.
@@ -46,6 +47,8 @@ pub enum Kind {
     TooFewThreads,
     /// Requests wait for a processor.
     CpuQueue,
+    /// A task scheduler serves as many connections as its workers' queues hold again and again, and the others hardly ever.
+    SchedulerStarved,
     /// Some connections are never served while others are served quickly.
     Starved,
     /// Small segments wait for an acknowledgement.
@@ -76,7 +79,7 @@ pub struct Row {
 const SLOW_ALONE_US: f64 = 1_000.0;
 
 /// A thread that had work for this share of the window was busy all the time; the tool's start and end are in the window.
-const BUSY: f64 = 0.85;
+pub(super) const BUSY: f64 = 0.85;
 
 /// Waiting for a turn explains timeouts where the mean wait is this share of the timeout.
 const LONG_WAIT: f64 = 0.25;
@@ -240,6 +243,24 @@ pub const TABLE: &[Row] = &[
         unless: &[],
     },
     Row {
+        seen: "timeouts, busy workers, and no more connections at work than their queues hold",
+        kind: Kind::SchedulerStarved,
+        symptom: Symptom::Failing,
+        explains: scheduler::failing,
+        sentence: scheduler::sentence,
+        remedy: Some(Remedy::GlobalQueueInterval),
+        unless: STARVES_TOO,
+    },
+    Row {
+        seen: "requests slower than 0.95 s, none of them bad, busy workers, and no more connections at work than their queues hold",
+        kind: Kind::SchedulerStarved,
+        symptom: Symptom::Stepped,
+        explains: scheduler::stepped,
+        sentence: scheduler::sentence,
+        remedy: None,
+        unless: STARVES_TOO,
+    },
+    Row {
         seen: "fewer threads than processors, all of them busy, and timeouts",
         kind: Kind::TooFewThreads,
         symptom: Symptom::Failing,
@@ -249,7 +270,7 @@ pub const TABLE: &[Row] = &[
         },
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled, Kind::SchedulerStarved],
     },
     Row {
         seen: "fewer threads than processors, all of them busy",
@@ -258,7 +279,7 @@ pub const TABLE: &[Row] = &[
         explains: too_few_threads,
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[Kind::AcceptStalled],
+        unless: &[Kind::AcceptStalled, Kind::SchedulerStarved],
     },
     Row {
         seen: "latency up to the timeout with every thread busy or waiting for a processor",
@@ -278,7 +299,14 @@ pub const TABLE: &[Row] = &[
             )
         },
         remedy: None,
-        unless: &[Kind::TooFewThreads, Kind::SlowHandler, Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+        unless: &[
+            Kind::TooFewThreads,
+            Kind::SlowHandler,
+            Kind::OpenFiles,
+            Kind::Limit,
+            Kind::AcceptStalled,
+            Kind::SchedulerStarved,
+        ],
     },
     Row {
         seen: "timeouts beside quick answers, and nothing between",
@@ -303,6 +331,7 @@ pub const TABLE: &[Row] = &[
             Kind::AcceptStalled,
             Kind::AcceptQueueFull,
             Kind::Retransmission,
+            Kind::SchedulerStarved,
             Kind::TooFewThreads,
             Kind::CpuQueue,
         ],
@@ -326,6 +355,18 @@ pub const TABLE: &[Row] = &[
         remedy: None,
         unless: &[],
     },
+];
+
+/// Causes that leave connections without an answer by other means than a scheduler.
+const STARVES_TOO: &[Kind] = &[
+    Kind::Died,
+    Kind::LoadGenerator,
+    Kind::OpenFiles,
+    Kind::Limit,
+    Kind::AcceptStalled,
+    Kind::AcceptQueueFull,
+    Kind::Retransmission,
+    Kind::SlowHandler,
 ];
 
 /// Descriptors that `/proc` may not show although they are taken: some kernels reserve one for each thread that waits in
@@ -366,7 +407,7 @@ fn queue_sentence(facts: &Facts) -> String {
 }
 
 /// So many bad requests as a share of all of them.
-fn of_bad(facts: &Facts, explained: f64) -> Option<f64> {
+pub(super) fn of_bad(facts: &Facts, explained: f64) -> Option<f64> {
     (facts.bad > 0 && explained > 0.0).then(|| explained / facts.bad as f64)
 }
 

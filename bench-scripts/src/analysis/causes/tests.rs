@@ -338,6 +338,87 @@ fn starved_connections_are_counted_by_their_timeouts() {
     assert!(sentence.starts_with("about 300 of 1,000 connections got no answer"), "{sentence}");
 }
 
+/// Ten seconds of one worker of tokio's, of whose 1,000 connections 245 are served and the others run into the timeout.
+fn starved_by_the_scheduler() -> Sample {
+    let mut sample = healthy();
+    let timeouts = 3_775;
+    sample.load.succeeded = 32_370;
+    sample.load.failed = BTreeMap::from([("timeout".to_owned(), timeouts)]);
+    sample.load.time_taken_s = 10.0;
+    sample.load.latency_us =
+        Latency { mean: 277e3, p50: 75.7e3, p90: 2e6, p99: 2e6, p999: Some(2e6), max: 2.03e6 };
+    sample.load.quantiles = vec![(0.0, 5e3), (0.5, 75.7e3), (0.89, 135e3), (0.9, 2.001e6), (1.0, 2.03e6)];
+    sample.server_requests = Some(32_370);
+    sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 9_650_000, run_delay_us: 50_000 }];
+    sample
+}
+
+fn one_worker(interval: Option<u32>) -> Setting {
+    setting(
+        json!({"threads": 1, "global_queue_interval": interval, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}),
+    )
+}
+
+#[test]
+fn connections_that_the_scheduler_starves_are_named_and_not_the_one_thread() {
+    let (kind, sentence) = only(&one_worker(Some(61)), starved_by_the_scheduler());
+    assert_eq!(kind, Kind::SchedulerStarved);
+    assert_eq!(
+        sentence,
+        "starved by the scheduler: about 245 of 1,000 connections were served again and again, half of their requests within \
+         76 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit into a queue of 256 \
+         each from a global queue, once in 61 polls, so that each waits about 14.23 s; no connection attempt found the listen \
+         queue full"
+    );
+    // Where the interval is tokio's own it can't be said how long they wait.
+    let (kind, sentence) = only(&one_worker(None), starved_by_the_scheduler());
+    assert!(kind == Kind::SchedulerStarved && sentence.contains("only now and then"), "{sentence}");
+}
+
+#[test]
+fn connections_that_the_scheduler_starves_for_less_than_the_timeout_are_named_too() {
+    let mut sample = starved_by_the_scheduler();
+    sample.load.succeeded = 644_920;
+    sample.server_requests = Some(644_920);
+    sample.load.failed.clear();
+    sample.load.latency_us =
+        Latency { mean: 15e3, p50: 3e3, p90: 4e3, p99: 1.4e6, p999: Some(1.6e6), max: 1.73e6 };
+    sample.load.quantiles = vec![(0.0, 1e3), (0.5, 3e3), (0.98, 4e3), (0.985, 1.35e6), (1.0, 1.73e6)];
+    let diagnosis = found(&one_worker(Some(61)), sample);
+    let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
+    assert_eq!((cause.kind, cause.symptom, cause.remedy), (Kind::SchedulerStarved, Symptom::Stepped, None));
+}
+
+#[test]
+fn the_scheduler_is_not_named_without_its_evidence() {
+    let kinds = |setting: &Setting, change: &dyn Fn(&mut Sample)| {
+        let mut sample = starved_by_the_scheduler();
+        change(&mut sample);
+        found(setting, sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
+    };
+    let one = one_worker(Some(61));
+    let idle = kinds(&one, &|sample| sample.threads[0].cpu_us = 3_000_000);
+    assert_eq!(idle, [Kind::Starved], "an idle worker starves nobody");
+    let all_at_work = kinds(&one, &|sample| sample.load.latency_us.p50 = 300e3);
+    assert_eq!(all_at_work, [Kind::TooFewThreads], "as many are at work as were asked for");
+    let dropped = kinds(&one, &|sample| {
+        sample.network.listen_overflows = Some(3_000);
+        sample.network.syn_retransmits = Some(3_000);
+        sample.network.timeouts = Some(3_000);
+    });
+    assert!(
+        !dropped.contains(&Kind::SchedulerStarved) && dropped.contains(&Kind::AcceptQueueFull),
+        "{dropped:?}"
+    );
+    let few = Setting { connections: 250, ..one };
+    assert!(!kinds(&few, &|_| {}).contains(&Kind::SchedulerStarved), "one queue holds them all");
+    let unknown = setting(json!({"tcp_nodelay": true}));
+    assert!(
+        !kinds(&unknown, &|_| {}).contains(&Kind::SchedulerStarved),
+        "it does not say how many workers it has"
+    );
+}
+
 #[test]
 fn data_that_is_sent_again_is_named() {
     let mut sample = with_timeouts(300);
