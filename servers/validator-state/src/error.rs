@@ -42,6 +42,11 @@ impl RpcError {
         Self::new(-32601, "Method not found")
     }
 
+    /// -32603: the block store can't be read. The node says no more either.
+    pub(crate) fn internal_error() -> Self {
+        Self::new(-32603, "Internal error")
+    }
+
     /// -32602 with the given message.
     pub(crate) fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32602, message)

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use foldhash::fast::RandomState;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::pubkey::{ParsePubkeyError, Pubkey};
+use crate::seeded::SeededSpec;
 use crate::slots::SlotSet;
 
 /// Accounts and chain at the moment a server starts.
@@ -37,10 +38,10 @@ pub struct LedgerSummary {
     pub sha256: String,
 }
 
-/// Why a ledger folder could not be read: which file, which field, and what is wrong with it.
+/// Why a ledger folder could not be read or written: which file, which field, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// A file or folder that could not be read.
+    /// A file or folder that could not be read or written.
     #[error("ledger {path}: {source}")]
     Read {
         /// The file or folder.
@@ -91,14 +92,14 @@ struct AccountFields {
 }
 
 /// `chain.json`.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct ChainFile {
-    api_version: String,
-    feature_set: u32,
-    rooted: Vec<(u64, u64)>,
-    confirmed: u64,
-    processed: u64,
+pub(crate) struct ChainFile {
+    pub api_version: String,
+    pub feature_set: u32,
+    pub rooted: Vec<(u64, u64)>,
+    pub confirmed: u64,
+    pub processed: u64,
 }
 
 impl Ledger {
@@ -119,6 +120,23 @@ impl Ledger {
             api_version: chain.api_version.leak(),
             feature_set: chain.feature_set,
         })
+    }
+
+    /// A node's chain as its block store knows it, with the accounts of [`SeededSpec::default`]: a store of blocks holds no
+    /// balances. `roots` are its rooted slots in order; nothing above the last one is known. `None` where there is no root, or
+    /// where they are not in order.
+    pub fn from_roots(roots: &[u64]) -> Option<Self> {
+        let tip = *roots.last()?;
+        let slots = SlotSet::from_ranges(roots.iter().map(|slot| (*slot, *slot))).ok()?;
+        let seeded = Self::seeded(&SeededSpec { slots: 1, ..SeededSpec::default() });
+        Some(Self { slots, finalized: tip, confirmed: tip, processed: tip, ..seeded })
+    }
+
+    /// The finalized slots, in order: what a block store holds of this ledger.
+    pub fn roots(&self) -> impl Iterator<Item = u64> {
+        let finalized = self.finalized;
+        let rooted = self.slots.ranges().take_while(move |(first, _)| *first <= finalized);
+        rooted.flat_map(move |(first, last)| first..=last.min(finalized))
     }
 
     /// Number of accounts, number of finalized slots, and a checksum of both, whatever order they are stored in.

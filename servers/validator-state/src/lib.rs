@@ -23,7 +23,9 @@ mod pubkey;
 mod seeded;
 mod slots;
 mod state;
+mod store;
 mod walk;
+mod write;
 
 pub use error::RpcError;
 pub use ledger::{Ledger, LedgerError, LedgerSummary};
@@ -33,6 +35,7 @@ pub use pubkey::{ParsePubkeyError, Pubkey};
 pub use seeded::{SEED_ACCOUNT, SeededSpec};
 pub use slots::{Blocks, SlotSet};
 pub use state::{Commitment, State};
+pub use store::{BlockStore, StoreError};
 
 /// Slots that one getBlocks may span, and the most that getBlocksWithLimit may ask for (Agave's
 /// `MAX_GET_CONFIRMED_BLOCKS_RANGE`).

@@ -1,6 +1,7 @@
 //! The seven methods: what each checks, in which order, and what it answers.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
@@ -10,7 +11,8 @@ use crate::error::RpcError;
 use crate::params::{Config, Params};
 use crate::pubkey::Pubkey;
 use crate::slots::Blocks;
-use crate::state::{Commitment, State};
+use crate::state::{Commitment, Snapshot, State};
+use crate::store::BlockStore;
 
 /// A method of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,6 +56,11 @@ impl Method {
             Self::GetHealth => "getHealth",
             Self::GetVersion => "getVersion",
         }
+    }
+
+    /// Whether its answer is a list of slots, which a block store is walked for.
+    pub const fn lists_blocks(self) -> bool {
+        matches!(self, Self::GetBlocks | Self::GetBlocksWithLimit)
     }
 
     /// The method of that name, if there is one. Case counts.
@@ -205,7 +212,11 @@ impl State {
         if end - params.start > MAX_BLOCKS_RANGE {
             return Err(range_too_large());
         }
-        Ok(Answer::Blocks(Blocks::new(chain.slots.clone(), params.start, end)))
+        let blocks = match self.store() {
+            None => Blocks::new(chain.slots.clone(), params.start, end),
+            Some(store) => stored(store, &chain, params.start, end, usize::MAX)?,
+        };
+        Ok(Answer::Blocks(blocks))
     }
 
     fn get_blocks_with_limit(&self, params: Params<'_>) -> Result<Answer, RpcError> {
@@ -217,14 +228,15 @@ impl State {
         }
         let chain = self.snapshot();
         check_min_context_slot(params.config, chain.finalized)?;
-        let below = params.start.checked_sub(1).map_or(0, |slot| chain.slots.count_through(slot));
         let tip = chain.tip(params.config.commitment);
-        let blocks = match limit.checked_sub(1) {
-            None => Blocks::EMPTY,
-            Some(further) => {
+        let blocks = match (limit.checked_sub(1), self.store()) {
+            (None, _) => Blocks::EMPTY,
+            (Some(further), None) => {
+                let below = params.start.checked_sub(1).map_or(0, |slot| chain.slots.count_through(slot));
                 let last = chain.slots.nth(below + further).unwrap_or(tip).min(tip);
                 Blocks::new(chain.slots.clone(), params.start, last)
             }
+            (Some(_), Some(store)) => stored(store, &chain, params.start, tip, params.limit)?,
         };
         Ok(Answer::Blocks(blocks))
     }
@@ -248,6 +260,28 @@ impl State {
             solana_core: self.ledger().api_version,
         })
     }
+}
+
+/// The slots from `first` to `last`, `limit` of them at most. The rooted ones are read from the store; what is confirmed and not
+/// yet rooted is in the node's memory.
+fn stored(
+    store: &dyn BlockStore,
+    chain: &Snapshot,
+    first: u64,
+    last: u64,
+    limit: usize,
+) -> Result<Blocks, RpcError> {
+    let rooted = last.min(chain.finalized);
+    let mut slots = if first <= rooted {
+        store.roots(first, rooted, limit).map_err(|_| RpcError::internal_error())?
+    } else {
+        Vec::new()
+    };
+    if last > rooted {
+        let above = Blocks::new(Arc::clone(&chain.slots), first.max(rooted.saturating_add(1)), last);
+        slots.extend(above.iter().take(limit.saturating_sub(slots.len())));
+    }
+    Ok(Blocks::listed(slots))
 }
 
 fn check_at_least_confirmed(config: Config) -> Result<(), RpcError> {

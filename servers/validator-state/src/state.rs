@@ -13,6 +13,7 @@ use crate::ledger::{Ledger, LedgerSummary};
 use crate::pubkey::Pubkey;
 use crate::seeded::{FINALIZED_AFTER, SEED_ACCOUNT, SKIPPED_ONE_IN, mix};
 use crate::slots::SlotSet;
+use crate::store::BlockStore;
 
 /// Lamports that a moving account earns in each slot: one signature's fee.
 const LAMPORTS_PER_SLOT: u64 = 5_000;
@@ -82,6 +83,8 @@ pub struct State {
     snapshot: ArcSwap<Snapshot>,
     /// See `walk`.
     pub(crate) walk_ns_per_slot: Option<NonZeroU64>,
+    /// Where getBlocks reads rooted slots; without one, from the snapshot.
+    store: Option<Box<dyn BlockStore>>,
 }
 
 impl State {
@@ -94,7 +97,14 @@ impl State {
             processed: ledger.processed,
         };
         let seed_account = Pubkey::parse(SEED_ACCOUNT).ok();
-        Self { ledger, seed_account, snapshot: ArcSwap::from_pointee(snapshot), walk_ns_per_slot: None }
+        let snapshot = ArcSwap::from_pointee(snapshot);
+        Self { ledger, seed_account, snapshot, walk_ns_per_slot: None, store: None }
+    }
+
+    /// A node that reads rooted slots from `store`, which must hold those of `ledger`. Meant for a chain that stands still: what
+    /// becomes finalized later is not written to the store.
+    pub fn with_store(ledger: Ledger, store: Box<dyn BlockStore>) -> Self {
+        Self { store: Some(store), ..Self::new(ledger) }
     }
 
     /// Moves the chain on by one produced slot: it is processed, the one before it is confirmed, and the one 31 slots
@@ -134,6 +144,10 @@ impl State {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    pub(crate) fn store(&self) -> Option<&dyn BlockStore> {
+        self.store.as_deref()
     }
 }
 
