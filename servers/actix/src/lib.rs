@@ -16,7 +16,7 @@ mod unsocketed;
 
 use std::process::ExitCode;
 
-use server_kit::{Context, RpcFlags, StartError};
+use server_kit::{Context, Offload, RpcFlags, StartError};
 
 pub use unsocketed::Unsocketed;
 
@@ -26,6 +26,8 @@ pub fn run() -> ExitCode {
 }
 
 fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
-    let routes = rpc::routes(flags.rpc, &context.state, context.counters, context.settings.max_body_bytes);
+    let offload = Offload::new(flags.blocks_on.blocks_on)?;
+    let most = context.settings.max_body_bytes;
+    let routes = rpc::routes(flags.rpc, &context.state, context.counters, offload, most);
     tuning::serve(&context, routes)
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use actix_web::error::ErrorBadRequest;
+use actix_web::error::{ErrorBadRequest, ErrorInternalServerError};
 use actix_web::guard::GuardContext;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
 use actix_web::{Error, HttpResponse, Resource, Route, guard};
 use core_rpc::{Handler, Meta};
-use server_kit::{Counters, Rpc, is_json};
+use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
 use validator_state::State;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -18,6 +18,16 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=ut
 struct Node {
     state: Arc<State>,
     counters: Counters,
+    offload: Option<Offload>,
+}
+
+impl Node {
+    fn answer(&self, body: &str) -> Vec<u8> {
+        let mut answer = Vec::with_capacity(128);
+        let tally = typed_rpc::answer(&self.state, body, &mut answer);
+        self.counters.count(tally.answered, tally.errors);
+        answer
+    }
 }
 
 /// The routes, for a worker's app.
@@ -25,10 +35,11 @@ pub fn routes(
     rpc: Rpc,
     state: &Arc<State>,
     counters: Counters,
+    offload: Option<Offload>,
     max_body_bytes: usize,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
-    let node = Data::new(Node { state: Arc::clone(state), counters });
-    let handler = Data::new(core_rpc::handler(state, counters));
+    let handler = Data::new(core_rpc::handler(state, counters, offload.as_ref()));
+    let node = Data::new(Node { state: Arc::clone(state), counters, offload });
     move |app| {
         let post = || match rpc {
             Rpc::Typed => web::post().to(typed),
@@ -60,10 +71,15 @@ async fn health() -> &'static str {
 }
 
 async fn typed(node: Data<Node>, body: Bytes) -> Result<HttpResponse, Error> {
-    let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
-    let mut answer = Vec::with_capacity(128);
-    let tally = typed_rpc::answer(&node.state, body, &mut answer);
-    node.counters.count(tally.answered, tally.errors);
+    let text = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
+    let answer = match &node.offload {
+        Some(offload) if typed_rpc::may_list_blocks(text) => {
+            let (node, text) = (node.clone(), text.to_owned());
+            let answer = offload.run(move || node.answer(&text)).await;
+            answer.map_err(|NoResult| ErrorInternalServerError("the thread for blocks ended"))?
+        }
+        _ => node.answer(text),
+    };
     Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, JSON)).body(answer))
 }
 

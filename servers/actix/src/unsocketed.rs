@@ -26,7 +26,7 @@ impl Unsocketed {
     /// # Errors
     /// The framework refuses to be set up.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Result<Self, StartError> {
-        let app = App::new().configure(routes(rpc, state, Counters::default(), MAX_BODY_BYTES));
+        let app = App::new().configure(routes(rpc, state, Counters::default(), None, MAX_BODY_BYTES));
         let service = at_once(test::init_service(app))
             .ok_or_else(|| StartError::failed("set up actix-web", "its app has to wait for something"))?;
         let ask = move |request| {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
 use server_kit::testing::sockets::{HEALTH, Subject};
-use server_kit::testing::{Running, example, post, refusal};
+use server_kit::testing::{Running, assert_stores_answer_alike, example, post, refusal};
 
 fn with(rpc: &'static str) -> Subject {
     Subject::new(env!("CARGO_BIN_EXE_server-actix"), &["--rpc", rpc])
@@ -90,4 +90,11 @@ fn the_minimal_server_gives_the_same_answers() {
     assert_eq!(minimal.ready["server"], "actix-minimal");
     post(minimal.addr, r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0]}"#);
     assert_eq!(minimal.totals().answered, 1);
+}
+
+#[test]
+fn stores_and_threads_change_no_answer() {
+    for rpc in ["typed", "jsonrpc-core"] {
+        assert_stores_answer_alike(&with(rpc).program, &["--rpc", rpc], env!("CARGO_TARGET_TMPDIR"));
+    }
 }

@@ -17,7 +17,7 @@ mod unsocketed;
 use std::io;
 use std::process::ExitCode;
 
-use server_kit::{Context, Defaults, Framework, RpcFlags, StartError, Threads};
+use server_kit::{Context, Defaults, Framework, Offload, RpcFlags, StartError, Threads};
 use tokio::net::TcpListener;
 
 pub use unsocketed::Unsocketed;
@@ -46,7 +46,8 @@ pub fn run() -> ExitCode {
 fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
     let failed = |error: io::Error| StartError::failed("start the server", error);
     let settings = &context.settings;
-    let router = rpc::router(flags.rpc, &context.state, context.counters, settings.max_body_bytes);
+    let offload = Offload::new(flags.blocks_on.blocks_on)?;
+    let router = rpc::router(flags.rpc, &context.state, context.counters, offload, settings.max_body_bytes);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(settings.threads).enable_all();
     if let Some(interval) = settings.global_queue_interval {

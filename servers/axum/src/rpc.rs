@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
-use server_kit::{Counters, Rpc, is_json};
+use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
@@ -18,6 +18,16 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=ut
 struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
+    offload: Option<Offload>,
+}
+
+impl Node {
+    fn answer(&self, body: &str) -> Vec<u8> {
+        let mut answer = Vec::with_capacity(128);
+        let tally = typed_rpc::answer(&self.state, body, &mut answer);
+        self.counters.count(tally.answered, tally.errors);
+        answer
+    }
 }
 
 /// The routes: any path takes JSON by POST, but for `/health`; other HTTP methods get the framework's 405.
@@ -25,14 +35,18 @@ pub fn router(
     rpc: Rpc,
     state: &Arc<validator_state::State>,
     counters: Counters,
+    offload: Option<Offload>,
     max_body_bytes: usize,
 ) -> Router {
     let rpc = match rpc {
         Rpc::Typed => {
-            let node = Node { state: Arc::clone(state), counters };
+            let node = Node { state: Arc::clone(state), counters, offload };
             post(typed).with_state(Arc::new(node))
         }
-        Rpc::JsonrpcCore => post(jsonrpc_core).with_state(Arc::new(core_rpc::handler(state, counters))),
+        Rpc::JsonrpcCore => {
+            let handler = core_rpc::handler(state, counters, offload.as_ref());
+            post(jsonrpc_core).with_state(Arc::new(handler))
+        }
     };
     let rpc = rpc.options(async || ());
     Router::new()
@@ -65,10 +79,15 @@ async fn typed(
     State(node): State<Arc<Node>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
-    let body = text(&body)?;
-    let mut answer = Vec::with_capacity(128);
-    let tally = typed_rpc::answer(&node.state, body, &mut answer);
-    node.counters.count(tally.answered, tally.errors);
+    let text = text(&body)?;
+    let answer = match &node.offload {
+        Some(offload) if typed_rpc::may_list_blocks(text) => {
+            let (node, text) = (Arc::clone(&node), text.to_owned());
+            let answer = offload.run(move || node.answer(&text)).await;
+            answer.map_err(|NoResult| StatusCode::INTERNAL_SERVER_ERROR)?
+        }
+        _ => node.answer(text),
+    };
     Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 

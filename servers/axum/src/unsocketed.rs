@@ -23,7 +23,7 @@ pub struct Unsocketed {
 impl Unsocketed {
     /// Set up as the server sets it up with `--tuning equal`.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Self {
-        Self { router: router(rpc, state, Counters::default(), MAX_BODY_BYTES) }
+        Self { router: router(rpc, state, Counters::default(), None, MAX_BODY_BYTES) }
     }
 }
 

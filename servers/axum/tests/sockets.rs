@@ -2,7 +2,7 @@
 //! starts and ends. What each method answers is the conformance crate's.
 
 use server_kit::testing::sockets::{HEALTH, Subject};
-use server_kit::testing::{post, refusal};
+use server_kit::testing::{assert_stores_answer_alike, post, refusal};
 
 fn with(rpc: &'static str) -> Subject {
     Subject::new(env!("CARGO_BIN_EXE_server-axum"), &["--rpc", rpc])
@@ -82,4 +82,11 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn both_libraries_give_the_same_answers() {
     assert_eq!(with("jsonrpc-core").original_answers(), with("typed").original_answers());
+}
+
+#[test]
+fn stores_and_threads_change_no_answer() {
+    for rpc in ["typed", "jsonrpc-core"] {
+        assert_stores_answer_alike(&with(rpc).program, &["--rpc", rpc], env!("CARGO_TARGET_TMPDIR"));
+    }
 }

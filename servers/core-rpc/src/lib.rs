@@ -20,24 +20,46 @@ use jsonrpc_core::{
     Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Params as RpcParams, Request,
     Response, Result, Value, Version,
 };
-use server_kit::Counters;
+use server_kit::{Counters, NoResult, Offload};
 use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
 /// The library's handler, as it is set up here.
 pub type Handler = MetaIoHandler<Meta, Limits>;
 
-/// The contract's methods.
-pub fn handler(state: &Arc<State>, counters: Counters) -> Handler {
+/// The contract's methods. Those that list blocks run elsewhere where `offload` says so, up to the tree of their result.
+pub fn handler(state: &Arc<State>, counters: Counters, offload: Option<&Offload>) -> Handler {
     let mut handler = MetaIoHandler::with_middleware(Limits);
     for method in Method::ALL {
         let state = Arc::clone(state);
-        handler.add_method_with_meta(method.name(), move |params, meta: Meta| {
-            let result = call(&state, method, params, meta.budget.as_deref());
-            counters.count(1, u64::from(result.is_err()));
-            ready(result)
-        });
+        match offload.filter(|_| method.lists_blocks()) {
+            None => handler.add_method_with_meta(method.name(), move |params, meta: Meta| {
+                ready(counted(&state, counters, method, params, &meta))
+            }),
+            Some(offload) => {
+                let offload = offload.clone();
+                handler.add_method_with_meta(method.name(), move |params, meta: Meta| {
+                    let (state, offload) = (Arc::clone(&state), offload.clone());
+                    async move {
+                        let work = move || counted(&state, counters, method, params, &meta);
+                        offload.run(work).await.unwrap_or_else(|NoResult| Err(Error::internal_error()))
+                    }
+                });
+            }
+        }
     }
     handler
+}
+
+fn counted(
+    state: &State,
+    counters: Counters,
+    method: Method,
+    params: RpcParams,
+    meta: &Meta,
+) -> Result<Value> {
+    let result = call(state, method, params, meta.budget.as_deref());
+    counters.count(1, u64::from(result.is_err()));
+    result
 }
 
 fn call(state: &State, method: Method, params: RpcParams, budget: Option<&SlotBudget>) -> Result<Value> {

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
-use jsonrpsee::server::{BatchRequestConfig, RegisterMethodError, RpcModule, Server, ServerConfig};
-use jsonrpsee::types::ErrorObjectOwned;
-use server_kit::{Context, Counters, Settings, StartError, Tuning};
+use jsonrpsee::server::{BatchRequestConfig, RpcModule, Server, ServerConfig};
+use jsonrpsee::types::{ErrorCode, ErrorObjectOwned, Params as RpcParams};
+use server_kit::{
+    BlocksOn, BlocksOnFlags, Context, Counters, NoResult, Offload, Settings, StartError, Tuning,
+};
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
-use validator_state::{MAX_BATCH_ENTRIES, Method, Params, State};
+use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, State};
 
 use crate::middleware::{Health, TrimBody};
 
@@ -18,10 +20,9 @@ use crate::middleware::{Health, TrimBody};
 ///
 /// # Errors
 /// The server could not start.
-pub fn serve(context: Context) -> Result<(), StartError> {
+pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
     let failed = |error: std::io::Error| StartError::failed("start the server", error);
-    let methods = methods(&context.state, context.counters)
-        .map_err(|error| StartError::failed("register the methods", error))?;
+    let methods = methods(&context.state, context.counters, flags.blocks_on)?;
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -70,19 +71,54 @@ pub struct Node {
     counters: Counters,
 }
 
-/// The contract's methods, as the framework takes them.
+impl Node {
+    fn answer(&self, method: Method, params: &RpcParams<'_>) -> Result<Answer, ErrorObjectOwned> {
+        let params = params.as_str().map_or(Params::None, Params::Raw);
+        let answer = self.state.call(method, params);
+        self.counters.count(1, u64::from(answer.is_err()));
+        answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
+    }
+}
+
+/// The contract's methods, as the framework takes them. Those that list blocks run where `blocks_on` says.
 ///
 /// # Errors
-/// Two methods have the same name.
-pub fn methods(state: &Arc<State>, counters: Counters) -> Result<RpcModule<Node>, RegisterMethodError> {
+/// Two methods have the same name, or the thread for blocks can't be set up.
+pub fn methods(
+    state: &Arc<State>,
+    counters: Counters,
+    blocks_on: BlocksOn,
+) -> Result<RpcModule<Node>, StartError> {
     let mut module = RpcModule::new(Node { state: Arc::clone(state), counters });
+    let offload = Offload::new(blocks_on)?;
     for method in Method::ALL {
-        module.register_method(method.name(), move |params, node, _| {
-            let params = params.as_str().map_or(Params::None, Params::Raw);
-            let answer = node.state.call(method, params);
-            node.counters.count(1, u64::from(answer.is_err()));
-            answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
-        })?;
+        let on = if method.lists_blocks() { blocks_on } else { BlocksOn::Worker };
+        register(&mut module, method, on, offload.clone())?;
     }
     Ok(module)
+}
+
+fn register(
+    module: &mut RpcModule<Node>,
+    method: Method,
+    on: BlocksOn,
+    offload: Option<Offload>,
+) -> Result<(), StartError> {
+    let registered = match (on, offload) {
+        (BlocksOn::OneThread, Some(offload)) => {
+            let call = move |params: RpcParams<'static>, node: Arc<Node>, _| {
+                let offload = offload.clone();
+                async move {
+                    let answer = offload.run(move || node.answer(method, &params)).await;
+                    answer.unwrap_or_else(|NoResult| Err(ErrorCode::InternalError.into()))
+                }
+            };
+            module.register_async_method(method.name(), call)
+        }
+        // The framework's own way to the runtime's blocking pool.
+        (BlocksOn::Blocking, _) => module
+            .register_blocking_method(method.name(), move |params, node, _| node.answer(method, &params)),
+        _ => module.register_method(method.name(), move |params, node, _| node.answer(method, &params)),
+    };
+    registered.map(drop).map_err(|error| StartError::failed("register the methods", error))
 }

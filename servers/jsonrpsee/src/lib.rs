@@ -21,5 +21,5 @@ pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run(&framework::framework("jsonrpsee"), adapter::serve)
+    server_kit::run_with(&framework::framework("jsonrpsee"), adapter::serve)
 }

@@ -5,7 +5,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use server_kit::testing::{Connection, HttpAnswer, Running, example, get, post, request};
+use server_kit::testing::{
+    Connection, HttpAnswer, Running, assert_stores_answer_alike, example, get, post, request,
+};
 
 const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
@@ -132,4 +134,10 @@ fn the_shortest_server_gives_the_same_answers() {
         assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
     }
     assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+}
+
+#[test]
+fn stores_and_threads_change_no_answer() {
+    let program = Path::new(env!("CARGO_BIN_EXE_server-jsonrpsee"));
+    assert_stores_answer_alike(program, &[], env!("CARGO_TARGET_TMPDIR"));
 }

@@ -14,13 +14,13 @@ use jsonrpc_http_server::{
     AccessControlAllowOrigin, DomainsValidation, RequestMiddlewareAction, Response as HttpResponse,
     ServerBuilder,
 };
-use server_kit::{Context, StartError};
+use server_kit::{BlocksOnFlags, Context, Offload, StartError};
 
 /// Answers until the end: one listener, whose connections and calls all run on one multi-threaded runtime.
 ///
 /// # Errors
 /// The server could not start.
-pub fn serve(context: Context) -> Result<(), StartError> {
+pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
     let listen = context.settings.listen;
     let mut runtime = runtime::Builder::new_multi_thread();
     runtime.worker_threads(context.settings.threads).thread_name("rpc-worker").enable_all();
@@ -28,7 +28,8 @@ pub fn serve(context: Context) -> Result<(), StartError> {
         runtime.global_queue_interval(interval);
     }
     let runtime = runtime.build().map_err(|error| StartError::failed("start the runtime", error))?;
-    let server = ServerBuilder::new(handler(&context.state, context.counters))
+    let offload = Offload::new(flags.blocks_on)?;
+    let server = ServerBuilder::new(handler(&context.state, context.counters, offload.as_ref()))
         .event_loop_executor(runtime.handle().clone())
         .threads(1)
         .cors(DomainsValidation::AllowOnly(vec![AccessControlAllowOrigin::Any]))

@@ -20,5 +20,5 @@ pub use unsocketed::Unsocketed;
 
 /// Runs the server to its end, as its binary does.
 pub fn run() -> ExitCode {
-    server_kit::run(&framework::framework("legacy"), adapter::serve)
+    server_kit::run_with(&framework::framework("legacy"), adapter::serve)
 }

@@ -27,8 +27,8 @@ impl Unsocketed {
     /// The framework refuses to be set up.
     pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let extractor = |_: &Request<Body>| Meta::default();
-        let rpc =
-            Rpc { handler: Arc::new(handler(state, Counters::default())), extractor: Arc::new(extractor) };
+        let handler = Arc::new(handler(state, Counters::default(), None));
+        let rpc = Rpc { handler, extractor: Arc::new(extractor) };
         // As the framework's server makes it for a connection.
         let service = ServerHandler::new(
             rpc.downgrade(),

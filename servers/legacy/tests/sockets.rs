@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::json;
-use server_kit::testing::{Connection, PATIENCE, Running, example, exchange, get, post, refusal, request};
+use server_kit::testing::{
+    Connection, PATIENCE, Running, assert_stores_answer_alike, example, exchange, get, post, refusal, request,
+};
 
 const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
@@ -158,4 +160,9 @@ fn the_shortest_server_gives_the_same_answers() {
         assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
     }
     assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+}
+
+#[test]
+fn stores_and_threads_change_no_answer() {
+    assert_stores_answer_alike(program(), &[], env!("CARGO_TARGET_TMPDIR"));
 }

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
-use validator_state::{Ledger, LedgerSummary, State};
+use validator_state::{LedgerSummary, State};
 
 use crate::counters::Counters;
 use crate::error::StartError;
 use crate::flags::{Flags, Framework, Settings};
 use crate::listen::{self, PortClaim};
 use crate::shutdown::Shutdown;
-use crate::{allocator, metrics, open_files};
+use crate::{allocator, metrics, node, open_files};
 
 /// What a server is given to serve with.
 #[derive(Debug)]
@@ -66,11 +66,7 @@ impl Context {
         #[cfg(feature = "handicap")]
         let counters = counters.handicapped(settings.handicap_rounds);
         let metrics = flags.metrics.map(|addr| metrics::start(addr, counters)).transpose()?;
-        let ledger = match &flags.ledger {
-            Some(dir) => Ledger::load(dir)?,
-            None => Ledger::seeded(&flags.seeded()),
-        };
-        let state = Arc::new(State::new(ledger).with_simulated_walk(settings.walk_ns_per_slot));
+        let state = Arc::new(node::open(flags)?.with_simulated_walk(settings.walk_ns_per_slot));
         let extra = serde_json::to_value(extra)
             .map_err(|error| StartError::failed("write the flags as JSON", error))?;
         Ok(Self { settings, state, counters, shutdown, server: framework.name, extra, metrics, open_files })

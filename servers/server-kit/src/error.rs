@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use validator_state::LedgerError;
+use block_stores::OpenError;
 
 /// Why a server could not start, or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +39,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
-    /// The ledger can't be read.
+    /// The ledger or its block store can't be read.
     #[error("--ledger: {0}")]
-    Ledger(#[from] LedgerError),
+    Ledger(#[from] OpenError),
     /// Anything else that failed.
     #[error("{what}: {problem}")]
     Failed {

@@ -6,10 +6,13 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use block_stores::StoreKind;
 use clap::{Args, FromArgMatches, Parser, ValueEnum};
 use serde::Serialize;
 use validator_state::{MAX_BODY_BYTES, SeededSpec};
 
+#[cfg(feature = "offload")]
+use crate::blocks_on::BlocksOnFlags;
 use crate::error::StartError;
 
 /// The listen backlog of `--tuning equal`.
@@ -97,6 +100,8 @@ pub struct Settings {
     /// Simulated cost of reading one slot of a getBlocks answer from a block store, in nanoseconds; `None` is no cost.
     #[serde(rename = "simulated_walk_ns_per_slot")]
     pub walk_ns_per_slot: Option<NonZeroU64>,
+    /// Where the rooted slots of getBlocks come from.
+    pub blocks: StoreKind,
     /// Rounds of CPU work that each answered call pays; 0 is no handicap.
     #[cfg(feature = "handicap")]
     pub handicap_rounds: u32,
@@ -117,6 +122,7 @@ impl Settings {
             slot_interval_ms: 0,
             global_queue_interval: None,
             walk_ns_per_slot: None,
+            blocks: StoreKind::Memory,
             #[cfg(feature = "handicap")]
             handicap_rounds: 0,
         }
@@ -133,6 +139,11 @@ pub struct RpcFlags {
     /// What reads JSON-RPC requests and writes the answers
     #[arg(long, value_name = "LIBRARY", default_value = "typed")]
     pub rpc: Rpc,
+    /// Which thread answers getBlocks.
+    #[cfg(feature = "offload")]
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub blocks_on: BlocksOnFlags,
 }
 
 /// What reads JSON-RPC requests and writes the answers.
@@ -163,6 +174,9 @@ pub(crate) struct Flags {
     /// Ledger to load: a folder with accounts/*.json and chain.json
     #[arg(long, value_name = "DIR", conflicts_with_all = ["accounts", "slots", "seed"])]
     pub ledger: Option<PathBuf>,
+    /// Where the blocks of getBlocks come from; a store on disk needs --ledger, and --ledger a validator's own directory needs a store
+    #[arg(long, value_name = "STORE", default_value = "memory")]
+    pub blocks: StoreKind,
     /// Accounts of the seeded ledger
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().accounts as u64)]
     pub accounts: u64,
@@ -261,6 +275,7 @@ impl Flags {
             slot_interval_ms: self.slot_interval_ms,
             global_queue_interval: self.global_queue_interval(framework)?,
             walk_ns_per_slot: NonZeroU64::new(self.walk_ns_per_slot),
+            blocks: self.blocks,
             #[cfg(feature = "handicap")]
             handicap_rounds: self.handicap_rounds,
         })
@@ -422,6 +437,7 @@ mod tests {
             ("--listen here", "--listen"),
             ("--thread 2", "--threads"),
             ("--ledger x --seed 2", "--seed"),
+            ("--blocks paper", "[possible values: memory, redb, rocksdb-filter, rocksdb-take-while]"),
             ("--accounts 0", "--accounts"),
             ("--max-body-bytes -1", "-1"),
             ("--global-queue-interval 0", "--global-queue-interval"),

@@ -15,6 +15,8 @@
 #[cfg(feature = "count-allocations")]
 mod allocations;
 mod allocator;
+#[cfg(feature = "offload")]
+mod blocks_on;
 mod context;
 mod counters;
 mod error;
@@ -25,6 +27,7 @@ mod in_process;
 mod listen;
 mod media_type;
 mod metrics;
+mod node;
 mod open_files;
 mod shutdown;
 #[cfg(feature = "testing")]
@@ -35,6 +38,8 @@ use std::process::ExitCode;
 
 #[cfg(feature = "count-allocations")]
 pub use allocations::{Allocations, allocations};
+#[cfg(feature = "offload")]
+pub use blocks_on::{BlocksOn, BlocksOnFlags, NoResult, Offload};
 pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;

@@ -91,24 +91,9 @@ fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::Tuning;
 
     fn settings(listen: SocketAddr) -> Settings {
-        Settings {
-            listen,
-            threads: 1,
-            tuning: Tuning::Equal,
-            backlog: 16,
-            tcp_nodelay: true,
-            keep_alive_ms: None,
-            max_connections: None,
-            max_body_bytes: 0,
-            slot_interval_ms: 0,
-            global_queue_interval: None,
-            walk_ns_per_slot: None,
-            #[cfg(feature = "handicap")]
-            handicap_rounds: 0,
-        }
+        Settings { listen, backlog: 16, max_body_bytes: 0, ..Settings::without_sockets() }
     }
 
     fn any_port() -> Settings {

@@ -14,6 +14,7 @@
 mod handicap;
 mod http;
 pub mod sockets;
+mod stores;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -29,6 +30,7 @@ use crate::counters::Totals;
 #[cfg(feature = "handicap")]
 pub use handicap::assert_handicap_is_honoured;
 pub use http::{Connection, HttpAnswer, exchange, get, post, request};
+pub use stores::assert_stores_answer_alike;
 
 /// The bound of every wait for something that is only slow on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -33,6 +33,7 @@ fn the_ready_line_says_every_setting_that_holds() {
     assert!(ready["keep_alive_ms"].is_null() && ready["max_connections"].is_null());
     assert!(ready["global_queue_interval"].is_null() && ready["simulated_walk_ns_per_slot"].is_null());
     assert_eq!((&ready["max_body_bytes"], &ready["slot_interval_ms"]), (&51_200.into(), &0.into()));
+    assert_eq!(ready["blocks"], "memory");
     let allocator = if cfg!(all(feature = "jemalloc", not(feature = "count-allocations"))) {
         "jemalloc"
     } else {
@@ -70,6 +71,32 @@ fn what_is_wrong_is_refused_in_one_line() {
     assert!(message.contains("--ledger") && message.contains("no-such-folder"), "{message}");
     let message = refusal(&hello(), &["--listen", "192.0.2.1:0"]);
     assert!(message.contains("192.0.2.1:0"), "{message}");
+}
+
+#[test]
+fn a_block_store_that_cannot_be_served_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = validator_state::SeededSpec { accounts: 1, slots: 900, seed: 1 };
+    block_stores::write_ledger(folder.path(), &spec).unwrap();
+    let ledger = folder.path().to_str().unwrap();
+    let served = Running::start(&hello(), &["--blocks", "redb", "--ledger", ledger]);
+    assert_eq!((&served.ready["blocks"], &served.ready["ledger"]["accounts"]), (&"redb".into(), &1.into()));
+    let moving = ["--blocks", "redb", "--ledger", ledger, "--slot-interval-ms", "5"];
+    let message = refusal(&hello(), &moving);
+    assert!(message.contains("--blocks redb") && message.contains("--slot-interval-ms"), "{message}");
+    let message = refusal(&hello(), &["--blocks", "redb"]);
+    assert!(message.contains("--blocks redb") && message.contains("--ledger"), "{message}");
+    let missing = ["--blocks", "redb", "--ledger", &oracle_ledger()];
+    let message = refusal(&hello(), &missing);
+    assert!(message.contains("roots.redb") && message.contains("just ledger"), "{message}");
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join("roots.redb"))
+        .unwrap()
+        .set_len(5_000)
+        .unwrap();
+    let message = refusal(&hello(), &["--blocks", "redb", "--ledger", ledger]);
+    assert!(message.contains("roots.redb") && message.contains("cut short"), "{message}");
 }
 
 #[test]

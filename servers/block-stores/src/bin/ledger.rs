@@ -35,7 +35,9 @@ fn main() -> ExitCode {
                 println!("{}: {}", part.path.display(), if part.kept { "kept" } else { "written" });
             }
             for kind in StoreKind::ALL.into_iter().filter(|kind| !kind.is_built()) {
-                println!("SKIPPED {kind}: this program was built without RocksDB; `just ledger-rocksdb` adds it");
+                println!(
+                    "SKIPPED {kind}: this program was built without RocksDB; `just ledger-rocksdb` adds it"
+                );
             }
             ExitCode::SUCCESS
         }
