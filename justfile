@@ -6,7 +6,7 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, threshold, slo) and write its report
+# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, threshold, slo) and write its report
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick":
@@ -96,6 +96,23 @@ serve name *options:
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
+# Write one chain into a folder, as files and into each block store that needs no C++: just ledger DIR --slots N (--accounts N, --seed N)
+[group('by hand')]
+[no-exit-message]
+ledger dir *options:
+    @cargo run --quiet --release --package block-stores --bin ledger -- {{dir}} {{options}}
+
+# The same with RocksDB; adds it to a folder that has the rest
+[group('by hand')]
+[no-exit-message]
+ledger-rocksdb dir *options: build-rocksdb
+    @target/rocksdb/release/ledger {{dir}} {{options}}
+
+# Build the servers with RocksDB into target/rocksdb: C++ that takes minutes once, and needs libclang and a C++ compiler
+[group('by hand')]
+build-rocksdb:
+    cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores --package server-legacy --package server-jsonrpsee --package server-actix --package server-axum
+
 # Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where asked for (about 5 minutes)
 [group('by hand')]
 [no-exit-message]
@@ -120,9 +137,14 @@ pressure *options:
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
 
-# What CI runs: format, clippy, licences and sources of crates, tests, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
+# Test what reads RocksDB, where it is built
 [group('develop')]
-ci: check-fmt lint deny test check-bench check-instructions smoke
+test-rocksdb:
+    @if test -x target/rocksdb/release/ledger; then cargo test --release --features rocksdb --target-dir target/rocksdb --package block-stores && cargo test --release --features rocksdb --target-dir target/rocksdb --package server-legacy stores; else echo "SKIPPED: RocksDB's block stores are not built here; build them with just build-rocksdb"; fi
+
+# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB where it is built, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
+[group('develop')]
+ci: check-fmt lint deny test test-rocksdb check-bench check-instructions smoke
     {{bench}} splice --check
 
 # Format the code

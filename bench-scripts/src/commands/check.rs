@@ -67,7 +67,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     }
     problems.iter().for_each(|problem| println!("{problem}"));
     if problems.is_empty() {
-        println!("{}: {} trials, each with a verified answer", folder.0.display(), run.summary.observed);
+        println!("{}: {} trials, each with a verified answer", folder.0.display(), run.observed());
     }
     Ok(problems.is_empty())
 }

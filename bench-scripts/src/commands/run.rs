@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use rpc_bench::config::ConfigDir;
+use rpc_bench::config::{ConfigDir, Neighbour, Stores};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
@@ -68,8 +68,10 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     match run::carry_out(&folder, &plan, &tools, &interrupt) {
         Ok(()) => {}
         Err(error) => {
+            let stores = plan.campaign.stores.as_ref().map(Stores::folders).unwrap_or_default();
             let folders = std::iter::once(folder.clone())
-                .chain([DUETS, THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)));
+                .chain([DUETS, THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)))
+                .chain(stores.iter().filter_map(|name| folder.inside(name)));
             let count =
                 |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
             let kept: usize = folders.map(count).sum();
@@ -95,7 +97,15 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
     let before = [LoadTool::Vegeta, LoadTool::Oha].into_iter().filter(known);
-    named.chain(chosen).chain(background.map(|other| other.tool)).chain(searched).chain(before).collect()
+    let stores = plan.campaign.stores.as_ref();
+    let beside = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
+    named
+        .chain(chosen)
+        .chain(background.map(|other| other.tool))
+        .chain(searched)
+        .chain(beside)
+        .chain(before)
+        .collect()
 }
 
 /// A run is measured with the same load tools throughout, or its parts don't compare.

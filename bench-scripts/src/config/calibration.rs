@@ -97,6 +97,7 @@ impl Calibration {
             threshold: None,
             open: None,
             slo: None,
+            stores: None,
         }
     }
 }

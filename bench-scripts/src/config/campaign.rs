@@ -10,6 +10,7 @@ use super::arm::CampaignArm;
 use super::open::Open;
 use super::percent::Percent;
 use super::slo::Slo;
+use super::stores::Stores;
 use super::threshold::Threshold;
 use crate::analysis::stats::Estimate;
 use crate::load::Level;
@@ -96,6 +97,9 @@ pub struct Campaign {
     /// The search for the highest rate that servers sustain under a service level, at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
+    /// The same requests from block stores on disk, over chains of several lengths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stores: Option<Stores>,
 }
 
 fn default_margin() -> Percent {
@@ -293,6 +297,7 @@ impl Campaign {
             pass: Vec::new(),
             threshold: None,
             slo: None,
+            stores: None,
             ..self.clone()
         })
     }
@@ -315,8 +320,8 @@ impl Campaign {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
         self.check_arms()?;
-        // A search needs no sweep, and so no blocks.
-        let searches = self.threshold.is_some() || self.slo.is_some();
+        // A search needs no sweep, and so no blocks; trials on block stores are no sweep of the campaign's own.
+        let searches = self.threshold.is_some() || self.slo.is_some() || self.stores.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
@@ -385,7 +390,8 @@ impl Campaign {
             );
         }
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
-        self.slo.iter().try_for_each(|slo| slo.check(self))
+        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.stores.iter().try_for_each(|stores| stores.check(self))
     }
 
     fn knows(&self, field: &str, server: &str) -> Result<()> {

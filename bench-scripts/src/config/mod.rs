@@ -11,6 +11,7 @@ mod original;
 mod percent;
 mod server;
 mod slo;
+mod stores;
 mod threshold;
 mod why;
 mod workload;
@@ -30,6 +31,7 @@ pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, InProcess, Ready, ReadyLine, Server};
 pub use slo::Slo;
+pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
 pub use workload::{Asks, Expected, Workload};
@@ -286,6 +288,27 @@ mod tests {
             assert!(line.contains("why.toml") && line.contains(field), "{bad:?} gave {line:?}");
             assert_eq!(line.lines().count(), 1, "{line:?}");
         }
+    }
+
+    /// The same for block stores.
+    #[test]
+    fn rubbish_in_stores_is_named() {
+        let text = std::fs::read_to_string(shipped().0.join("campaigns/store.toml")).unwrap();
+        let cases = [
+            ("blocks = [\"memory\"", "blocks = [\"redb\"", "stores.blocks"),
+            ("blocks = [\"memory\"", "blocks = [\"Memory\"", "stores.blocks"),
+            ("reads_all = [\"rocksdb-filter\"]", "reads_all = [\"paper\"]", "stores.reads_all"),
+            ("slots = [2106,", "slots = [0,", "stores.slots"),
+            ("slots = [2106,", "slots = [105264,", "stores.slots"),
+            ("connections = 8", "connections = 0", "stores.connections"),
+            ("connections = 8", "conections = 8", "conections"),
+            ("connections = []", "connections = [5]", "[stores]"),
+            ("max_blocks = 2", "max_blocks = 0", "max_blocks"),
+            ("rate = 1000", "rate = 0", "stores.neighbour.rate"),
+            ("beside = \"getBlocks1400\"", "beside = \"getNothing\"", "stores.neighbour.beside"),
+            ("beside_connections = 4", "beside_connections = 0", "stores.neighbour.beside_connections"),
+        ];
+        assert_named(&text, &cases);
     }
 
     /// The same for bounds.

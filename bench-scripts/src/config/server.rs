@@ -57,6 +57,9 @@ pub struct Server {
     /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handicap: Option<Build>,
+    /// A build of it that takes `--ledger DIR --blocks STORE`, for campaigns with block stores, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stores: Option<Build>,
     /// A program that runs its method and dispatch without HTTP, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_process: Option<InProcess>,

@@ -130,6 +130,7 @@ impl Why {
             threshold: None,
             open: None,
             slo: None,
+            stores: None,
             warmup_connections: None,
             remedy_trials: 0,
         }

@@ -116,6 +116,14 @@ impl Workload {
         matches!(self.asks, Asks::Mix(_))
     }
 
+    /// Slots that a ledger must have for it, as far as it says; 0 for a mix.
+    pub fn needs_slots(&self) -> u64 {
+        match &self.asks {
+            Asks::One { needs_slots, .. } => needs_slots.unwrap_or(0),
+            Asks::Mix(_) => 0,
+        }
+    }
+
     /// The JSON-RPC method of its one request; the workload's name in a mix.
     pub fn method(&self) -> String {
         let Asks::One { body, .. } = &self.asks else { return self.name.clone() };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
-use super::{Run, crossed, duets, lost, open, original, sections, slo, threshold};
+use super::{Run, crossed, duets, lost, open, original, sections, slo, stores, threshold};
 use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Summary, Verdict};
 use crate::config::{Percent, Placement};
 use crate::load::Level;
@@ -18,7 +18,8 @@ pub fn headline(run: &Run) -> String {
     let mut out = warnings(run);
     let searched =
         run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
-            + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found));
+            + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found))
+            + &stores::headline(run);
     if !run.has_sweep() {
         return out + &searched;
     }
@@ -91,7 +92,6 @@ impl crate::results::Plan {
 /// What must be read before any figure.
 pub(super) fn warnings(run: &Run) -> String {
     let mut out = String::new();
-    let summary = &run.summary;
     if run.failed().any(|trial| trial.wrong_answer) {
         let mut servers: Vec<&str> =
             run.failed().filter(|trial| trial.wrong_answer).map(|trial| run.label(&trial.server)).collect();
@@ -108,7 +108,7 @@ pub(super) fn warnings(run: &Run) -> String {
         let _ = writeln!(
             out,
             "> **Incomplete: {} trials have run, at least {} are still needed.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
-            summary.observed,
+            run.observed(),
             run.left(),
             run.name
         );

@@ -26,6 +26,7 @@ mod sections;
 mod series;
 mod slo;
 mod slo_chart;
+mod stores;
 mod tables;
 mod terms;
 mod threshold;
@@ -48,6 +49,7 @@ use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOL
 pub use format::{NEVER_SENT, at, shell};
 pub use headline::headline;
 pub use sections::markdown;
+pub use stores::ChainRuns;
 
 /// All that a report is made from.
 #[derive(Debug)]
@@ -68,6 +70,8 @@ pub struct Run {
     pub searched_on: Option<Conditions>,
     /// The same for its searches for rates.
     pub slo_on: Option<Conditions>,
+    /// Its trials on block stores, by chain.
+    pub stores: Vec<ChainRuns>,
 }
 
 impl Run {
@@ -97,8 +101,12 @@ impl Run {
             Some(inner) => ceilings(&inner.observations()?),
             None => Vec::new(),
         };
+        let stores = match &plan.campaign.stores {
+            Some(stores) => ChainRuns::load(folder, stores)?,
+            None => Vec::new(),
+        };
         let (name, duets) = (folder.name(), duets.map(Box::new));
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on })
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores })
     }
 
     /// A run of which nothing has been measured.
@@ -113,6 +121,7 @@ impl Run {
             ceilings: Vec::new(),
             searched_on: None,
             slo_on: None,
+            stores: Vec::new(),
         }
     }
 
@@ -134,19 +143,31 @@ impl Run {
         format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
-    /// Trials that gave no figure, in the sweep and in the duets.
-    pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
-        self.summary.failed.iter().chain(self.duets.iter().flat_map(|duets| &duets.summary.failed))
+    /// The runs inside it whose trials count as its own: duets, and those on block stores.
+    fn inner(&self) -> impl Iterator<Item = &Self> {
+        self.duets.as_deref().into_iter().chain(self.stores.iter().flat_map(ChainRuns::runs))
     }
 
-    /// Trials that were measured and are in no comparison, in the sweep and in the duets.
+    /// Trials that gave no figure, in the sweep, in the duets and on block stores.
+    pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
+        self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
+    }
+
+    /// Trials that were measured and are in no comparison, in the sweep, in the duets and on block stores.
     pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
-        self.summary.invalid.iter().chain(self.duets.iter().flat_map(|duets| &duets.summary.invalid))
+        self.summary.invalid.iter().chain(self.inner().flat_map(|inner| &inner.summary.invalid))
     }
 
     /// Trials that are known to be needed and have not run.
     pub fn left(&self) -> usize {
-        self.summary.left + self.duets.as_ref().map_or(0, |duets| duets.summary.left)
+        self.summary.left
+            + self.inner().map(|inner| inner.summary.left).sum::<usize>()
+            + stores::not_begun(self)
+    }
+
+    /// Trials that have an observation.
+    pub fn observed(&self) -> usize {
+        self.summary.observed + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
     }
 
     /// The workloads whose figures it shows; others are asked beside them.
@@ -246,6 +267,11 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     folder.write_derived("summary.json", &pretty(&run.summary)?)?;
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
+    }
+    for inner in run.stores.iter().flat_map(ChainRuns::runs) {
+        if let Some(folder) = folder.inside(&inner.name) {
+            folder.write_derived("summary.json", &pretty(&inner.summary)?)?;
+        }
     }
     for &(name, figure) in charts(&run) {
         folder.write_derived(name, &chart::svg(&run, figure)?)?;

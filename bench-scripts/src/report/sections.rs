@@ -6,7 +6,7 @@ use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, causes, commands, crossed, duets, headline, open, original, quantile_chart, resource_chart, slo,
-    terms, threshold,
+    stores, terms, threshold,
 };
 use crate::analysis::{Figure, Mark, SamplingCores};
 use crate::config::{Placement, Workload};
@@ -29,6 +29,7 @@ pub fn markdown(run: &Run) -> String {
         open::beside(run),
         threshold::section(run),
         slo::section(run),
+        stores::section(run),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { terms::section(run) },
         distrust(run),
         failed(run),
@@ -191,7 +192,7 @@ fn failed_requests(run: &Run) -> String {
 
 fn failed(run: &Run) -> String {
     let mut out = "## What failed\n\n".to_owned();
-    if !run.has_sweep() {
+    if !run.has_sweep() && run.stores.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
@@ -212,7 +213,7 @@ fn failed(run: &Run) -> String {
         row(trial.number, trial.block, server, at(&trial.workload, trial.level), why);
     }
     if run.failed().next().is_none() {
-        let observed = run.summary.observed + run.duets.as_ref().map_or(0, |duets| duets.summary.observed);
+        let observed = run.observed();
         let _ = writeln!(
             out,
             "Nothing: all {observed} trials that ran were measured, and each server's answer was the true one before and after \

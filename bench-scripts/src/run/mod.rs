@@ -7,6 +7,7 @@ mod duet;
 mod progress;
 pub mod remedies;
 pub mod slo;
+mod stores;
 pub mod threshold;
 mod trial;
 mod trial_line;
@@ -19,7 +20,7 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, ensure};
 
 use crate::analysis::{Observed, Standing};
-use crate::config::{Campaign, ConfigDir, Server, Workload};
+use crate::config::{Campaign, ConfigDir, Server, Stores, Workload};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
@@ -48,15 +49,25 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
             server.lacks(&environment).unwrap_or_default()
         );
     }
+    let servers: Vec<Server> = match &campaign.stores {
+        Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
+        None => servers,
+    };
     let mut names = campaign.workloads.clone();
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
     // What is asked beside the measured requests has a truth as well, and is not measured itself.
     names.extend(
         background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
     );
+    let neighbour = campaign.stores.as_ref().and_then(|stores| stores.neighbour.as_ref());
+    names.extend(
+        neighbour.map(|light| light.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
+    );
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     check_mixes(&campaign, &workloads)?;
     let most = most_connections();
+    let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
+    fits.with_context(|| format!("campaign {name}"))?;
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
@@ -89,8 +100,10 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 
 /// Whether the load tools of a campaign can ask its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    let closed_loop =
-        !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+    let closed_loop = !campaign.connections.is_empty()
+        || campaign.threshold.is_some()
+        || campaign.duets.is_some()
+        || campaign.stores.is_some();
     if !closed_loop {
         return Ok(());
     }
@@ -177,15 +190,16 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, and its searches for thresholds and for
-/// rates, in folders inside.
+/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, its searches for thresholds and for
+/// rates, and its trials on block stores, in folders inside.
 pub fn carry_out(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     sweep(folder, plan, tools, interrupt)?;
     remedies::Inquiry { outer: folder, folder, plan, tools, interrupt }
         .try_remedies(plan.campaign.remedy_trials)?;
     duets(folder, plan, tools, interrupt)?;
     threshold::carry_out(folder, plan, tools, interrupt)?;
-    slo::carry_out(folder, plan, tools, interrupt)
+    slo::carry_out(folder, plan, tools, interrupt)?;
+    stores::carry_out(folder, plan, tools, interrupt)
 }
 
 fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
@@ -279,7 +293,8 @@ fn opening(plan: &Plan) -> Result<String> {
 
 /// Builds what a plan needs.
 pub fn build(plan: &Plan) -> Result<()> {
-    build_servers(&plan.servers)
+    build_servers(&plan.servers)?;
+    plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }
 
 /// Builds servers, each command once.

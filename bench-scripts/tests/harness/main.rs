@@ -13,6 +13,7 @@ mod mistakes;
 mod mixes;
 mod open;
 mod slo;
+mod stores;
 mod threshold;
 mod trial;
 mod whole;

@@ -176,6 +176,7 @@ mod tests {
             open_files: None,
             counting: None,
             handicap: None,
+            stores: None,
             in_process: None,
             overrides: Overrides::default(),
         }

@@ -1,0 +1,207 @@
+//! Carrying the trials on block stores out: a folder of its own for each chain inside the run's, so that each is held to its own
+//! chain's true answers, and a second one for the light request beside a heavy one.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{begin_folder, sweep};
+use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, Stores, Workload};
+use crate::interrupt::Interrupt;
+use crate::load::Level;
+use crate::load::toolchain::Tools;
+use crate::plan;
+use crate::process::describe;
+use crate::results::{Plan, RunFolder};
+use crate::subject;
+
+/// Whether the shortest chain is long enough for the heavy request, and this machine can hold the connections.
+pub(super) fn check(stores: &Stores, workloads: &[Workload], most_connections: u64) -> Result<()> {
+    let beside = stores
+        .neighbour
+        .as_ref()
+        .map_or(0, |neighbour| u64::from(neighbour.connections) + u64::from(neighbour.beside_connections));
+    ensure!(
+        u64::from(stores.connections).max(beside) <= most_connections,
+        "table [stores]: this machine holds at most {most_connections} connections; see `just doctor`"
+    );
+    let Some(neighbour) = &stores.neighbour else { return Ok(()) };
+    let needed =
+        workloads.iter().find(|workload| workload.name == neighbour.beside).map(Workload::needs_slots);
+    let shortest = stores.slots.iter().copied().min().unwrap_or(0);
+    ensure!(
+        needed <= Some(shortest),
+        "field stores.neighbour.beside: {} needs {} slots, and the shortest chain of stores.slots has {shortest}",
+        neighbour.beside,
+        needed.unwrap_or(0)
+    );
+    Ok(())
+}
+
+/// Builds the program that writes ledger folders.
+pub(super) fn build(plan: &Plan, stores: &Stores) -> Result<()> {
+    let server = plan.servers.first().context("the campaign has no server")?;
+    subject::build(&[Server {
+        name: "ledger".to_owned(),
+        build: stores.ledger.build.clone(),
+        ..server.clone()
+    }])
+}
+
+/// Runs what is left of the trials on block stores, where a campaign has any.
+pub(super) fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    let Some(stores) = &plan.campaign.stores else { return Ok(()) };
+    let command = outer.conditions()?.command;
+    for &slots in &stores.slots {
+        let mut parts = vec![(Stores::folder(slots), requests(plan, stores, slots))];
+        parts.extend(
+            stores
+                .neighbour
+                .as_ref()
+                .map(|neighbour| (Stores::neighbour_folder(slots), beside(plan, stores, neighbour, slots))),
+        );
+        write_ledger(&plan.campaign.environment, stores, slots)?;
+        for (name, part) in parts {
+            let inner = match RunFolder::open_inside(outer, &name)? {
+                Some(inner) => {
+                    inner.mend()?;
+                    inner
+                }
+                None => {
+                    let inner = RunFolder::create_inside(outer, &name)?;
+                    begin_folder(&inner, &part, "", tools, &command)?;
+                    inner
+                }
+            };
+            sweep(&inner, &inner.plan()?, tools, interrupt)?;
+        }
+    }
+    Ok(())
+}
+
+fn ledger_folder(environment: &Environment, stores: &Stores, slots: u64) -> String {
+    let Environment { accounts, ledger_seed, .. } = environment;
+    format!("{}/{slots}-slots-{accounts}-accounts-seed-{ledger_seed}", stores.ledgers)
+}
+
+/// Writes the ledger folder of a chain; what is there is kept.
+fn write_ledger(environment: &Environment, stores: &Stores, slots: u64) -> Result<()> {
+    let folder = ledger_folder(environment, stores, slots);
+    eprintln!("ledger: {folder}");
+    let (accounts, seed) = (environment.accounts.to_string(), environment.ledger_seed.to_string());
+    let slots = slots.to_string();
+    let args = [&folder, "--slots", &slots, "--accounts", &accounts, "--seed", &seed];
+    let program = &stores.ledger.program;
+    let output = Command::new(program).args(args).output();
+    let output = output.with_context(|| format!("field stores.ledger: can't start {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program}: {}: {}", describe(output.status), said.trim());
+    Ok(())
+}
+
+/// What the plans of a chain have in common: every server on every store and on each of these threads, each workload that the
+/// chain is long enough for.
+fn of_chain(plan: &Plan, stores: &Stores, slots: u64, threads: &[Option<&str>]) -> Plan {
+    let folder = ledger_folder(&plan.campaign.environment, stores, slots);
+    let mut servers = Vec::new();
+    for server in &plan.servers {
+        for blocks in &stores.blocks {
+            servers.extend(threads.iter().map(|on| Stores::reading(server, &folder, blocks, *on)));
+        }
+    }
+    let is_long_enough = |workload: &&Workload| workload.needs_slots() <= slots;
+    let workloads: Vec<Workload> = plan.workloads.iter().filter(is_long_enough).cloned().collect();
+    let campaign = Campaign {
+        servers: servers.iter().map(|server| server.name.clone()).collect(),
+        baseline: None,
+        ceiling: None,
+        headline: BTreeMap::new(),
+        comparisons: Vec::new(),
+        environment: Environment { slots, ..plan.campaign.environment.clone() },
+        pass: Vec::new(),
+        stores: None,
+        ..plan.campaign.clone()
+    };
+    Plan { campaign, workloads, servers, trials: Vec::new(), ..plan.clone() }
+}
+
+/// The measured requests over a chain.
+fn requests(plan: &Plan, stores: &Stores, slots: u64) -> Plan {
+    let mut part = of_chain(plan, stores, slots, &[None]);
+    let measured = &plan.campaign.workloads;
+    part.workloads.retain(|workload| measured.contains(&workload.name));
+    part.campaign.name = Stores::folder(slots);
+    part.campaign.workloads = part.workloads.iter().map(|workload| workload.name.clone()).collect();
+    part.campaign.connections = vec![stores.connections];
+    part.trials = plan::trials(&part.campaign);
+    part
+}
+
+/// The light request over a chain, beside the heavy one.
+fn beside(plan: &Plan, stores: &Stores, neighbour: &Neighbour, slots: u64) -> Plan {
+    let mut part = of_chain(plan, stores, slots, &neighbour.threads());
+    let open = Open {
+        rates: vec![neighbour.rate],
+        connections: neighbour.connections,
+        tools: vec![Neighbour::TOOL],
+        background: Some(Background {
+            workload: neighbour.beside.clone(),
+            rate: None,
+            connections: neighbour.beside_connections,
+            tool: Neighbour::TOOL,
+            from_ms: 0,
+            for_ms: None,
+            always: true,
+        }),
+        stall: None,
+        wire: false,
+    };
+    part.workloads.retain(|workload| [&neighbour.workload, &neighbour.beside].contains(&&workload.name));
+    part.campaign.name = Stores::neighbour_folder(slots);
+    part.campaign.workloads = vec![neighbour.workload.clone()];
+    let levels: Vec<Level> = open.levels(|_| Some(Neighbour::TOOL));
+    part.campaign.open = Some(open);
+    part.trials = plan::trials_at(&part.campaign, &levels);
+    part.rates = levels;
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigDir;
+
+    fn shipped() -> (Plan, Stores) {
+        let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
+        let (plan, _) = super::super::resolve(&config, "store").unwrap();
+        let stores = plan.campaign.stores.clone().unwrap();
+        (plan, stores)
+    }
+
+    #[test]
+    fn every_server_reads_from_every_store_and_asks_what_the_chain_holds() {
+        let (plan, stores) = shipped();
+        assert!(plan.trials.is_empty(), "the run itself has no trials");
+        let cells = |slots: u64| {
+            let part = requests(&plan, &stores, slots);
+            assert_eq!(part.servers.len(), plan.servers.len() * stores.blocks.len());
+            assert_eq!(part.campaign.environment.slots, slots);
+            (part.workloads.len(), plan::planned(&part.campaign, &part.trials))
+        };
+        let blocks = plan.campaign.max_blocks as usize;
+        let arms = plan.servers.len() * stores.blocks.len() * blocks;
+        assert_eq!(cells(2_000), (2, 2 * arms));
+        assert_eq!(cells(200_000), (3, 3 * arms));
+    }
+
+    #[test]
+    fn the_light_request_is_asked_beside_the_heavy_one() {
+        let (plan, stores) = shipped();
+        let part = beside(&plan, &stores, stores.neighbour.as_ref().unwrap(), 200_000);
+        assert_eq!((part.campaign.workloads.len(), part.workloads.len()), (1, 2));
+        assert!(part.trials.iter().all(|trial| trial.disturbed && trial.rate.is_some()));
+        assert_eq!(part.servers.len(), plan.servers.len() * stores.blocks.len() * 2, "on either thread");
+        assert_eq!(part.rates.len(), 1);
+    }
+}
