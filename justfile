@@ -24,11 +24,17 @@ threshold *options:
 original *options:
     @{{bench}} run original {{options}}
 
-# Repeat the original's master branch on tokio 1.20, 1.28, 1.29 and today's, in about four minutes; the first time builds for some more
+# Repeat the original's master branch on tokio 1.20, 1.28, 1.29 and today's, in about six minutes; the first time builds for some more
 [group('measure')]
 [no-exit-message]
 original-tokio *options:
     @{{bench}} run original-tokio {{options}}
+
+# Find out from how many connections on the original's getBalance times out, with and without each remedy, in about twenty minutes
+[group('measure')]
+[no-exit-message]
+original-threshold *options:
+    @{{bench}} run original-threshold {{options}}
 
 # Find out which rate each server sustains with p99 below 100 ms and no failure, in about six minutes
 [group('measure')]
