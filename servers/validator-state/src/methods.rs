@@ -97,8 +97,10 @@ pub struct Version {
 pub enum Answer {
     /// Of getBalance.
     Balance(Balance),
-    /// Of getBlocks and getBlocksWithLimit.
+    /// Of getBlocks and getBlocksWithLimit, from memory: read as the answer is written.
     Blocks(Blocks),
+    /// Of the same, read from a block store. A kind of its own, so that a store adds nothing to the path from memory.
+    Slots(Vec<u64>),
     /// Of getSlot and getBlockHeight.
     Number(u64),
     /// Of getHealth.
@@ -107,11 +109,23 @@ pub enum Answer {
     Version(Version),
 }
 
+impl Answer {
+    /// How many slots it lists; `None` where it lists none by its method.
+    pub fn slots(&self) -> Option<u64> {
+        match self {
+            Self::Blocks(blocks) => Some(blocks.len()),
+            Self::Slots(slots) => Some(slots.len() as u64),
+            Self::Balance(_) | Self::Number(_) | Self::Health | Self::Version(_) => None,
+        }
+    }
+}
+
 impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Balance(balance) => balance.serialize(serializer),
             Self::Blocks(blocks) => blocks.serialize(serializer),
+            Self::Slots(slots) => slots.serialize(serializer),
             Self::Number(number) => serializer.serialize_u64(*number),
             Self::Health => serializer.serialize_str("ok"),
             Self::Version(version) => version.serialize(serializer),
@@ -161,8 +175,7 @@ impl SlotBudget {
     /// # Errors
     /// The budget is used up.
     pub fn charge(&self, answer: Answer) -> Result<Answer, RpcError> {
-        let Answer::Blocks(blocks) = &answer else { return Ok(answer) };
-        let slots = blocks.len();
+        let Some(slots) = answer.slots() else { return Ok(answer) };
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(slots))
             .map_or_else(|_| Err(range_too_large()), |_| Ok(answer))
@@ -212,11 +225,10 @@ impl State {
         if end - params.start > MAX_BLOCKS_RANGE {
             return Err(range_too_large());
         }
-        let blocks = match self.store() {
-            None => Blocks::new(chain.slots.clone(), params.start, end),
-            Some(store) => stored(store, &chain, params.start, end, usize::MAX)?,
-        };
-        Ok(Answer::Blocks(blocks))
+        match self.store() {
+            None => Ok(Answer::Blocks(Blocks::new(chain.slots.clone(), params.start, end))),
+            Some(store) => stored(store, &chain, params.start, end, usize::MAX),
+        }
     }
 
     fn get_blocks_with_limit(&self, params: Params<'_>) -> Result<Answer, RpcError> {
@@ -229,16 +241,15 @@ impl State {
         let chain = self.snapshot();
         check_min_context_slot(params.config, chain.finalized)?;
         let tip = chain.tip(params.config.commitment);
-        let blocks = match (limit.checked_sub(1), self.store()) {
-            (None, _) => Blocks::EMPTY,
+        match (limit.checked_sub(1), self.store()) {
+            (None, _) => Ok(Answer::Blocks(Blocks::EMPTY)),
             (Some(further), None) => {
                 let below = params.start.checked_sub(1).map_or(0, |slot| chain.slots.count_through(slot));
                 let last = chain.slots.nth(below + further).unwrap_or(tip).min(tip);
-                Blocks::new(chain.slots.clone(), params.start, last)
+                Ok(Answer::Blocks(Blocks::new(chain.slots.clone(), params.start, last)))
             }
-            (Some(_), Some(store)) => stored(store, &chain, params.start, tip, params.limit)?,
-        };
-        Ok(Answer::Blocks(blocks))
+            (Some(_), Some(store)) => stored(store, &chain, params.start, tip, params.limit),
+        }
     }
 
     fn get_slot(&self, config: Config) -> Result<u64, RpcError> {
@@ -270,7 +281,7 @@ fn stored(
     first: u64,
     last: u64,
     limit: usize,
-) -> Result<Blocks, RpcError> {
+) -> Result<Answer, RpcError> {
     let rooted = last.min(chain.finalized);
     let mut slots = if first <= rooted {
         store.roots(first, rooted, limit).map_err(|_| RpcError::internal_error())?
@@ -281,7 +292,7 @@ fn stored(
         let above = Blocks::new(Arc::clone(&chain.slots), first.max(rooted.saturating_add(1)), last);
         slots.extend(above.iter().take(limit.saturating_sub(slots.len())));
     }
-    Ok(Blocks::listed(slots))
+    Ok(Answer::Slots(slots))
 }
 
 fn check_at_least_confirmed(config: Config) -> Result<(), RpcError> {

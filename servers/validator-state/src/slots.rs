@@ -122,41 +122,29 @@ impl SlotSet {
     }
 }
 
-/// The produced slots of one answer, in order. Serialises as a JSON array.
+/// The produced slots of one answer: those of a set between two slots, both included. Serialises as a JSON array.
 #[derive(Debug, Clone)]
-pub struct Blocks(Source);
-
-#[derive(Debug, Clone)]
-enum Source {
-    /// Those of a set between two slots, both included; read as the answer is written.
-    Set { set: Arc<SlotSet>, first: u64, last: u64 },
-    /// Read from a store before.
-    List(Vec<u64>),
+pub struct Blocks {
+    set: Option<Arc<SlotSet>>,
+    first: u64,
+    last: u64,
 }
 
 impl Blocks {
     /// No slots.
-    pub const EMPTY: Self = Self(Source::List(Vec::new()));
+    pub const EMPTY: Self = Self { set: None, first: 1, last: 0 };
 
     /// The slots of `set` from `first` to `last`.
     pub fn new(set: Arc<SlotSet>, first: u64, last: u64) -> Self {
-        if last < first { Self::EMPTY } else { Self(Source::Set { set, first, last }) }
-    }
-
-    /// These slots, which are in order.
-    pub const fn listed(slots: Vec<u64>) -> Self {
-        Self(Source::List(slots))
+        if last < first { Self::EMPTY } else { Self { set: Some(set), first, last } }
     }
 
     /// How many slots the answer holds.
     pub fn len(&self) -> u64 {
-        match &self.0 {
-            Source::Set { set, first, last } => {
-                let below = first.checked_sub(1).map_or(0, |slot| set.count_through(slot));
-                set.count_through(*last) - below
-            }
-            Source::List(slots) => slots.len() as u64,
-        }
+        self.set.as_ref().map_or(0, |set| {
+            let below = self.first.checked_sub(1).map_or(0, |slot| set.count_through(slot));
+            set.count_through(self.last) - below
+        })
     }
 
     /// Whether the answer holds no slot.
@@ -164,21 +152,15 @@ impl Blocks {
         self.len() == 0
     }
 
-    /// The slots in order. Costs as much as there are slots, after one search. One of the two parts that are chained is empty:
-    /// which one, is decided once and not for each slot, where the iterator is consumed by `for_each` and the like.
+    /// The slots in order. Costs as much as there are slots, after one search.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
-        let (set, first, last, listed) = match &self.0 {
-            Source::Set { set, first, last } => (Some(set), *first, *last, [].as_slice()),
-            Source::List(slots) => (None, 1, 0, slots.as_slice()),
-        };
-        let start = set.map_or(0, |set| set.position(first));
-        let in_set = set.into_iter().flat_map(move |set| {
+        let start = self.set.as_ref().map_or(0, |set| set.position(self.first));
+        self.set.iter().flat_map(move |set| {
             (start..)
                 .map_while(|position| set.at(position))
-                .take_while(move |range| range.first <= last)
-                .flat_map(move |range| range.first.max(first)..=range.last.min(last))
-        });
-        in_set.chain(listed.iter().copied())
+                .take_while(|range| range.first <= self.last)
+                .flat_map(|range| range.first.max(self.first)..=range.last.min(self.last))
+        })
     }
 }
 

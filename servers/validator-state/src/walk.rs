@@ -25,8 +25,8 @@ impl State {
     /// The answer, after the time that its slots take where that is simulated.
     #[inline]
     pub(crate) fn walked(&self, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
-        if let (Some(ns_per_slot), Ok(Answer::Blocks(blocks))) = (self.walk_ns_per_slot, &answer) {
-            simulate(ns_per_slot, blocks.len());
+        if let (Some(ns_per_slot), Ok(answer)) = (self.walk_ns_per_slot, &answer) {
+            simulate(ns_per_slot, answer.slots().unwrap_or(0));
         }
         answer
     }
