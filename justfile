@@ -114,10 +114,11 @@ ledger dir *options:
 ledger-rocksdb dir *options: build-rocksdb
     @target/rocksdb/release/ledger {{dir}} {{options}}
 
-# Build the servers with RocksDB into target/rocksdb: C++ that takes minutes once, and needs libclang and a C++ compiler
+# Build the servers with RocksDB into target/rocksdb: C++ that takes minutes once, and needs libclang and a C++ compiler. One by one, as the campaign builds them
 [group('by hand')]
 build-rocksdb:
-    cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores --package server-legacy --package server-jsonrpsee --package server-actix --package server-axum
+    cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores
+    for server in legacy jsonrpsee actix axum; do cargo build --release --features rocksdb --target-dir target/rocksdb --package server-$server || exit; done
 
 # Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where asked for (about 5 minutes)
 [group('by hand')]

@@ -101,7 +101,8 @@ impl Printed {
 
 fn timeouts(sample: &Sample) -> f64 {
     let failed = sample.load.failed.iter().filter(|(kind, _)| kind.to_ascii_lowercase().contains("timeout"));
-    failed.map(|(_, count)| *count as f64).sum()
+    // An empty sum of floats is -0.
+    failed.map(|(_, count)| *count).sum::<u64>() as f64
 }
 
 fn quantile(sample: &Sample, probability: f64) -> Option<f64> {

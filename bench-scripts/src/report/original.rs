@@ -190,7 +190,7 @@ fn changes(run: &Run, workload: &str, level: Level) -> String {
         let cells = cells(&here.printed).into_iter().chain([own]);
         table.row([run.label(&base.name).to_owned(), change].into_iter().chain(cells).collect());
     }
-    if said.is_empty() { said } else { format!("One change at a time:\n\n{}\n{said}", table.markdown()) }
+    if said.is_empty() { said } else { format!("#### One change at a time\n\n{}\n{said}", table.markdown()) }
 }
 
 /// What a change does, in a few words.
