@@ -1,7 +1,7 @@
 //! Where a figure stands in a JSON file, and how it is printed: `/comparisons[server=actix,over=legacy]/cpu/ratio ratio`.
 //!
 //! A pointer's steps are fields, places in a list (from 0), or `[field=value,…]` behind a list's name, which must fit exactly one of its
-//! members: a run with one more server does not shift it. `field=null` fits a member that lacks the field.
+//! members: a run with one more server does not shift it. `field=null` fits a member that lacks the field, `field!=null` one that has it.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -41,11 +41,14 @@ pub(super) fn find<'a>(value: &'a Value, pointer: &str) -> Result<&'a Value> {
 /// Whether a member of a list has all of the chosen fields.
 pub(super) fn fits(member: &Value, chosen: &str) -> bool {
     chosen.split(',').all(|pair| {
-        pair.split_once('=').is_some_and(|(field, wanted)| match member.get(field.trim()) {
+        let Some((field, wanted)) = pair.split_once('=') else { return false };
+        let (field, negated) = field.strip_suffix('!').map_or((field, false), |field| (field, true));
+        let is_it = match member.get(field.trim()) {
             None | Some(Value::Null) => wanted == "null",
             Some(Value::String(text)) => text == wanted,
             Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
-        })
+        };
+        is_it != negated
     })
 }
 
@@ -136,6 +139,7 @@ mod tests {
         assert_eq!(said("/cells[server=b,tool=oha]/p99 us"), "1.23 ms");
         assert_eq!(said("/cells[server=b,tool=null]/share percent"), "50 %");
         assert_eq!(said("/cells[server=b,tool=null]/name text"), "x");
+        assert_eq!(said("/cells[server=b,tool!=null]/p99 us"), "1.23 ms");
         assert_eq!(said("/left count"), "12,345");
     }
 
