@@ -1,7 +1,7 @@
 //! Connections that a task scheduler starves: what shows it, and how long the starved ones wait.
 //!
 //! A worker of tokio's multi-threaded runtime keeps woken tasks in a queue of its own and hands on what that does not hold to a
-//! global queue. A worker that always has work of its own takes one task from there in so many polls. So with more connections
+//! global queue. A worker that always has work of its own takes one task from there every N polls. So with more connections
 //! than the own queue holds, some are served again and again, and all others share a small part of the rate.
 
 use super::LEAST_SHARE;
@@ -18,7 +18,7 @@ const SLACK: f64 = 1.25;
 /// Connections are starved where no larger share than this is at work.
 const MOST_AT_WORK: f64 = 0.75;
 
-/// The others wait at least so many times as long as a typical request takes.
+/// How many times as long as a typical request the others wait at least.
 const APART: f64 = 5.0;
 
 /// Connections that were served all the time, by Little's law: answers a second times the time that a typical one took.
@@ -37,7 +37,7 @@ fn few_at_work(facts: &Facts) -> Option<()> {
     (few && held && facts.connections > OWN_QUEUE * workers).then_some(())
 }
 
-/// Whether so few connection attempts were dropped that they explain next to nothing of so many requests.
+/// Whether dropped connection attempts are at most a tenth of these requests, so that they don't explain them.
 fn few_dropped(facts: &Facts, requests: u64) -> Option<()> {
     (facts.network.listen_overflows.unwrap_or(0) * 10 <= requests).then_some(())
 }
@@ -60,7 +60,7 @@ pub(super) fn stepped(facts: &Facts) -> Option<f64> {
     (share >= LEAST_SHARE).then_some(share)
 }
 
-/// How long a starved connection waits where the interval is known: all of them share one poll in so many.
+/// How long a starved connection waits where the interval is known: all of them share one poll in every N.
 fn wait_us(facts: &Facts) -> Option<f64> {
     let waiting = facts.connections as f64 - at_work(facts);
     (facts.rate > 0.0).then_some(waiting * facts.global_queue_interval? as f64 / facts.rate * 1e6)
