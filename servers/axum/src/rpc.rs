@@ -14,6 +14,12 @@ use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
+/// What the handlers of a router share: the methods, and the longest body in bytes.
+struct Shared<M> {
+    methods: M,
+    max_body_bytes: usize,
+}
+
 /// What [`typed`] answers with.
 struct Node {
     state: Arc<validator_state::State>,
@@ -40,34 +46,32 @@ pub fn router(
 ) -> Router {
     let rpc = match rpc {
         Rpc::Typed => {
-            let node = Node { state: Arc::clone(state), counters, offload };
-            post(typed).with_state(Arc::new(node))
+            let methods = Node { state: Arc::clone(state), counters, offload };
+            post(typed).with_state(Arc::new(Shared { methods, max_body_bytes }))
         }
         Rpc::JsonrpcCore => {
-            let handler = core_rpc::handler(state, counters, offload.as_ref());
-            post(jsonrpc_core).with_state(Arc::new(handler))
+            let methods = core_rpc::handler(state, counters, offload.as_ref());
+            post(jsonrpc_core).with_state(Arc::new(Shared { methods, max_body_bytes }))
         }
     };
     let rpc = rpc.options(async || ());
-    Router::new()
-        .route("/", rpc.clone())
-        .route("/health", get(health).post(health))
-        .route("/{*path}", rpc)
-        .layer(DefaultBodyLimit::max(max_body_bytes))
+    Router::new().route("/", rpc.clone()).route("/health", get(health).post(health)).route("/{*path}", rpc)
 }
 
 /// A body whose content type says JSON.
 struct JsonBody(Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for JsonBody {
+impl<M: Send + Sync> FromRequest<Arc<Shared<M>>> for JsonBody {
     type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+    async fn from_request(mut request: Request, shared: &Arc<Shared<M>>) -> Result<Self, Response> {
         let content_type = request.headers().get(CONTENT_TYPE);
         if !content_type.is_some_and(|value| is_json(value.as_bytes())) {
             return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response());
         }
-        Bytes::from_request(request, state).await.map(Self).map_err(IntoResponse::into_response)
+        // Here and not as a layer, which would send each request through a second boxed service.
+        DefaultBodyLimit::max(shared.max_body_bytes).apply(&mut request);
+        Bytes::from_request(request, &()).await.map(Self).map_err(IntoResponse::into_response)
     }
 }
 
@@ -76,26 +80,26 @@ async fn health() -> &'static str {
 }
 
 async fn typed(
-    State(node): State<Arc<Node>>,
+    State(shared): State<Arc<Shared<Node>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
     let text = text(&body)?;
-    let answer = match &node.offload {
+    let answer = match &shared.methods.offload {
         Some(offload) if typed_rpc::may_list_blocks(text) => {
-            let (node, text) = (Arc::clone(&node), text.to_owned());
-            let answer = offload.run(move || node.answer(&text)).await;
+            let (shared, text) = (Arc::clone(&shared), text.to_owned());
+            let answer = offload.run(move || shared.methods.answer(&text)).await;
             answer.map_err(|NoResult| StatusCode::INTERNAL_SERVER_ERROR)?
         }
-        _ => node.answer(text),
+        _ => shared.methods.answer(text),
     };
     Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 
 async fn jsonrpc_core(
-    State(handler): State<Arc<Handler>>,
+    State(shared): State<Arc<Shared<Handler>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
-    let answer = handler.handle_request(text(&body)?, Meta::default()).await.unwrap_or_default();
+    let answer = shared.methods.handle_request(text(&body)?, Meta::default()).await.unwrap_or_default();
     Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 

@@ -2,7 +2,7 @@
 //! starts and ends. What each method answers is the conformance crate's.
 
 use server_kit::testing::sockets::{HEALTH, Subject};
-use server_kit::testing::{assert_stores_answer_alike, post, refusal};
+use server_kit::testing::{assert_stores_answer_alike, example, post, refusal};
 
 fn with(rpc: &'static str) -> Subject {
     Subject::new(env!("CARGO_BIN_EXE_server-axum"), &["--rpc", rpc])
@@ -51,6 +51,16 @@ fn sigterm_ends_it_under_an_idle_connection() {
 fn the_ready_line_names_the_library() {
     assert_eq!(with("jsonrpc-core").start(&[]).ready["rpc"], "jsonrpc-core");
     assert_eq!(Subject::new(env!("CARGO_BIN_EXE_server-axum"), &[]).start(&[]).ready["rpc"], "typed");
+}
+
+#[test]
+fn the_minimal_server_gives_the_same_answers() {
+    let minimal = Subject { program: example("minimal-axum"), args: Vec::new() };
+    assert_eq!(minimal.original_answers(), with("typed").original_answers());
+    let minimal = minimal.start(&[]);
+    assert_eq!(minimal.ready["server"], "axum-minimal");
+    post(minimal.addr, r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0]}"#);
+    assert_eq!(minimal.totals().answered, 1);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub const TOLERANCE_PERCENT: u64 = 5;
 
 /// Requests that each benchmark of `benches/instructions.rs` answers.
-pub const REQUESTS: usize = 10;
+pub const REQUESTS: usize = 100;
 
 /// Instructions for one request, by path.
 pub type Counts = BTreeMap<String, u64>;
