@@ -114,8 +114,11 @@ fn short(name: &str, search: &SearchSummary) -> String {
             format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
         }
         (low, None) => {
-            let passes =
-                low.map_or_else(|| "no count passes".to_owned(), |low| format!("passes to {}", counted(low)));
+            let passes = match (low, split(&found.between)) {
+                (Some(low), _) => format!("passes to {}", counted(low)),
+                (None, ([], _)) => "no count passes".to_owned(),
+                (None, (clean, _)) => format!("no failure at {}", span(search, clean)),
+            };
             format!("**{name}**: {passes}, {}", unsettled(search))
         }
     }
@@ -142,10 +145,22 @@ fn unsettled(search: &SearchSummary) -> String {
     }
 }
 
-/// The counts that are neither passing nor failing, by their ends: how many trials failed between them.
+/// The counts that are neither passing nor failing: those below the first that ever failed apart from the others.
 fn between(search: &SearchSummary) -> String {
-    let counts = &search.found.between;
-    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return "-".to_owned() };
+    let (clean, mixed) = split(&search.found.between);
+    let parts: Vec<String> =
+        [clean, mixed].iter().filter(|counts| !counts.is_empty()).map(|counts| span(search, counts)).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join("; ") }
+}
+
+/// Counts below the first of which a trial failed, and the others.
+fn split(counts: &[Counted]) -> (&[Counted], &[Counted]) {
+    counts.split_at(counts.iter().position(|counted| counted.bad > 0).unwrap_or(counts.len()))
+}
+
+/// Counts by their ends, and how many trials failed at them.
+fn span(search: &SearchSummary, counts: &[Counted]) -> String {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return String::new() };
     if first == last {
         return counted(search, *first);
     }
@@ -366,6 +381,18 @@ mod tests {
             "{at_times}"
         );
         assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
+    }
+
+    #[test]
+    fn counts_below_the_first_failure_stand_apart_from_the_others() {
+        let counts = [1_000, 4_000, 5_657, 8_000].into_iter().zip([0, 0, 2, 5]);
+        let counts = counts.map(|(connections, bad)| counted_at(connections, bad)).collect();
+        let search = searched(None, counts, Ending::Unsettled);
+        assert_eq!(between(&search), "1,000 to 4,000 (0/10 fail); 5,657 to 8,000 (7/10 fail)");
+        assert_eq!(
+            short("actix", &search),
+            "**actix**: no failure at 1,000 to 4,000 (0/10 fail), not settled in 24 trials"
+        );
     }
 
     #[test]

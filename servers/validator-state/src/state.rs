@@ -1,7 +1,7 @@
 //! The node's view of its ledger at one moment, and how the chain moves on.
 //!
 //! Readers load one snapshot and take slot and value from it, so an answer's parts belong together. While the chain
-//! stands still a read takes no lock and shares no counter with another thread.
+//! stands still a read takes no lock. getBlocks' answer holds the snapshot's slots by reference count, which threads share.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
