@@ -18,13 +18,13 @@ bench-all campaign="quick":
 threshold *options:
     @{{bench}} run threshold {{options}}
 
-# Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about seven minutes
+# Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about a quarter of an hour
 [group('measure')]
 [no-exit-message]
 original *options:
     @{{bench}} run original {{options}}
 
-# Repeat the original's master branch on tokio 1.20, 1.28, 1.29 and today's, in about six minutes; the first time builds for some more
+# Repeat the original's master branch on tokio 1.20, 1.28, 1.29, 1.51, 1.52 and today's, in about nine minutes; the first time builds for some more
 [group('measure')]
 [no-exit-message]
 original-tokio *options:

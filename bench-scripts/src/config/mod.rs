@@ -189,7 +189,7 @@ mod tests {
             ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"fast\"]", "tunings"),
             ("clients = [\"fasthttp\"]", "clients = [\"http3\"]", "clients"),
             ("clients = [\"fasthttp\"]", "clients = []", "threshold.clients"),
-            ("clients = [\"fasthttp\"]", "servers = [\"nobody\"]", "threshold.servers"),
+            ("[threshold]\nservers = [\"legacy\"", "[threshold]\nservers = [\"nobody\"", "threshold.servers"),
             ("clients = [\"fasthttp\"]", "workloads = [\"getNothing\"]", "threshold.workloads"),
             ("\nfrom = ", "\nfrom = 0 #", "threshold.from"),
             ("\nfrom = ", "\nform = 7\nfrom = ", "form"),

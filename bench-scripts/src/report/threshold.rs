@@ -15,6 +15,7 @@ use crate::results::Conditions;
 /// One line for each request, tuning and client.
 pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
     let mut out = String::new();
+    let ceiling = run.plan.campaign.ceiling.as_ref();
     let mut groups: Vec<(&str, Option<Tuning>, Client)> = Vec::new();
     let group_of = |search: &SearchSummary| (search.searched.tuning, search.searched.client);
     for search in &summary.searches {
@@ -32,7 +33,11 @@ pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
             .searches
             .iter()
             .filter(of_group)
-            .map(|search| short(run.label(&search.searched.base), search))
+            .map(|search| {
+                let said = short(run.label(&search.searched.base), search);
+                not_the_servers(ceiling, summary, search)
+                    .map_or_else(|| said.clone(), |why| format!("{said} ({why})"))
+            })
             .collect();
         let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
         // Writing to a String can't fail, here and below.
@@ -48,6 +53,23 @@ pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
         out.push_str(&cause(run, summary, cell));
     }
     out
+}
+
+/// Where the campaign's ceiling, which does next to nothing for a request, fails at the same count already: whose limit it is.
+fn not_the_servers(
+    ceiling: Option<&String>,
+    summary: &ThresholdSummary,
+    search: &SearchSummary,
+) -> Option<String> {
+    let ceiling = ceiling?;
+    let same = |other: &&SearchSummary| {
+        let (of, searched) = (&other.searched, &search.searched);
+        of.base == *ceiling && (&of.workload, of.client) == (&searched.workload, searched.client)
+    };
+    let other = summary.searches.iter().find(same).filter(|_| search.searched.base != *ceiling)?;
+    let (own, other) = (search.found.first_failing?, other.found.first_failing?);
+    let said = format!("{ceiling} fails there too, so it is the limit of the load tool or the machine");
+    (own.connections >= other.connections).then_some(said)
 }
 
 fn settings(tuning: Option<Tuning>) -> &'static str {
@@ -148,8 +170,11 @@ fn unsettled(search: &SearchSummary) -> String {
 /// The counts that are neither passing nor failing: those below the first that ever failed apart from the others.
 fn between(search: &SearchSummary) -> String {
     let (clean, mixed) = split(&search.found.between);
-    let parts: Vec<String> =
-        [clean, mixed].iter().filter(|counts| !counts.is_empty()).map(|counts| span(search, counts)).collect();
+    let parts: Vec<String> = [clean, mixed]
+        .iter()
+        .filter(|counts| !counts.is_empty())
+        .map(|counts| span(search, counts))
+        .collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join("; ") }
 }
 
@@ -170,7 +195,14 @@ fn span(search: &SearchSummary, counts: &[Counted]) -> String {
 }
 
 /// What stands behind a search's counts.
-fn note(search: &SearchSummary) -> String {
+fn note(run: &Run, summary: &ThresholdSummary, search: &SearchSummary) -> String {
+    let mut notes: Vec<String> =
+        not_the_servers(run.plan.campaign.ceiling.as_ref(), summary, search).into_iter().collect();
+    notes.extend(notes_of(search));
+    notes.join("; ").replace('\n', " ")
+}
+
+fn notes_of(search: &SearchSummary) -> Vec<String> {
     let found = &search.found;
     let limit = search.searched.limit;
     let mut notes = Vec::new();
@@ -204,7 +236,7 @@ fn note(search: &SearchSummary) -> String {
         let counts: Vec<String> = found.contradictions.iter().map(|at| counted(search, *at)).collect();
         notes.push(format!("**not monotone**: {}", counts.join(", ")));
     }
-    notes.join("; ").replace('\n', " ")
+    notes
 }
 
 /// The section; empty for a campaign without searches.
@@ -234,7 +266,7 @@ pub fn section(run: &Run) -> String {
             end(found.last_clean),
             end(found.first_failing),
             between(search),
-            note(search),
+            note(run, summary, search),
         ]);
     }
     let mut out = format!(
@@ -406,7 +438,9 @@ mod tests {
              established within 10.0 s, while server and load tool used 1.96 cores"
         );
         search.connecting[1].dropped = Some(53);
-        assert!(note(&search).contains("and 53 connection attempts found the listen queue full"));
+        assert!(
+            notes_of(&search).join("; ").contains("and 53 connection attempts found the listen queue full")
+        );
     }
 
     #[test]
@@ -419,6 +453,40 @@ mod tests {
         assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
     }
 
+    fn summary_of(searches: Vec<SearchSummary>) -> ThresholdSummary {
+        ThresholdSummary {
+            timeout_ms: 2_000,
+            confirmations: 5,
+            bad_to_fail: 5,
+            left: 0,
+            trials: 10,
+            searches,
+            causes: Vec::new(),
+            remedies: Vec::new(),
+            remedied: None,
+        }
+    }
+
+    #[test]
+    fn a_count_at_which_the_ceiling_fails_too_is_not_the_servers_limit() {
+        let failing = |server: &str, at: u32| {
+            let mut search = searched(None, Vec::new(), Ending::Interval);
+            search.searched.base = server.into();
+            search.found.first_failing = Some(counted_at(at, 5));
+            search
+        };
+        let ceiling = "control".to_owned();
+        let whose = |server: u32, control: u32| {
+            let summary = summary_of(vec![failing("actix", server), failing("control", control)]);
+            let of = |at: usize| not_the_servers(Some(&ceiling), &summary, &summary.searches[at]);
+            assert_eq!(of(1), None, "the ceiling is compared with no other");
+            of(0)
+        };
+        assert!(whose(16_000, 16_000).unwrap().starts_with("control fails there too"));
+        assert!(whose(16_000, 11_314).is_some());
+        assert_eq!(whose(8_000, 16_000), None);
+    }
+
     #[test]
     fn the_time_to_connect_stands_by_count_and_server() {
         let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
@@ -427,17 +495,7 @@ mod tests {
         let mut other = search.clone();
         other.searched.base = "legacy".into();
         other.connecting.truncate(1);
-        let summary = ThresholdSummary {
-            timeout_ms: 2_000,
-            confirmations: 5,
-            bad_to_fail: 5,
-            left: 0,
-            trials: 10,
-            searches: vec![search, other],
-            causes: Vec::new(),
-            remedies: Vec::new(),
-            remedied: None,
-        };
+        let summary = summary_of(vec![search, other]);
         let table: Vec<String> = connecting::table(&summary)
             .lines()
             .filter(|line| line.starts_with('|'))

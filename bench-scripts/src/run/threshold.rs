@@ -67,7 +67,10 @@ pub fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)>
     for base in threshold.servers(campaign) {
         let found = plan.servers.iter().find(|server| server.name == base);
         let base = found.with_context(|| format!("the plan has no {base:?}"))?;
-        for (server, tuning) in tuned(base, &threshold.tunings) {
+        // The ceiling shows where the load tool fails, which the settings of frameworks do not change.
+        let is_ceiling = campaign.ceiling.as_ref() == Some(&base.name);
+        let tunings = if is_ceiling { &[Tuning::Equal] } else { &threshold.tunings[..] };
+        for (server, tuning) in tuned(base, tunings) {
             for workload in &workloads {
                 for client in &threshold.clients {
                     searches.push(Searched {
