@@ -11,11 +11,11 @@ use rpc_bench::report::pooled::{PooledRuns, load};
 use rpc_bench::results::{RunFolder, pretty};
 use serde_json::Value;
 
-/// A run of the repository that has a sweep and duets, to make others from.
-const KEPT: &str = "2026-11-22T053126Z-quick";
-
+/// The newest quick run of the repository, which has a sweep and duets, to make others from.
 fn kept() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results").join(KEPT)
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let runs = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
+    runs.filter(|run| run.to_string_lossy().ends_with("Z-quick")).max().unwrap()
 }
 
 /// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
