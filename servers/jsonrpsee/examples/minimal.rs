@@ -1,5 +1,6 @@
 //! The framework's shortest honest server of getBalance and getBlocks: what the server in `src` is compared with. No
-//! middleware, no method beyond the two. Flags, ledger, tuning and counters are the server's own.
+//! middleware, no method beyond the two. Flags, ledger and counters are the server's own; of the tuning it has what
+//! costs a request anything.
 
 use std::process::ExitCode;
 use std::sync::Arc;
