@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::pubkey::{ParsePubkeyError, Pubkey};
 use crate::seeded::SeededSpec;
 use crate::slots::SlotSet;
+use crate::state::Commitment;
 
 /// Accounts and chain at the moment a server starts.
 #[derive(Debug)]
@@ -139,6 +140,27 @@ impl Ledger {
         rooted.flat_map(move |(first, last)| first..=last.min(finalized))
     }
 
+    /// The produced slots above the finalized one, in order.
+    pub fn unrooted(&self) -> impl Iterator<Item = u64> {
+        let first_unrooted = self.finalized + 1;
+        let above = self.slots.ranges().filter(move |(_, last)| *last >= first_unrooted);
+        above.flat_map(move |(first, last)| first.max(first_unrooted)..=last)
+    }
+
+    /// The newest slot of a commitment.
+    pub const fn tip(&self, commitment: Commitment) -> u64 {
+        match commitment {
+            Commitment::Processed => self.processed,
+            Commitment::Confirmed => self.confirmed,
+            Commitment::Finalized => self.finalized,
+        }
+    }
+
+    /// Every account with its balance in lamports, in no order.
+    pub fn accounts(&self) -> impl Iterator<Item = (Pubkey, u64)> {
+        self.accounts.iter().map(|(pubkey, lamports)| (*pubkey, *lamports))
+    }
+
     /// Number of accounts, number of finalized slots, and a checksum of both, whatever order they are stored in.
     pub fn summary(&self) -> LedgerSummary {
         let mut accounts: Vec<_> = self.accounts.iter().collect();
@@ -262,6 +284,20 @@ mod tests {
             (summary.accounts, summary.slots),
             (fs::read_dir(oracle().join("accounts")).unwrap().count(), 425)
         );
+    }
+
+    #[test]
+    fn a_ledger_tells_all_that_it_holds() {
+        let dir = folder(&CHAIN.replace("31}", "33}"), ACCOUNT);
+        let ledger = Ledger::load(dir.path()).unwrap();
+        let slots: Vec<u64> = ledger.roots().chain(ledger.unrooted()).collect();
+        assert_eq!(slots, (0..=9).chain(11..=33).collect::<Vec<_>>());
+        assert_eq!(ledger.unrooted().next(), Some(21));
+        let tips = [Commitment::Finalized, Commitment::Confirmed, Commitment::Processed];
+        assert_eq!(tips.map(|commitment| ledger.tip(commitment)), [20, 30, 33]);
+        let accounts: Vec<_> =
+            ledger.accounts().map(|(pubkey, lamports)| (pubkey.to_string(), lamports)).collect();
+        assert_eq!(accounts, [("11111111111111111111111111111111".to_owned(), 7)]);
     }
 
     #[test]
