@@ -120,6 +120,12 @@ build-rocksdb:
     cargo build --release --features rocksdb --target-dir target/rocksdb --package block-stores
     for server in legacy jsonrpsee actix axum; do cargo build --release --features rocksdb --target-dir target/rocksdb --package server-$server || exit; done
 
+# Build a real node's RPC service from Agave's crates into target/agave-node: about 25 minutes once; needs protobuf-compiler, clang, libclang-dev, libudev-dev, libssl-dev, cmake and pkg-config
+[group('by hand')]
+[no-exit-message]
+build-node:
+    cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
+
 # Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where asked for (about 5 minutes)
 [group('by hand')]
 [no-exit-message]
@@ -149,9 +155,14 @@ fuzz seconds *options:
 test-rocksdb:
     @if test -x target/rocksdb/release/ledger; then cargo test --release --features rocksdb --target-dir target/rocksdb --package block-stores && cargo test --release --features rocksdb --target-dir target/rocksdb --package server-legacy stores; else echo "SKIPPED: RocksDB's block stores are not built here; build them with just build-rocksdb"; fi
 
-# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB where it is built, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
+# Test the node's RPC service from crates, where it is built
 [group('develop')]
-ci: check-fmt lint deny test test-rocksdb check-bench check-instructions smoke
+test-node:
+    @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
+
+# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
+[group('develop')]
+ci: check-fmt lint deny test test-rocksdb test-node check-bench check-instructions smoke
     {{bench}} splice --check
 
 # Format the code

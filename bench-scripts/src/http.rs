@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::questions::is_true;
+
 /// How long one question may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -79,11 +81,18 @@ fn send(
 pub fn verify(addr: &str, body: &str, truth: &Value) -> Result<Result<(), String>> {
     let (status, text) = ask(addr, body)?;
     let parsed: Option<Value> = serde_json::from_str(&text).ok();
-    if status == 200 && parsed.as_ref() == Some(truth) {
+    if status == 200 && parsed.is_some_and(|answer| is_true(&answer, truth)) {
         return Ok(Ok(()));
     }
     let shown: String = text.chars().take(200).collect();
     Ok(Err(format!("HTTP {status}: {}", shown.trim())))
+}
+
+/// Whether a server answers getHealth with `ok`; not while it can't be reached.
+pub fn is_healthy(addr: &str) -> bool {
+    let answer = ask(addr, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
+    let value = |text: String| serde_json::from_str::<Value>(&text).ok();
+    answer.ok().and_then(|(_, text)| value(text)).is_some_and(|answer| answer["result"] == "ok")
 }
 
 /// Reads a server's own counts from its metrics.

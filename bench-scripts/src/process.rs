@@ -252,6 +252,29 @@ impl Drop for Owned {
     }
 }
 
+/// A process that somebody else started. Its CPU time counts as that of a child until this goes; it is never ended.
+#[derive(Debug)]
+pub struct Adopted(u32);
+
+impl Adopted {
+    /// Takes the process of that id for a measured one.
+    pub fn new(pid: u32) -> Self {
+        children().running.insert(pid);
+        Self(pid)
+    }
+
+    /// The process id.
+    pub const fn pid(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Drop for Adopted {
+    fn drop(&mut self) {
+        children().running.remove(&self.0);
+    }
+}
+
 fn only_processor(processor: usize) -> libc::cpu_set_t {
     // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; CPU_SET writes only within the set's size, where the
     // processor's number comes from.

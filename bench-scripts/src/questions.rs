@@ -177,6 +177,25 @@ pub struct Known {
     pub share: f64,
 }
 
+/// Whether an answer is the true one. A truth [`without_context`] leaves open in which context the answer holds.
+pub fn is_true(answer: &Value, truth: &Value) -> bool {
+    if answer == truth {
+        return true;
+    }
+    let open = truth.pointer("/result/context") == Some(&Value::Null);
+    open && answer.pointer("/result/context").is_some_and(Value::is_object)
+        && without_context(answer.clone()) == *truth
+}
+
+/// A true answer that leaves its context open (slot and version): that of a server whose chain grows.
+#[must_use]
+pub fn without_context(mut truth: Value) -> Value {
+    if let Some(context) = truth.pointer_mut("/result/context") {
+        *context = Value::Null;
+    }
+    truth
+}
+
 /// A question.
 #[derive(Debug, Clone)]
 pub struct Question {

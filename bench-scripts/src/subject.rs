@@ -1,9 +1,11 @@
-//! A server under test as a running process: started, ready, asked to stop.
+//! A server under test as a running process: started, ready, asked to stop. Or found, where it runs already.
 
-use std::collections::BTreeMap;
+mod files;
+mod process;
+
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -11,13 +13,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
-use crate::config::{Environment, Ready, ReadyLine, Server};
+use crate::config::{Environment, Placeholders, Ready, ReadyLine, Server};
+use crate::http;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
-use crate::process::{Output, Owned, describe};
+use crate::process::{Adopted, Output, Owned, describe};
+
+pub use files::Files;
+pub use process::{Process, find_running};
 
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a node may take until getHealth says that it is well: it reads accounts and makes a ledger first.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long a server that closed its output may take to end, before it counts as one that goes on without.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -25,27 +34,25 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// A server that answers.
 pub struct Subject {
     /// Its process.
-    pub process: Owned,
+    pub process: Process,
     /// Where it answers.
     pub addr: String,
     /// Where its metrics are, if it has any.
     pub metrics: Option<String>,
     /// What it said when it was ready: every effective setting.
     pub ready: Value,
+    /// What it was told of, until it is gone.
+    _files: Option<Files>,
 }
 
 /// The values for a server's placeholders, its own settings before those of the environment.
-pub fn placeholders(
-    server: &Server,
-    environment: &Environment,
-    listen: &str,
-    request: &str,
-) -> BTreeMap<&'static str, String> {
+pub fn placeholders(server: &Server, environment: &Environment, listen: &str, request: &str) -> Placeholders {
     let environment = environment.with(&server.overrides);
     let threads = environment.threads.unwrap_or_else(|| host::cores() as u32);
     let mut values = environment.optional();
     values.extend([
         ("listen", listen.to_owned()),
+        ("port", listen.rsplit(':').next().unwrap_or_default().to_owned()),
         ("tuning", environment.tuning.flag().to_owned()),
         ("threads", threads.to_string()),
         ("accounts", environment.accounts.to_string()),
@@ -88,35 +95,58 @@ impl Subject {
     ) -> Result<Self> {
         let listen = match &server.ready {
             Ready::Line(_) => "127.0.0.1:0".to_owned(),
-            Ready::Connect {} => free_address()?,
+            Ready::Connect {} | Ready::Health {} => free_address()?,
+            Ready::Running(at) => {
+                return Self::running(&at.url).with_context(|| format!("server {}", server.name));
+            }
         };
-        let program = Path::new(&server.program);
-        ensure!(
-            program.is_file(),
-            "server {}: there is no {}; was it built?",
-            server.name,
-            program.display()
-        );
-        let args = server.arguments(&placeholders(server, environment, &listen, request));
+        let program = program(server)?;
+        let mut values = placeholders(server, environment, &listen, request);
+        let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
         let mut process = Owned::spawn_limited(
-            program,
-            &args,
+            &program,
+            &server.arguments(&values),
             &Output { stdout: None, stderr },
             environment.placement,
             server.open_files,
         )?;
         let found = match &server.ready {
             Ready::Line(places) => read_ready_line(&mut process, places, interrupt),
-            Ready::Connect {} => connects(&mut process, &listen, interrupt),
+            Ready::Health {} => is_healthy(&mut process, &listen, interrupt),
+            Ready::Connect {} | Ready::Running(_) => connects(&mut process, &listen, interrupt),
         };
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
-        Ok(Self { process, addr, metrics, ready })
+        Ok(Self { process: Process::Owned(process), addr, metrics, ready, _files: files })
+    }
+
+    /// A server that runs already.
+    fn running(url: &str) -> Result<Self> {
+        let (addr, pid) = find_running(url)?;
+        let process = Process::Running(Adopted::new(pid));
+        Ok(Self { process, addr: addr.to_string(), metrics: None, ready: Value::Null, _files: None })
     }
 
     /// How the server ended, if it has.
     pub fn died(&mut self) -> Result<Option<String>> {
-        Ok(self.process.ended()?.map(describe))
+        self.process.died()
     }
+}
+
+/// Where a server's program is.
+///
+/// # Errors
+/// It is neither where its entry says nor, without a slash, on the `PATH`.
+pub fn program(server: &Server) -> Result<PathBuf> {
+    let path = Path::new(&server.program);
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    let name = &server.program;
+    let found = if name.contains('/') { None } else { host::on_path(name) };
+    found.with_context(|| match name.contains('/') {
+        true => format!("server {}: there is no {name}; was it built?", server.name),
+        false => format!("server {}: there is no {name} on the PATH; install it first", server.name),
+    })
 }
 
 /// An address of this machine that nobody listens on now. Another program may take it before the server does; a server
@@ -124,6 +154,23 @@ impl Subject {
 fn free_address() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port on 127.0.0.1")?;
     Ok(listener.local_addr()?.to_string())
+}
+
+/// Waits until a node says that it is well. What it prints is read on, so that it never waits for a reader.
+fn is_healthy(
+    process: &mut Owned,
+    listen: &str,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    let _lines = first_line(process)?;
+    let found = interrupt.wait(HEALTHY_WITHIN, || {
+        if let Some(status) = process.ended()? {
+            bail!("it ended before it answered: {}", describe(status));
+        }
+        Ok(http::is_healthy(listen).then_some(()))
+    })?;
+    found.with_context(|| format!("its getHealth on {listen} did not say ok within {HEALTHY_WITHIN:?}"))?;
+    Ok((listen.to_owned(), None, Value::Null))
 }
 
 fn connects(

@@ -10,6 +10,7 @@ use rpc_bench::load::toolchain::Tool;
 use rpc_bench::load::{Client, Load, LoadTool, bombardier};
 use rpc_bench::probe::host;
 use rpc_bench::probe::process::cpu_time;
+use rpc_bench::run::{fits, truth_of};
 use rpc_bench::subject::{self, Subject};
 
 use super::serve;
@@ -50,7 +51,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     let environment = serve::environment(args.tuning);
-    let truth = workload.truth(&environment.ledger())?;
+    fits::check_one(&server, std::slice::from_ref(&workload))?;
+    let truth = truth_of(&server, &workload, &environment)?.truth;
     let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));
     let started = Subject::start(&server, &environment, body, &folder, &interrupt);
     // The server holds the file open; a name is needed no longer.

@@ -45,6 +45,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Some(folder) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
+    plan.servers.iter().flat_map(run::fits::notes).for_each(|note| eprintln!("{note}"));
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.0.join("tools"))?;
     run::build(&plan)?;
     let folder = match opened {

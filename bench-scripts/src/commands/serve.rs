@@ -3,13 +3,13 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rpc_bench::config::{ConfigDir, Environment, Percent, Server, Tuning, Workload};
 use rpc_bench::load::{Client, Load, bombardier};
 use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
-use rpc_bench::subject::{self, placeholders};
+use rpc_bench::subject::{self, Files, placeholders};
 use validator_state::SeededSpec;
 
 /// Which server, and where.
@@ -56,13 +56,18 @@ pub(super) fn environment(tuning: Tuning) -> Environment {
 /// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.
 pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
+    if let Some(url) = server.running_at() {
+        bail!("server {}: runs already, at {url}", server.name);
+    }
     let workload = config.workload(&args.workload)?;
     let environment = environment(args.tuning);
     let request = workload.opening(&environment.ledger())?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     print_hints(&server, &workload, &request, &args.listen.to_string());
-    let values = placeholders(&server, &environment, &args.listen.to_string(), &request);
+    let mut values = placeholders(&server, &environment, &args.listen.to_string(), &request);
+    // Nobody is left to remove them once this process is the server.
+    Files::of(&server, &environment.ledger(), &mut values)?.into_iter().for_each(Files::keep);
     // Comes back only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))

@@ -29,7 +29,7 @@ pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
-pub use server::{Build, COLOURS, InProcess, Ready, ReadyLine, Server};
+pub use server::{Build, COLOURS, Holds, InProcess, Placeholders, Ready, ReadyLine, Server, Version};
 pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;

@@ -41,12 +41,21 @@ pub struct Server {
     /// A command that builds it, run from the repository's root; empty where there is nothing to build.
     #[serde(default)]
     pub build: Vec<String>,
-    /// The program, relative to the repository's root.
+    /// The program, relative to the repository's root; a name without a slash is also searched for on the `PATH`. Empty where the
+    /// server runs already.
+    #[serde(default)]
     pub program: String,
     /// Its arguments, with placeholders.
+    #[serde(default)]
     pub args: Vec<String>,
     /// How it says that it is ready.
     pub ready: Ready,
+    /// How much of the campaign's ledger it has.
+    #[serde(default, skip_serializing_if = "Holds::is_everything")]
+    pub holds: Holds,
+    /// The version that it states in its answers, where that is not the seeded ledger's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
     /// Files that it may open; as many as the harness where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
@@ -66,6 +75,36 @@ pub struct Server {
     /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
+}
+
+/// How much of the campaign's ledger a server has. What it lacks has no known answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holds {
+    /// The accounts and the slots.
+    #[default]
+    Everything,
+    /// The accounts, with a chain of its own that grows: the context of an answer is not compared.
+    Accounts,
+    /// Neither.
+    Nothing,
+}
+
+impl Holds {
+    /// Whether it is the whole ledger.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::Everything
+    }
+}
+
+/// The version that a server states.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// `context.apiVersion` of getBalance, `solana-core` of getVersion.
+    pub api: String,
+    /// `feature-set` of getVersion.
+    pub feature_set: u32,
 }
 
 /// Another build of a server. It takes the server's arguments.
@@ -102,6 +141,18 @@ pub enum Ready {
     Line(ReadyLine),
     /// Nothing: it is ready once the port that it was told takes a connection.
     Connect {},
+    /// Nothing: it is ready once it answers getHealth with `ok` on the port that it was told.
+    Health {},
+    /// It runs already and is neither started nor stopped.
+    Running(RunningAt),
+}
+
+/// Where a server answers that runs already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunningAt {
+    /// `http://HOST:PORT`, of a process of this machine.
+    pub url: String,
 }
 
 /// Where things stand in the ready line, as JSON pointers.
@@ -115,7 +166,8 @@ pub struct ReadyLine {
 }
 
 /// Placeholders that always have a value.
-const ALWAYS: [&str; 7] = ["listen", "tuning", "threads", "accounts", "slots", "seed", "request"];
+const ALWAYS: [&str; 10] =
+    ["listen", "port", "tuning", "threads", "accounts", "slots", "seed", "request", "folder", "accounts_dir"];
 
 /// Placeholders that have a value where the campaign says so.
 const OPTIONAL: [&str; 2] = ["global_queue_interval", "walk_ns_per_slot"];
@@ -162,22 +214,48 @@ impl Server {
         self.args.iter().filter_map(fill).collect()
     }
 
-    /// Which of the settings that an environment makes it has no argument for.
+    /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let has = |name| self.args.iter().any(|arg| placeholder(arg).is_some_and(|(_, known)| known == name));
-        environment.optional().into_keys().find(|name| !has(*name))
+        let own = [self.overrides.threads.map(|_| "threads"), self.overrides.slots.map(|_| "slots")];
+        let mut set = environment.optional().into_keys().chain(own.into_iter().flatten());
+        set.find(|name| !self.takes(name))
+    }
+
+    /// Whether its arguments have that placeholder.
+    pub fn takes(&self, name: &str) -> bool {
+        self.args.iter().any(|arg| placeholder(arg).is_some_and(|(_, known)| known == name))
     }
 
     /// Whether it is told one request when it starts and gives that one's answer to all.
     pub fn answers_one_request(&self) -> bool {
-        self.args.iter().any(|arg| arg == "{request}")
+        self.takes("request")
+    }
+
+    /// Where it answers, for a server that runs already.
+    pub fn running_at(&self) -> Option<&str> {
+        match &self.ready {
+            Ready::Running(at) => Some(&at.url),
+            Ready::Line(_) | Ready::Connect {} | Ready::Health {} => None,
+        }
     }
 
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.name.is_empty(), "field name: is empty");
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
-        ensure!(!self.program.is_empty(), "field program: is empty");
+        match self.running_at() {
+            Some(url) => {
+                ensure!(
+                    self.program.is_empty() && self.args.is_empty() && self.build.is_empty(),
+                    "field ready: a running server is not started; leave build, program and args out"
+                );
+                ensure!(
+                    url.strip_prefix("http://").is_some_and(|rest| rest.trim_end_matches('/').contains(':')),
+                    "field ready.running.url: {url:?} is not of the form http://HOST:PORT"
+                );
+            }
+            None => ensure!(!self.program.is_empty(), "field program: is empty"),
+        }
         for (field, text) in [("label", &self.label), ("http", &self.http), ("rpc", &self.rpc)] {
             ensure!(
                 text.as_ref().is_none_or(|text| !text.trim().is_empty() && !text.contains(['|', '\n', '*'])),
@@ -210,10 +288,8 @@ impl Server {
             self.overrides.is_empty(),
             "field overrides: settings of its own are a campaign's; see [[arm]]"
         );
-        ensure!(
-            self.args.iter().any(|arg| arg == "{listen}"),
-            "field args: lacks {{listen}}, the address to bind"
-        );
+        let is_told = self.takes("listen") || (self.takes("port") && !matches!(self.ready, Ready::Line(_)));
+        ensure!(is_told || self.running_at().is_some(), "field args: lacks {{listen}}, the address to bind");
         Ok(())
     }
 }

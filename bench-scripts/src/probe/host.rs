@@ -1,7 +1,8 @@
 //! The machine that the measurement runs on: what it is, and what it was doing meanwhile.
 
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,11 @@ pub fn client_ports() -> Option<(u16, u16)> {
     let text = text("/proc/sys/net/ipv4/ip_local_port_range")?;
     let mut ports = text.split_whitespace().map(str::parse);
     Some((ports.next()?.ok()?, ports.next()?.ok()?))
+}
+
+/// The program of that name on the `PATH`.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
 /// Open files that a process may hold now (the soft limit).

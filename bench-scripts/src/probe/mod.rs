@@ -6,6 +6,7 @@
 pub mod foreign;
 pub mod host;
 pub mod listen;
+pub mod listener;
 pub mod network;
 pub mod process;
 mod reader;

@@ -2,11 +2,12 @@
 //! strace stops the process twice, so nothing that is counted this way is timed.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+
+use super::host::on_path;
 
 /// What to do where neither program is there.
 pub const INSTALL: &str =
@@ -30,9 +31,6 @@ pub enum Tracer {
 impl Tracer {
     /// The first one that is on the `PATH`, and where it is.
     pub fn find() -> Option<(Self, PathBuf)> {
-        let on_path = |program: &str| {
-            env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
-        };
         let found = |tracer: Self| Some((tracer, on_path(tracer.program())?));
         found(Self::Strace).or_else(|| found(Self::Perf))
     }

@@ -12,6 +12,9 @@ const ADDR: &str = "127.0.0.1:8899";
 
 /// The command that starts a server as it was measured.
 pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
+    if let Some(url) = server.running_at() {
+        return format!("# runs already, at {url}");
+    }
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];

@@ -163,7 +163,7 @@ fn one(
         "its ready line says backlog {backlog:?}, asked was {asked:?}"
     );
     if held {
-        subject.process.hold()?;
+        subject.process.owned()?.hold()?;
         wait_until_stopped(subject.process.pid(), interrupt)?;
     }
     let before = NetworkCounters::read();
@@ -171,7 +171,7 @@ fn one(
     // A server that is held stays so until its burst is judged: what was dropped is dropped again after 1 s, so however late the
     // harness looks, it sees the same.
     let slow = begun.slow(interrupt)?;
-    subject.process.release()?;
+    subject.process.owned()?.release()?;
     let overflows = NetworkCounters::read().since(before).listen_overflows;
     subject.process.stop(interrupt)?;
     // Nothing of a server that answered well is of interest.

@@ -4,6 +4,7 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
+pub mod fits;
 mod progress;
 pub mod remedies;
 pub mod slo;
@@ -30,7 +31,7 @@ use crate::results::{Conditions, DUETS, Plan, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 
 pub use trial::Bench;
-pub use truths::Truths;
+pub use truths::{Truths, truth_of};
 
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
@@ -65,6 +66,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     );
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     check_mixes(&campaign, &workloads)?;
+    fits::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
     fits.with_context(|| format!("campaign {name}"))?;

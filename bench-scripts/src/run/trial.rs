@@ -317,6 +317,7 @@ impl Bench<'_> {
             questions,
             seed: self.seed(trial, Draw::Check),
             state: self.truths_of(trial).state(),
+            any_context: self.truths_of(trial).any_context(),
             timeout: Duration::from_millis(self.plan.campaign.timeout_ms),
         })))
     }

@@ -7,17 +7,27 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use validator_state::{Ledger, SeededSpec, State};
 
-use crate::config::Workload;
-use crate::questions::{Known, Questions};
+use crate::config::{Environment, Server, Version, Workload};
+use crate::questions::{Known, Questions, without_context};
 use crate::results::Plan;
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
 pub struct Truths {
     state: Arc<State>,
+    any_context: bool,
     workloads: BTreeMap<String, Asked>,
-    /// Those of servers that have another ledger than the campaign's environment.
+    /// Those of servers that answer otherwise: from another ledger than the campaign's environment, or in another version.
     others: BTreeMap<String, Arc<Self>>,
+}
+
+/// What a server answers from.
+#[derive(Debug, Clone, PartialEq)]
+struct Source {
+    ledger: SeededSpec,
+    version: Option<Version>,
+    /// Whether its chain is its own, so that the context of an answer is left open.
+    any_context: bool,
 }
 
 /// What is asked of a workload.
@@ -27,6 +37,45 @@ struct Asked {
     questions: Arc<Questions>,
 }
 
+impl Source {
+    fn of(server: &Server, environment: &Environment) -> Self {
+        Self {
+            ledger: environment.with(&server.overrides).ledger(),
+            version: server.version.clone(),
+            any_context: !server.holds.is_everything(),
+        }
+    }
+
+    fn state(&self) -> State {
+        let ledger = Ledger::seeded(&self.ledger);
+        State::new(match &self.version {
+            Some(version) => ledger.of_version(&version.api, version.feature_set),
+            None => ledger,
+        })
+    }
+
+    fn known(&self, questions: &Arc<Questions>, state: &State, seed: u64) -> Result<Vec<Known>> {
+        let mut known = questions.known(state, seed)?;
+        if self.any_context {
+            known.iter_mut().for_each(|known| known.truth = without_context(known.truth.take()));
+        }
+        Ok(known)
+    }
+}
+
+/// What a server is asked of a workload with one request, and its true answer to it.
+///
+/// # Errors
+/// It is a mix, the ledger lacks what it asks for or answers with an error, or a stated answer is not JSON.
+pub fn truth_of(server: &Server, workload: &Workload, environment: &Environment) -> Result<Known> {
+    workload.body()?;
+    let source = Source::of(server, environment);
+    let questions = Arc::new(workload.questions(&source.ledger)?);
+    let known = source.known(&questions, &source.state(), 0);
+    let known = known.with_context(|| format!("workload {}", workload.name))?;
+    known.into_iter().next().with_context(|| format!("workload {} asks nothing", workload.name))
+}
+
 impl Truths {
     /// Works the true answers out: to one question of each request of each workload.
     ///
@@ -34,21 +83,21 @@ impl Truths {
     /// The ledger lacks what a workload asks for, or answers it with an error.
     pub fn of(plan: &Plan) -> Result<Self> {
         let environment = &plan.campaign.environment;
-        let usual = environment.ledger();
-        let mut truths = Self::of_ledger(plan, &usual)?;
-        let mut made: Vec<(SeededSpec, Arc<Self>)> = Vec::new();
+        let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
+        let mut truths = Self::of_source(plan, &usual)?;
+        let mut made: Vec<(Source, Arc<Self>)> = Vec::new();
         for server in &plan.servers {
-            let ledger = environment.with(&server.overrides).ledger();
-            if ledger == usual {
+            let source = Source::of(server, environment);
+            if source == usual {
                 continue;
             }
-            let same = made.iter().find(|(of, _)| *of == ledger).map(|(_, truths)| Arc::clone(truths));
+            let same = made.iter().find(|(of, _)| *of == source).map(|(_, truths)| Arc::clone(truths));
             let other = match same {
                 Some(other) => other,
                 None => {
-                    let other = Self::of_ledger(plan, &ledger);
+                    let other = Self::of_source(plan, &source);
                     let other = Arc::new(other.with_context(|| format!("server {}", server.name))?);
-                    made.push((ledger, Arc::clone(&other)));
+                    made.push((source, Arc::clone(&other)));
                     other
                 }
             };
@@ -57,21 +106,21 @@ impl Truths {
         Ok(truths)
     }
 
-    /// The true answers of a server, whose ledger may be its own.
+    /// The true answers of a server, which may be its own.
     pub fn of_server(&self, server: &str) -> &Self {
         self.others.get(server).map_or(self, Arc::as_ref)
     }
 
-    fn of_ledger(plan: &Plan, ledger: &SeededSpec) -> Result<Self> {
-        let state = Arc::new(State::new(Ledger::seeded(ledger)));
+    fn of_source(plan: &Plan, source: &Source) -> Result<Self> {
+        let state = Arc::new(source.state());
         let asked = |workload: &Workload| -> Result<(String, Asked)> {
-            let questions = Arc::new(workload.questions(ledger)?);
-            let known = questions.known(&state, plan.campaign.seed);
+            let questions = Arc::new(workload.questions(&source.ledger)?);
+            let known = source.known(&questions, &state, plan.campaign.seed);
             let known = known.with_context(|| format!("workload {}", workload.name))?;
             Ok((workload.name.clone(), Asked { known, questions }))
         };
         let workloads = plan.workloads.iter().map(asked).collect::<Result<_>>()?;
-        Ok(Self { state, workloads, others: BTreeMap::new() })
+        Ok(Self { state, any_context: source.any_context, workloads, others: BTreeMap::new() })
     }
 
     /// What is asked of a workload before and after a window, with the true answers: its one request, or one question of each
@@ -102,6 +151,11 @@ impl Truths {
     /// The ledger that gives the true answers.
     pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.state)
+    }
+
+    /// Whether the context of an answer is left open.
+    pub const fn any_context(&self) -> bool {
+        self.any_context
     }
 
     /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.

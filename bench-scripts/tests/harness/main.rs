@@ -11,6 +11,7 @@ mod failures;
 mod foreign;
 mod mistakes;
 mod mixes;
+mod nodes;
 mod open;
 mod slo;
 mod stores;

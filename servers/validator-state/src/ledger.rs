@@ -133,6 +133,13 @@ impl Ledger {
         Some(Self { slots, finalized: tip, confirmed: tip, processed: tip, ..seeded })
     }
 
+    /// The same ledger in a server of another version: `context.apiVersion` of a balance, and both fields of getVersion.
+    #[must_use]
+    pub fn of_version(self, api_version: &str, feature_set: u32) -> Self {
+        // Kept for as long as the process runs, as the version of a loaded ledger is.
+        Self { api_version: api_version.to_owned().leak(), feature_set, ..self }
+    }
+
     /// The finalized slots, in order: what a block store holds of this ledger.
     pub fn roots(&self) -> impl Iterator<Item = u64> {
         let finalized = self.finalized;

@@ -159,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Overrides, Ready};
+    use crate::config::{Holds, Overrides, Ready};
 
     fn server(args: &[&str]) -> Server {
         Server {
@@ -173,6 +173,8 @@ mod tests {
             program: "p".into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             ready: Ready::Connect {},
+            holds: Holds::Everything,
+            version: None,
             open_files: None,
             counting: None,
             handicap: None,

@@ -11,7 +11,7 @@ use validator_state::State;
 use crate::http::Connection;
 use crate::observation::Checked;
 use crate::probe::process::thread_cpu_s;
-use crate::questions::{Question, Questions, Stream};
+use crate::questions::{Question, Questions, Stream, is_true, without_context};
 
 /// Time between two questions.
 const EVERY: Duration = Duration::from_millis(100);
@@ -32,6 +32,8 @@ pub(super) struct Task {
     pub seed: u64,
     /// The ledger that gives the true answers.
     pub state: Arc<State>,
+    /// Whether the answers' context is left open.
+    pub any_context: bool,
     /// When a question is given up.
     pub timeout: Duration,
 }
@@ -81,6 +83,7 @@ struct Asking {
     connection: Connection,
     stream: Stream,
     state: Arc<State>,
+    any_context: bool,
     checked: Checked,
 }
 
@@ -90,6 +93,7 @@ impl Asking {
             connection: Connection::new(&task.addr, task.timeout),
             stream: task.questions.stream(task.seed),
             state: task.state,
+            any_context: task.any_context,
             checked: Checked::default(),
         }
     }
@@ -103,23 +107,24 @@ impl Asking {
             self.checked.unanswered += 1;
             return;
         };
-        if let Err(difference) = compare(&question, &text, &self.state) {
+        if let Err(difference) = self.compare(&question, &text) {
             self.checked.wrong += 1;
             self.checked.first_wrong.get_or_insert(difference);
         }
     }
-}
 
-/// Whether an answer is the true one; where not, what was asked, answered, and true.
-fn compare(question: &Question, text: &str, state: &State) -> Result<(), String> {
-    let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
-    let asked = shown(&question.body);
-    let truth = question.truth(state).map_err(|error| format!("asked {asked}: {error:#}"))?;
-    let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    if parsed.as_ref() == Some(&truth) {
-        return Ok(());
+    /// Whether an answer is the true one; where not, what was asked, answered, and true.
+    fn compare(&self, question: &Question, text: &str) -> Result<(), String> {
+        let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
+        let asked = shown(&question.body);
+        let truth = question.truth(&self.state).map_err(|error| format!("asked {asked}: {error:#}"))?;
+        let truth = if self.any_context { without_context(truth) } else { truth };
+        let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        if parsed.is_some_and(|answer| is_true(&answer, &truth)) {
+            return Ok(());
+        }
+        Err(format!("asked {asked}: {} instead of {}", shown(text), shown(&truth.to_string())))
     }
-    Err(format!("asked {asked}: {} instead of {}", shown(text), shown(&truth.to_string())))
 }
 
 #[cfg(test)]
@@ -177,6 +182,7 @@ mod tests {
                 questions: Arc::new(workload.questions(&LEDGER).unwrap()),
                 seed: 1,
                 state: self.state.clone(),
+                any_context: false,
                 timeout,
             });
             let mut patience = 10_000;

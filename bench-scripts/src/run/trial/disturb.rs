@@ -19,8 +19,7 @@ use crate::load::{Client, Load, LoadSample, OpenLoad};
 use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
-use crate::process::Owned;
-use crate::subject::Subject;
+use crate::subject::{Process, Subject};
 
 /// One load of a window, ready to be put on.
 enum Ready<'a> {
@@ -198,7 +197,8 @@ impl Bench<'_> {
 
 /// Stops a server at its times until the window is over, which is when the other end of `over` goes. No stop begins that would
 /// last beyond the window. Gives how often.
-fn stall_at_times(server: &mut Owned, stall: Stall, window: Duration, over: &Receiver<()>) -> Result<u32> {
+fn stall_at_times(server: &mut Process, stall: Stall, window: Duration, over: &Receiver<()>) -> Result<u32> {
+    let server = server.owned()?;
     let began = Instant::now();
     let mut stalls = 0;
     let passes = |time: Duration| over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
@@ -230,14 +230,14 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
-    use crate::process::Output;
+    use crate::process::{Output, Owned};
 
     #[test]
     fn no_stop_lasts_beyond_the_window() {
         let dir = tempfile::tempdir().unwrap();
         let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
-        let mut server =
-            Owned::spawn(Path::new("/bin/sleep"), &["60".to_owned()], &output, Placement::Free).unwrap();
+        let sleep = Owned::spawn(Path::new("/bin/sleep"), &["60".to_owned()], &output, Placement::Free);
+        let mut server = Process::Owned(sleep.unwrap());
         let (_over, until) = channel::<()>();
         let mut stops = |window_ms| {
             let stall = Stall { every_ms: 20, for_ms: 10 };

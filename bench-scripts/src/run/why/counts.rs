@@ -135,7 +135,7 @@ impl Counting<'_> {
     fn start(&self, server: &Server, what: &str) -> Result<Subject> {
         let stderr = self.file(server, &format!("{what}.stderr"));
         let environment = &self.stage.plan.campaign.environment;
-        let known = self.bench.truths.first(&self.workload.name)?;
+        let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
         let subject = Subject::start(server, environment, &known.body, &stderr, self.stage.interrupt)?;
         match http::verify(&subject.addr, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),

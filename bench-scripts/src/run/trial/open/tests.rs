@@ -139,9 +139,9 @@ fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
         let (sample, _) = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(700));
-                subject.process.hold().unwrap();
+                subject.process.owned().unwrap().hold().unwrap();
                 thread::sleep(hold);
-                subject.process.release().unwrap();
+                subject.process.owned().unwrap().release().unwrap();
             });
             fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &addr).unwrap()
         });
@@ -162,11 +162,11 @@ fn a_server_that_stops_answering_leaves_timeouts_and_what_was_not_sent() {
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(500));
-                subject.process.hold().unwrap();
+                subject.process.owned().unwrap().hold().unwrap();
             });
             fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &addr)
         });
-        subject.process.release().unwrap();
+        subject.process.owned().unwrap().release().unwrap();
         let (sample, _) = ended.unwrap();
         let window = open(&sample);
         let count = |part: &str| {

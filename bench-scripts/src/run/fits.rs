@@ -1,0 +1,205 @@
+//! Whether servers have what a plan's workloads and loads need. A server of one's own lacks nothing; a node has its own chain, no
+//! metrics, or runs already.
+
+use anyhow::{Context, Result, ensure};
+use validator_state::Method;
+
+use crate::config::{Asks, Campaign, Expected, Holds, Placement, Ready, Server, Workload};
+use crate::subject::{find_running, program};
+
+/// Whether a campaign's servers can be measured with its workloads.
+///
+/// # Errors
+/// One line: which server lacks what, and what to do.
+pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Workload]) -> Result<()> {
+    for server in servers {
+        check_one(server, workloads)?;
+        if server.running_at().is_some() {
+            check_running(campaign, server)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a server is there, and the true answer to each of these workloads is known.
+///
+/// # Errors
+/// One line: which server lacks what, and what to do.
+pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
+    workloads.iter().try_for_each(|workload| check_answers(server, workload))?;
+    if let Some(url) = server.running_at() {
+        find_running(url).with_context(|| format!("server {}", server.name))?;
+    } else if server.build.is_empty() && !server.program.contains('/') {
+        program(server)?;
+    }
+    Ok(())
+}
+
+/// What a reader should know of a server before it is measured, a line each.
+pub fn notes(server: &Server) -> Vec<String> {
+    let name = &server.name;
+    let mut notes = Vec::new();
+    if !matches!(&server.ready, Ready::Line(places) if places.metrics.is_some()) {
+        notes.push(format!(
+            "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP 200 is seen \
+             only in the answers that are checked"
+        ));
+    }
+    if server.running_at().is_some() {
+        notes.push(format!(
+            "server {name}: runs already; it is not started afresh for each trial, and its threads, tuning and ledger are its own"
+        ));
+    }
+    notes
+}
+
+/// What of the ledger a true answer comes from.
+#[derive(PartialEq)]
+enum Part {
+    Nothing,
+    Version,
+    Accounts,
+    Slots,
+}
+
+impl Part {
+    fn of(method: &str) -> Self {
+        match Method::from_name(method) {
+            // An unknown method has the same error everywhere.
+            None | Some(Method::GetHealth) => Self::Nothing,
+            Some(Method::GetVersion) => Self::Version,
+            Some(Method::GetBalance) => Self::Accounts,
+            Some(_) => Self::Slots,
+        }
+    }
+
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Version => "version",
+            Self::Accounts => "accounts",
+            Self::Slots => "slots",
+        }
+    }
+
+    fn is_in(&self, server: &Server) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Version => server.holds.is_everything() || server.version.is_some(),
+            Self::Accounts => server.holds != Holds::Nothing,
+            Self::Slots => server.holds.is_everything(),
+        }
+    }
+}
+
+fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
+    let methods: Vec<String> = match &workload.asks {
+        Asks::One { expected: Expected::Answer(_), .. } => Vec::new(),
+        Asks::One { .. } => vec![workload.method()],
+        Asks::Mix(requests) => requests.iter().map(|request| request.method.clone()).collect(),
+    };
+    let lacking =
+        methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));
+    let Some((method, part)) = lacking else { return Ok(()) };
+    anyhow::bail!(
+        "server {}: does not have the {} of the campaign's ledger, from which the true answer of {method} (workload {}) comes; leave \
+         one of them out, or state the answer in a workload of your own (expected = {{ answer = … }})",
+        server.name,
+        part.words(),
+        workload.name
+    )
+}
+
+/// Whether a campaign leaves a server alone that runs already.
+fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
+    let stall = campaign.open.as_ref().is_some_and(|open| open.stall.is_some());
+    let own_core = campaign.environment.placement != Placement::Free || campaign.duets.is_some();
+    let asked = [
+        ("placement and [duets]", own_core),
+        ("open.stall", stall),
+        ("settings of an [[arm]]", !server.overrides.is_empty()),
+        ("[stores]", campaign.stores.is_some()),
+    ];
+    let refused = asked.iter().find(|(_, is_asked)| *is_asked);
+    ensure!(
+        refused.is_none(),
+        "campaign {}: server {}: runs already, and {} would change it; leave one of them out",
+        campaign.name,
+        server.name,
+        refused.map_or("", |(what, _)| what)
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::ConfigDir;
+
+    fn shipped() -> ConfigDir {
+        ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+    }
+
+    fn legacy(holds: Holds) -> Server {
+        Server { holds, ..shipped().server("legacy").unwrap() }
+    }
+
+    #[test]
+    fn what_a_node_lacks_is_named_before_anything_is_begun() {
+        let workload = |name| shipped().workload(name).unwrap();
+        let said = |holds, name| {
+            check_one(&legacy(holds), &[workload(name)]).map_err(|error| error.to_string()).err()
+        };
+        for name in ["getHealth", "getBalance", "getBlocks", "everything"] {
+            assert_eq!(said(Holds::Everything, name), None, "{name}");
+        }
+        assert_eq!(said(Holds::Accounts, "getBalance"), None);
+        assert_eq!(said(Holds::Nothing, "getHealth"), None);
+        let slots = said(Holds::Accounts, "getBlocks").unwrap();
+        assert!(
+            slots.starts_with("server legacy: does not have the slots")
+                && slots.contains("workload getBlocks"),
+            "{slots}"
+        );
+        assert!(said(Holds::Nothing, "getBalance").unwrap().contains("the accounts of"), "its accounts");
+        assert!(said(Holds::Accounts, "everything").is_some(), "one of a mix is enough");
+    }
+
+    #[test]
+    fn a_stated_answer_needs_no_ledger() {
+        let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
+        let own: Workload = serde_json::from_str(own).unwrap();
+        assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_is_on_no_path_is_named() {
+        let server =
+            Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Accounts) };
+        let said = check_one(&server, &[]).unwrap_err().to_string();
+        assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
+    }
+
+    #[test]
+    fn a_server_that_runs_already_is_not_to_be_changed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let text = format!(r#"{{"name":"node","title":"a node","ready":{{"running":{{"url":"{url}"}}}}}}"#);
+        let server: Server = serde_json::from_str(&text).unwrap();
+        let (quick, _) = shipped().campaign("quick").unwrap();
+        let mut plain = Campaign { duets: None, ..quick };
+        plain.environment.placement = Placement::Free;
+        check(&plain, std::slice::from_ref(&server), &[]).unwrap();
+        assert_eq!(notes(&server).len(), 2);
+        let mut pinned = plain.clone();
+        pinned.environment.placement = Placement::OneCore;
+        let said = check(&pinned, std::slice::from_ref(&server), &[]).unwrap_err().to_string();
+        assert!(said.contains("server node: runs already, and placement"), "{said}");
+        drop(listener);
+        let said = format!("{:#}", check(&plain, &[server], &[]).unwrap_err());
+        assert!(said.contains("nobody answers there"), "{said}");
+    }
+}
