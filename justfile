@@ -158,7 +158,7 @@ test-rocksdb:
 # Test the node's RPC service from crates, where it is built
 [group('develop')]
 test-node:
-    @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
+    @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
 
 # What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, the micro-benchmarks in a short form, instruction counts, the smoke campaign, whether its report is whole, and whether the pages agree with their runs
 [group('develop')]

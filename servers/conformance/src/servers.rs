@@ -36,15 +36,21 @@ pub const ACTIX_CORE: Server = Server::new("actix-jsonrpc-core", "server-actix",
 /// axum with jsonrpc-core.
 pub const AXUM_CORE: Server = Server::new("axum-jsonrpc-core", "server-axum", &["--rpc", "jsonrpc-core"]);
 
+/// A real node's RPC service, built from crates by `just build-node` and by no test.
+pub const AGAVE_NODE: Server = Server::new("agave-node", "agave-node", &[]);
+
 /// Every server under test.
 pub const ALL: [Server; 6] = [LEGACY, JSONRPSEE, ACTIX, AXUM, ACTIX_CORE, AXUM_CORE];
 
 impl Server {
-    /// The binary, built if it is missing or stale.
+    /// The binary, built if it is missing or stale. The node's is where its recipe leaves it.
     ///
     /// # Panics
     /// It can't be built.
     pub fn program(&self) -> PathBuf {
+        if self.name == AGAVE_NODE.name {
+            return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agave-node/release/agave-node");
+        }
         binaries().join(self.package)
     }
 
