@@ -149,7 +149,7 @@ fn normal(text: &str, state: &str) -> Value {
 #[test]
 #[ignore = "needs the node, which only `just build-node` builds"]
 fn agave_node_answers_as_the_recorded_node() {
-    let version = |response: &str| response.replace("2.3.13", "4.2.2").replace("2142755730", "FEATURE_SET");
+    let version = |response: &str| response.replace("2.3.13", "4.2.2").replace("2142755730", "565236538");
     replay_in_version(&AGAVE_NODE, &version);
 }
 
