@@ -12,7 +12,7 @@ _list:
 bench-all campaign="quick":
     @{{bench}} run {{campaign}}
 
-# Find out from how many connections on each server fails, with the same settings and with its own, in about 40 minutes
+# Find out from how many connections on each server fails, with the same settings and with its own, in less than an hour
 [group('measure')]
 [no-exit-message]
 threshold *options:
