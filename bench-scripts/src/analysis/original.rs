@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use super::observed::{Observed, Samples};
+use super::observed::{Observed, Samples, valid};
 use super::stats::median;
 use crate::config::OriginalRun;
 use crate::load::Level;
@@ -33,7 +33,7 @@ pub struct Printed {
     pub bytes_per_second: Option<f64>,
 }
 
-/// A load on one arm of a campaign: medians over its trials.
+/// A load on one arm of a campaign: medians over its valid trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reproduced {
     /// The arm.
@@ -120,7 +120,7 @@ pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> 
     for workload in &campaign.workloads {
         for level in plan.levels() {
             for arm in &campaign.arms {
-                let samples = observed.samples(&arm.name, workload, level);
+                let samples = valid(&observed.samples(&arm.name, workload, level));
                 let cpu: Vec<f64> = samples.values().map(|sample| sample.cpu_us_per_request()).collect();
                 let Some((printed, cpu)) = Printed::of_samples(&samples).zip(median(&cpu)) else { continue };
                 found.push(Reproduced {
