@@ -6,11 +6,11 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, threshold, slo) and write its report
+# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, threshold, slo) and write its report (--target URL: on a server that runs already)
 [group('measure')]
 [no-exit-message]
-bench-all campaign="quick":
-    @{{bench}} run {{campaign}}
+bench-all campaign="quick" *options:
+    @{{bench}} run {{campaign}} {{options}}
 
 # Find out from how many connections on each server fails, with the same settings and with its own, in less than an hour
 [group('measure')]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::target::Target;
 use crate::workload::questions::is_true;
 
 /// How long one question may take.
@@ -19,7 +20,7 @@ pub struct ServerCounts {
     pub errors: u64,
 }
 
-/// What a server that counts its own allocations says of them.
+/// A server's count of its own allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocationCounts {
     /// Allocations.
@@ -35,13 +36,13 @@ fn agent(timeout: Duration) -> ureq::Agent {
 /// A connection for one question after the other, kept between them and made again where the server closed it.
 pub struct Connection {
     agent: ureq::Agent,
-    addr: String,
+    target: Target,
 }
 
 impl Connection {
     /// To a server that will be asked; a question is given up after `timeout`.
-    pub fn new(addr: &str, timeout: Duration) -> Self {
-        Self { agent: agent(timeout), addr: addr.to_owned() }
+    pub fn new(target: &Target, timeout: Duration) -> Self {
+        Self { agent: agent(timeout), target: target.clone() }
     }
 
     /// Sends a JSON-RPC request and gives the status and the text of the answer.
@@ -49,72 +50,82 @@ impl Connection {
     /// # Errors
     /// There was no whole answer in time.
     pub fn ask(&self, body: &str) -> Result<(u16, String)> {
-        send(&self.addr, self.agent.post(format!("http://{}/", self.addr)), body)
+        send(&self.target, self.agent.post(self.target.url()), body)
     }
 }
 
 /// Sends a JSON-RPC request on a connection of its own and gives the status and the text of the answer.
-pub fn ask(addr: &str, body: &str) -> Result<(u16, String)> {
-    let request = agent(TIMEOUT).post(format!("http://{addr}/")).header("connection", "close");
-    send(addr, request, body)
+pub fn ask(target: &Target, body: &str) -> Result<(u16, String)> {
+    let request = agent(TIMEOUT).post(target.url()).header("connection", "close");
+    send(target, request, body)
 }
 
 fn send(
-    addr: &str,
+    target: &Target,
     request: ureq::RequestBuilder<ureq::typestate::WithBody>,
     body: &str,
 ) -> Result<(u16, String)> {
     let mut answer = request
         .header("content-type", "application/json")
         .send(body)
-        .with_context(|| format!("no answer from {addr}"))?;
+        .with_context(|| format!("no answer from {}", target.addr()))?;
     let text = answer
         .body_mut()
         .with_config()
         .limit(64 << 20)
         .read_to_string()
-        .with_context(|| format!("half an answer from {addr}"))?;
+        .with_context(|| format!("half an answer from {}", target.addr()))?;
     Ok((answer.status().as_u16(), text))
 }
 
 /// Whether a server's answer is the true one; where not, what it answered instead.
-pub fn verify(addr: &str, body: &str, truth: &Value) -> Result<Result<(), String>> {
-    let (status, text) = ask(addr, body)?;
+pub fn verify(target: &Target, body: &str, truth: &Value) -> Result<Result<(), String>> {
+    let (status, text) = ask(target, body)?;
     let parsed: Option<Value> = serde_json::from_str(&text).ok();
     if status == 200 && parsed.is_some_and(|answer| is_true(&answer, truth)) {
         return Ok(Ok(()));
     }
-    let shown: String = text.chars().take(200).collect();
-    Ok(Err(format!("HTTP {status}: {}", shown.trim())))
+    Ok(Err(shown(status, &text)))
+}
+
+/// An answer in one line, cut off where it is long.
+pub fn shown(status: u16, text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    format!("HTTP {status}: {}", start.trim())
 }
 
 /// Whether a server answers getHealth with `ok`; not while it can't be reached.
-pub fn is_healthy(addr: &str) -> bool {
-    let answer = ask(addr, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
+pub fn is_healthy(target: &Target) -> bool {
+    let answer = ask(target, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
     let value = |text: String| serde_json::from_str::<Value>(&text).ok();
     answer.ok().and_then(|(_, text)| value(text)).is_some_and(|answer| answer["result"] == "ok")
 }
 
 /// Reads a server's own counts from its metrics.
-pub fn server_counts(addr: &str) -> Result<ServerCounts> {
-    parse_counts(&metrics(addr)?)
-        .with_context(|| format!("the metrics of {addr} lack rpc_requests_total or rpc_errors_total"))
+pub fn server_counts(metrics: &Target) -> Result<ServerCounts> {
+    parse_counts(&read(metrics)?)
+        .with_context(|| format!("{metrics} lacks rpc_requests_total or rpc_errors_total"))
 }
 
 /// Reads a server's count of its allocations; `None` where it does not count them.
-pub fn allocation_counts(addr: &str) -> Result<Option<AllocationCounts>> {
-    Ok(parse_allocations(&metrics(addr)?))
+pub fn allocation_counts(metrics: &Target) -> Result<Option<AllocationCounts>> {
+    Ok(parse_allocations(&read(metrics)?))
 }
 
-fn metrics(addr: &str) -> Result<String> {
+/// Where the metrics of an address are.
+pub fn metrics_at(addr: &str) -> Target {
+    Target::http(addr).with_path("/metrics")
+}
+
+fn read(metrics: &Target) -> Result<String> {
     agent(TIMEOUT)
-        .get(format!("http://{addr}/metrics"))
+        .get(metrics.url())
         .header("connection", "close")
         .call()
-        .with_context(|| format!("no metrics from {addr}"))?
+        .with_context(|| format!("no answer from {metrics}"))?
         .body_mut()
         .read_to_string()
-        .with_context(|| format!("half the metrics from {addr}"))
+        .with_context(|| format!("half an answer from {metrics}"))
 }
 
 /// Prometheus text: a name and a value on each line that is no comment.

@@ -1,8 +1,8 @@
 //! The harness: campaign to plan to run to observations to summary to report, in one direction.
 //!
 //! [`config`] reads what a person writes; [`plan`] orders the trials; [`workload`] draws the requests; [`run`] carries the
-//! trials out with [`subject`] (a server is a process that says when it is ready), [`load`] (a load tool is a process whose
-//! output is read once) and [`probe`] (what the system counts); [`observation`] and [`results`] keep what came of them;
+//! trials out with [`subject`] (a server is a process that says when it is ready, or a [`target`] that is there already), [`load`]
+//! (a load tool is a process whose output is read once) and [`probe`] (what the system counts); [`observation`] and [`results`] keep what came of them;
 //! [`analysis`] works out what that allows to say; [`report`] writes it for a person. Analysis and report never reach the
 //! running part.
 
@@ -23,5 +23,6 @@ pub mod results;
 pub mod run;
 pub mod stats;
 pub mod subject;
+pub mod target;
 pub mod words;
 pub mod workload;

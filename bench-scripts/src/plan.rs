@@ -36,6 +36,15 @@ pub struct Plan {
     pub trials: Vec<Trial>,
 }
 
+/// An upper limit of the load on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MostLoad {
+    /// Connections at one time.
+    pub connections: u32,
+    /// Time under load in all, in seconds.
+    pub seconds: u64,
+}
+
 /// What a calibration's folder holds beyond a run's: `calibration.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationPlan {
@@ -89,6 +98,15 @@ impl Plan {
         let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
         amounts.dedup();
         amounts
+    }
+
+    /// The most load that its sweep of closed loops puts on each server: nothing stops early, as many blocks as allowed are run
+    /// again, and connecting takes as long as it may.
+    pub fn most_load(&self) -> MostLoad {
+        let Campaign { warmup_ms, connect_ms, window_ms, .. } = self.campaign;
+        let trials = (self.trials.len() / self.servers.len().max(1)) as u64;
+        let connections = self.trials.iter().map(|trial| trial.connections).max().unwrap_or(0);
+        MostLoad { connections, seconds: (trials * (warmup_ms + connect_ms + window_ms)).div_ceil(1_000) }
     }
 
     /// The plan of the duets, where the campaign asks for them.

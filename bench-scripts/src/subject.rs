@@ -1,4 +1,4 @@
-//! A server under test as a running process: started, ready, asked to stop. Or found, where it runs already.
+//! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod files;
 mod process;
@@ -17,7 +17,9 @@ use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::http;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
-use crate::process::{Adopted, Output, Owned, describe};
+use crate::probe::resources::AtRest;
+use crate::process::{Output, Owned, describe};
+use crate::target::Target;
 
 pub use files::Files;
 pub use process::{Process, find_running};
@@ -25,25 +27,34 @@ pub use process::{Process, find_running};
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a node may take until getHealth says that it is well: it reads accounts and makes a ledger first.
+/// How long a node may take until getHealth says `ok`: it reads accounts and makes a ledger first.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 
-/// How long a server that closed its output may take to end, before it counts as one that goes on without.
+/// How long a server that closed its output may take to end, before it counts as one that keeps running without.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long a server may take to close a connection.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// A server that closes nothing for this long keeps what it has open.
+const UNCHANGED: Duration = Duration::from_millis(50);
 
 /// A server that answers.
 pub struct Subject {
-    /// Its process.
-    pub process: Process,
     /// Where it answers.
-    pub addr: String,
+    pub target: Target,
+    /// Its process, as far as the harness knows it.
+    pub process: Process,
     /// Where its metrics are, if it has any.
-    pub metrics: Option<String>,
-    /// What it said when it was ready: every effective setting.
+    pub metrics: Option<Target>,
+    /// Its ready line: every effective setting.
     pub ready: Value,
-    /// What it was told of, until it is gone.
+    /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
 }
+
+/// What a server says when it is ready: its address, that of its metrics, and its whole ready line.
+type Said = (String, Option<String>, Value);
 
 /// Builds servers, each command once. What they print goes to the terminal.
 pub fn build(servers: &[Server]) -> Result<()> {
@@ -79,7 +90,13 @@ impl Subject {
             Ready::Line(_) => "127.0.0.1:0".to_owned(),
             Ready::Connect {} | Ready::Health {} => free_address()?,
             Ready::Running(at) => {
-                return Self::running(&at.url).with_context(|| format!("server {}", server.name));
+                let found = Target::parse(&at.url).and_then(|target| find_running(&target));
+                let (target, process) = found.with_context(|| format!("server {}", server.name))?;
+                if let Some(pid) = process.pid() {
+                    settle(pid, interrupt)?;
+                }
+                let ready = serde_json::json!({ "running": at.url });
+                return Ok(Self { target, process, metrics: None, ready, _files: None });
             }
         };
         let program = program(server)?;
@@ -98,14 +115,22 @@ impl Subject {
             Ready::Connect {} | Ready::Running(_) => connects(&mut process, &listen, interrupt),
         };
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
-        Ok(Self { process: Process::Owned(process), addr, metrics, ready, _files: files })
+        if !matches!(server.ready, Ready::Line(_)) {
+            settle(process.pid(), interrupt)?;
+        }
+        let metrics = metrics.map(|addr| http::metrics_at(&addr));
+        Ok(Self {
+            target: Target::http(&addr),
+            process: Process::Owned(process),
+            metrics,
+            ready,
+            _files: files,
+        })
     }
 
-    /// A server that runs already.
-    fn running(url: &str) -> Result<Self> {
-        let (addr, pid) = find_running(url)?;
-        let process = Process::Running(Adopted::new(pid));
-        Ok(Self { process, addr: addr.to_string(), metrics: None, ready: Value::Null, _files: None })
+    /// Its process id; `None` where no process of this machine is known to be it.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.pid()
     }
 
     /// How the server ended, if it has.
@@ -138,28 +163,36 @@ fn free_address() -> Result<String> {
     Ok(listener.local_addr()?.to_string())
 }
 
-/// Waits until a node says that it is well. What it prints is read on, so that it never waits for a reader.
-fn is_healthy(
-    process: &mut Owned,
-    listen: &str,
-    interrupt: &Interrupt,
-) -> Result<(String, Option<String>, Value)> {
+/// Waits until a node answers getHealth with `ok`. What it prints is read all the time, so that it never waits for a reader.
+fn is_healthy(process: &mut Owned, listen: &str, interrupt: &Interrupt) -> Result<Said> {
     let _lines = first_line(process)?;
+    let target = Target::http(listen);
     let found = interrupt.wait(HEALTHY_WITHIN, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
         }
-        Ok(http::is_healthy(listen).then_some(()))
+        Ok(http::is_healthy(&target).then_some(()))
     })?;
     found.with_context(|| format!("its getHealth on {listen} did not say ok within {HEALTHY_WITHIN:?}"))?;
     Ok((listen.to_owned(), None, Value::Null))
 }
 
-fn connects(
-    process: &mut Owned,
-    listen: &str,
-    interrupt: &Interrupt,
-) -> Result<(String, Option<String>, Value)> {
+/// Waits until a server has closed the connection that showed that it is ready, so that it is not taken for a file of its own:
+/// until its open files did not become fewer for some time.
+fn settle(pid: u32, interrupt: &Interrupt) -> Result<()> {
+    let (mut least, mut changed) = (u64::MAX, Instant::now());
+    interrupt.wait(SETTLING, || {
+        // A server that has ended meanwhile is found by whoever measures it.
+        let open = AtRest::read(pid).ok().and_then(|at_rest| at_rest.open_files).unwrap_or(0);
+        if open < least {
+            (least, changed) = (open, Instant::now());
+        }
+        Ok((changed.elapsed() >= UNCHANGED).then_some(()))
+    })?;
+    Ok(())
+}
+
+fn connects(process: &mut Owned, listen: &str, interrupt: &Interrupt) -> Result<Said> {
     let found = interrupt.wait(READY_WITHIN, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
@@ -170,18 +203,14 @@ fn connects(
     Ok((listen.to_owned(), None, Value::Null))
 }
 
-fn read_ready_line(
-    process: &mut Owned,
-    places: &ReadyLine,
-    interrupt: &Interrupt,
-) -> Result<(String, Option<String>, Value)> {
+fn read_ready_line(process: &mut Owned, places: &ReadyLine, interrupt: &Interrupt) -> Result<Said> {
     let lines = first_line(process)?;
     let mut closed: Option<Instant> = None;
     let line = interrupt.wait(READY_WITHIN, || match lines.try_recv() {
         Ok(line) => Ok(Some(line)),
         Err(TryRecvError::Empty) => Ok(None),
         Err(TryRecvError::Disconnected) => {
-            // A process that ends closes its output a moment before the system tells how it ended.
+            // A process that ends closes its output a moment before the system reports how it ended.
             let closed_for = closed.get_or_insert_with(Instant::now).elapsed();
             match process.ended()? {
                 Some(status) => bail!("it ended before it was ready: {}", describe(status)),
@@ -200,7 +229,7 @@ fn read_ready_line(
     Ok((addr, metrics, ready))
 }
 
-/// The first line of a process's output. A thread reads it, and goes on reading so that the process never waits.
+/// The first line of a process's output. A thread reads it, and keeps reading so that the process never waits.
 fn first_line(process: &mut Owned) -> Result<Receiver<String>> {
     let stdout = process.stdout().context("its output is not piped")?;
     let (sender, receiver) = channel();

@@ -141,8 +141,8 @@ fn a_duet_is_not_read_as_two_runs_that_a_script_would_have_made_at_once() {
     for observation in &mut observations {
         let slow = if observation.trial.block % 7 < 3 { 2.0 } else { 1.0 };
         let Outcome::Completed(sample) = &mut observation.outcome else { panic!() };
-        sample.server_cpu.user_s *= slow;
-        sample.server_cpu.system_s *= slow;
+        sample.server_cpu.as_mut().unwrap().user_s *= slow;
+        sample.server_cpu.as_mut().unwrap().system_s *= slow;
     }
     let summary = calibrate(&placed(Placement::Duet), ROUND_NS, &arms(), &observations);
     assert!(ours(&summary, "twin").claimed.interval.0 <= 0.05, "{:?}", ours(&summary, "twin"));

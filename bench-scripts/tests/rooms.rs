@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate, the lowest first. A module uses only modules that stand before it.
-const ROOMS: [&str; 22] = [
+const ROOMS: [&str; 23] = [
     "interrupt",
     "words",
     "field",
+    "target",
     "figure",
     "stats",
     "probe",

@@ -121,7 +121,8 @@ pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> 
         for level in plan.levels() {
             for arm in &campaign.arms {
                 let samples = valid(&observed.samples(&arm.name, workload, level));
-                let cpu: Vec<f64> = samples.values().map(|sample| sample.cpu_us_per_request()).collect();
+                let cpu: Vec<f64> =
+                    samples.values().filter_map(|sample| sample.cpu_us_per_request()).collect();
                 let Some((printed, cpu)) = Printed::of_samples(&samples).zip(median(&cpu)) else { continue };
                 found.push(Reproduced {
                     server: arm.name.clone(),

@@ -395,7 +395,11 @@ fn cell(
     let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
     let marks = Mark::of(Evidence {
         server_cores: figure(Figure::ServerCores),
-        client_cores: if is_open { 0.0 } else { figure(Figure::ClientCores) },
+        // Without the server's share it is not known which of the two was the bottleneck.
+        client_cores: match known(Figure::ServerCores) {
+            Some(_) if !is_open => figure(Figure::ClientCores),
+            _ => 0.0,
+        },
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),

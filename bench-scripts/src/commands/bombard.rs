@@ -41,7 +41,7 @@ fn client(text: &str) -> Result<Client, String> {
     found.ok_or_else(|| "give fasthttp or http1".to_owned())
 }
 
-/// Starts a server, holds its answer against the truth, and shows bombardier's own output.
+/// Starts a server, compares its answer with the truth, and shows bombardier's own output.
 pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let server = config.server(&args.name)?;
@@ -58,15 +58,21 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     // The server holds the file open; a name is needed no longer.
     let _ = std::fs::remove_file(&folder);
     let subject = started?;
-    if let Err(answer) = http::verify(&subject.addr, body, &truth)? {
+    if let Err(answer) = http::verify(&subject.target, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
     }
-    println!("{} on {}; its answer to {} is the true one\n", server.name, subject.addr, workload.name);
-    let counts = |subject: &Subject| subject.metrics.as_deref().map(http::server_counts).transpose();
-    let (before, cpu) = (counts(&subject)?, cpu_time(subject.process.pid())?);
+    println!(
+        "{} on {}; its answer to {} is the true one\n",
+        server.name,
+        subject.target.addr(),
+        workload.name
+    );
+    let counts = |subject: &Subject| subject.metrics.as_ref().map(http::server_counts).transpose();
+    let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
+    let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
     let load = Load { connections, duration_ms, timeout_ms: 2_000, client };
-    let arguments = bombardier::arguments(&load, body, &format!("http://{}/", subject.addr), &[]);
+    let arguments = bombardier::arguments(&load, body, &subject.target.url(), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);
     let ended = interrupt.wait(limit, || Ok(child.try_wait()?));
@@ -76,14 +82,14 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
         let _ = child.wait();
     }
     ensure!(ended?.is_some(), "bombardier did not end within {limit:?}");
-    let cpu = cpu_time(subject.process.pid())?.since(cpu);
+    let used = cpu(&subject)?.zip(cpu_before).map(|(now, before)| now.since(before).total_s());
     if let (Some(before), Some(after)) = (before, counts(&subject)?) {
         let served = after.requests - before.requests;
         println!(
             "\nthe server counted {served} calls, {} of them answered with an error",
             after.errors - before.errors
         );
-        println!("server CPU per request: {:.2} us", cpu.total_s() * 1e6 / served as f64);
+        println!("server CPU per request: {:.2} µs", used.unwrap_or(0.0) * 1e6 / served as f64);
     }
     subject.process.stop(&interrupt)?;
     Ok(true)

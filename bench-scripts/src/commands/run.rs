@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Neighbour, Stores};
+use rpc_bench::config::{ConfigDir, Neighbour, RunningAt, Stores};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
-use rpc_bench::plan::Plan;
+use rpc_bench::plan::{MostLoad, Plan};
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::{DUETS, RunFolder, SLO, THRESHOLD};
 use rpc_bench::run;
+use rpc_bench::run::target::Bound;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -19,16 +20,50 @@ pub struct Args {
     /// The campaign: a file of bench-scripts/campaigns, without its ending.
     #[arg(default_value = "quick")]
     campaign: String,
-    /// Go on with a run that was interrupted.
+    /// Resume a run that was interrupted.
     #[arg(long, value_name = "RUN", conflicts_with = "campaign")]
     resume: Option<PathBuf>,
+    /// Measure a server that runs already, in place of the campaign's: its workloads at its connection counts.
+    #[arg(long, value_name = "URL", conflicts_with = "resume")]
+    target: Option<String>,
+    /// The target is yours to put load on; needed where it is not on loopback.
+    #[arg(long, requires = "target")]
+    i_own_this_target: bool,
+    /// The most connections at one time on a target.
+    #[arg(long, value_name = "N", default_value_t = 1_000, requires = "target")]
+    max_connections: u32,
+    /// The most seconds of load in all on a target.
+    #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
+    max_seconds: u64,
 }
 
-/// Runs a campaign, or goes on with one, and writes its report. False where a trial failed or a bound is broken.
+impl Args {
+    /// The target, where one is given.
+    fn running_at(&self) -> Option<RunningAt> {
+        let at = |url: &String| RunningAt {
+            url: url.clone(),
+            i_own_this_target: self.i_own_this_target,
+            own_answers: Vec::new(),
+        };
+        self.target.as_ref().map(at)
+    }
+
+    /// The command that makes the run again.
+    fn command(&self) -> String {
+        let mut command = format!("just bench-all {}", self.campaign);
+        if let Some(url) = &self.target {
+            command.push_str(&format!(" --target {url}"));
+            command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
+        }
+        command
+    }
+}
+
+/// Runs or resumes a campaign and writes its report. False where a trial failed or a bound is broken.
 pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
-    // What the folder holds or the campaign says wrongly is told before anything is built.
+    // Mistakes in the folder or the campaign are reported before anything is built.
     let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
         let path = folder.0.display();
@@ -38,9 +73,16 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         let path = folder.0.display();
         bail!("{path} is a why run; go on with: cargo rpc-bench why --resume {path}");
     }
-    let (plan, text) = match &opened {
-        Some(folder) => (folder.plan()?, String::new()),
-        None => run::resolve(config, &args.campaign)?,
+    let (plan, text) = match (&opened, args.running_at()) {
+        (Some(folder), _) => (folder.plan()?, String::new()),
+        (None, None) => run::resolve(config, &args.campaign)?,
+        (None, Some(at)) => {
+            let bound = Bound { connections: args.max_connections, seconds: args.max_seconds };
+            let resolved = run::target::resolve(config, &args.campaign, at, bound)?;
+            let MostLoad { connections, seconds } = resolved.0.most_load();
+            eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
+            resolved
+        }
     };
     let begun_with = match &opened {
         Some(folder) => folder.conditions()?.open_loop_tools,
@@ -56,7 +98,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             folder
         }
         None => {
-            let command = format!("just bench-all {}", args.campaign);
+            let command = args.command();
             let begun = run::begin(results, &plan, &text, &mut tools, &command, &interrupt);
             begun.inspect_err(|error| {
                 if error.is::<Interrupted>() {
@@ -89,8 +131,8 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     Ok(measured && run.summary.bounds.iter().all(|bound| bound.holds))
 }
 
-/// The load tools that a plan names, and those of the open loop that a run was begun with where it is gone on with: one that held
-/// no rate stands in no plan. Those that an open loop chooses by itself are found when it does.
+/// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held no rate is
+/// in no plan. Those that an open loop chooses by itself are found when it does.
 fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let open = plan.campaign.open.as_ref();
     let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
@@ -110,7 +152,7 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
         .collect()
 }
 
-/// A run is measured with the same load tools throughout, or its parts don't compare.
+/// A run is measured with the same load tools throughout, or its parts are not comparable.
 pub(super) fn same_tools(folder: &RunFolder, tools: &Tools) -> Result<()> {
     let conditions = folder.conditions()?;
     for before in std::iter::once(&conditions.tool).chain(&conditions.open_loop_tools) {
@@ -148,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_gone_on_with_also_needs_the_tools_that_held_no_rate() {
+    fn a_resumed_run_also_needs_the_tools_that_held_no_rate() {
         let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
         let (plan, _) = run::resolve(&config, "smoke").unwrap();
         assert!(needed(&plan, &[]).is_empty());

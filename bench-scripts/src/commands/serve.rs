@@ -10,6 +10,7 @@ use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
 use rpc_bench::subject::{self, Files};
+use rpc_bench::target::Target;
 use rpc_bench::workload::Workload;
 use validator_state::SeededSpec;
 
@@ -57,8 +58,8 @@ pub(super) fn environment(tuning: Tuning) -> Environment {
 /// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.
 pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
-    if let Some(url) = server.running_at() {
-        bail!("server {}: runs already, at {url}", server.name);
+    if let Some(at) = server.running_at() {
+        bail!("server {}: runs already, at {}", server.name, at.url);
     }
     let workload = config.workload(&args.workload)?;
     let environment = environment(args.tuning);
@@ -67,16 +68,16 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     host::raise_open_files();
     print_hints(&server, &workload, &request, &args.listen.to_string());
     let mut values = server.placeholders(&environment, &args.listen.to_string(), &request);
-    // Nobody is left to remove them once this process is the server.
+    // Nothing is left to remove them once this process has become the server.
     Files::of(&server, &environment.ledger(), &mut values)?.into_iter().for_each(Files::keep);
-    // Comes back only where the program could not be started.
+    // Returns only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))
 }
 
 /// Prints a command for one request, and one for a load of it; a mix is more than one request, and says so.
 fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) {
-    let url = format!("http://{addr}/");
+    let url = Target::http(addr).url();
     let curl = ["curl", &url, "-H", "Content-Type: application/json", "-d", request].map(str::to_owned);
     let client = Client::default();
     let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, client };

@@ -27,7 +27,9 @@ pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
-pub use server::{Build, COLOURS, Holds, InProcess, Placeholders, Ready, ReadyLine, Server, Version};
+pub use server::{
+    Build, COLOURS, Holds, InProcess, Placeholders, Ready, ReadyLine, RunningAt, Server, Version,
+};
 pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Overrides};
+use crate::target::Target;
 
 /// Colours of lines in charts.
 pub const COLOURS: usize = 7;
@@ -18,7 +19,7 @@ pub(super) struct ServersFile {
     pub servers: Vec<Server>,
 }
 
-/// A server: a process that can be started on an address and says when it answers.
+/// A server: a program that can be started on an address and says when it answers, or one that runs already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
@@ -77,7 +78,7 @@ pub struct Server {
     pub overrides: Overrides,
 }
 
-/// How much of the campaign's ledger a server has. What it lacks has no known answer.
+/// How much of the campaign's ledger a server has. Requests for what it lacks have no known answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Holds {
@@ -139,20 +140,27 @@ pub struct InProcess {
 pub enum Ready {
     /// One line of JSON on its standard output.
     Line(ReadyLine),
-    /// Nothing: it is ready once the port that it was told takes a connection.
+    /// Nothing: it is ready once the port in its arguments accepts a connection.
     Connect {},
-    /// Nothing: it is ready once it answers getHealth with `ok` on the port that it was told.
+    /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
     Health {},
     /// It runs already and is neither started nor stopped.
     Running(RunningAt),
 }
 
 /// Where a server answers that runs already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunningAt {
-    /// `http://HOST:PORT`, of a process of this machine.
+    /// `http://HOST:PORT`, with a path where it has one.
     pub url: String,
+    /// Whether whoever runs the harness may put load on it. Needed for any server that is not on loopback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
+    /// The workloads that it answers otherwise than the campaign's ledger: their reference is the answer that it gave twice
+    /// before the run. Found by `run --target`; not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_answers: Vec<String>,
 }
 
 /// Where things stand in the ready line, as JSON pointers.
@@ -244,17 +252,33 @@ impl Server {
         self.args.iter().any(|arg| placeholder(arg).is_some_and(|(_, known)| known == name))
     }
 
-    /// Whether it is told one request when it starts and gives that one's answer to all.
+    /// Whether it gets one request as an argument and answers every request with that one's answer.
     pub fn answers_one_request(&self) -> bool {
         self.takes("request")
     }
 
+    /// The server of `run --target`: one that runs already.
+    ///
+    /// # Errors
+    /// Its URL is none.
+    pub fn target(at: RunningAt) -> Result<Self> {
+        let title = format!("the server at {}", at.url);
+        let fields = serde_json::json!({ "name": "target", "title": title, "ready": Ready::Running(at) });
+        let server: Self = serde_json::from_value(fields)?;
+        server.check().map(|()| server)
+    }
+
     /// Where it answers, for a server that runs already.
-    pub fn running_at(&self) -> Option<&str> {
+    pub fn running_at(&self) -> Option<&RunningAt> {
         match &self.ready {
-            Ready::Running(at) => Some(&at.url),
+            Ready::Running(at) => Some(at),
             Ready::Line(_) | Ready::Connect {} | Ready::Health {} => None,
         }
+    }
+
+    /// Whether it has metrics of the harness's kind.
+    pub fn has_metrics(&self) -> bool {
+        matches!(&self.ready, Ready::Line(places) if places.metrics.is_some())
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -262,14 +286,15 @@ impl Server {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
         match self.running_at() {
-            Some(url) => {
+            Some(at) => {
                 ensure!(
                     self.program.is_empty() && self.args.is_empty() && self.build.is_empty(),
                     "field ready: a running server is not started; leave build, program and args out"
                 );
+                Target::parse(&at.url).context("field ready.running.url")?;
                 ensure!(
-                    url.strip_prefix("http://").is_some_and(|rest| rest.trim_end_matches('/').contains(':')),
-                    "field ready.running.url: {url:?} is not of the form http://HOST:PORT"
+                    at.own_answers.is_empty(),
+                    "field ready.running.own_answers: is found when a run begins; leave it out"
                 );
             }
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
@@ -304,10 +329,14 @@ impl Server {
         }
         ensure!(
             self.overrides.is_empty(),
-            "field overrides: settings of its own are a campaign's; see [[arm]]"
+            "field overrides: settings of its own belong into a campaign; see [[arm]]"
         );
-        let is_told = self.takes("listen") || (self.takes("port") && !matches!(self.ready, Ready::Line(_)));
-        ensure!(is_told || self.running_at().is_some(), "field args: lacks {{listen}}, the address to bind");
+        let has_address =
+            self.takes("listen") || (self.takes("port") && !matches!(self.ready, Ready::Line(_)));
+        ensure!(
+            has_address || self.running_at().is_some(),
+            "field args: lacks {{listen}}, the address to bind"
+        );
         Ok(())
     }
 }

@@ -3,29 +3,29 @@
 use super::Sample;
 use crate::figure::Figure;
 
-/// The part of the first half that the question for its count may take.
+/// The share of the first half that the request for its count may take.
 const SLOW_QUESTION: f64 = 0.05;
 
 impl Sample {
-    /// The value of a figure; `None` where the machine or the tool does not tell.
+    /// The value of a figure; `None` where the machine or the tool does not report it.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
         Some(match figure {
             Figure::RequestsPerSecond => self.load.requests_per_second(),
-            Figure::CpuUsPerRequest => self.cpu_us_per_request(),
+            Figure::CpuUsPerRequest => self.cpu_us_per_request()?,
             Figure::P50Us => self.load.latency_us.p50,
             Figure::P99Us => self.load.latency_us.p99,
             Figure::P999Us => self.load.latency_us.p999?,
             Figure::MaxUs => self.load.latency_us.max,
-            Figure::ServerCores => self.server_cores(),
+            Figure::ServerCores => self.server_cores()?,
             Figure::ClientCores => self.client_cores(),
-            Figure::SystemShare => self.server_cpu.system_s / self.server_cpu.total_s(),
+            Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
             Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
             Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,
             Figure::ActiveConnections => active_connections(self),
             Figure::EstablishedConnections => self.established? as f64,
             Figure::FirstHalfCpuRatio => first_half_cpu_ratio(self)?,
-            Figure::UserUsPerRequest => self.server_cpu.user_s * 1e6 / self.served() as f64,
-            Figure::SystemUsPerRequest => self.server_cpu.system_s * 1e6 / self.served() as f64,
+            Figure::UserUsPerRequest => self.server_cpu?.user_s * 1e6 / self.served() as f64,
+            Figure::SystemUsPerRequest => self.server_cpu?.system_s * 1e6 / self.served() as f64,
             Figure::SwitchesPerRequest => switches_per_request(self)?,
             Figure::Stalls => f64::from(self.stalls?),
             Figure::AchievedRate => self.load.open.as_ref()?.achieved_rate,
@@ -44,8 +44,8 @@ impl Sample {
     /// How far server and load tools disagree about the number of requests, relative to the tools'.
     pub fn count_disagreement(&self) -> Option<f64> {
         let loads = std::iter::once(&self.load).chain(self.background.as_deref());
-        let beside = self.checked.as_ref().map_or(0, |checked| checked.asked);
-        let tool = (loads.map(|load| load.succeeded + load.failures()).sum::<u64>() + beside) as f64;
+        let own = self.checked.as_ref().map_or(0, |checked| checked.asked);
+        let tool = (loads.map(|load| load.succeeded + load.failures()).sum::<u64>() + own) as f64;
         Some((self.counted_of_load()? as f64 - tool).abs() / tool)
     }
 }
@@ -72,7 +72,7 @@ fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
 
 fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
     let (first, second) = (sample.first_half?, sample.second_half()?);
-    // Where the server took long to tell its count, the middle is not known well enough.
+    // Where the server took long to report its count, the middle is not known well enough.
     if first.question_s > SLOW_QUESTION * first.wall_s {
         return None;
     }

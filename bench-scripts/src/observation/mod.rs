@@ -1,4 +1,4 @@
-//! What one trial gave. A failure is an observation too: it is written down with its reason and never becomes a zero.
+//! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
 mod figures;
 
@@ -73,7 +73,7 @@ pub enum Outcome {
     NotHeld(Box<Sample>),
 }
 
-/// How the connections of a closed loop were made, as the server's open sockets show it.
+/// How the connections of a closed loop were established, as the server's open sockets show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connecting {
     /// Connections that were requested.
@@ -92,8 +92,9 @@ pub struct Connecting {
 pub struct Sample {
     /// What the load tool saw.
     pub load: LoadSample,
-    /// CPU time of the server in the window.
-    pub server_cpu: CpuTime,
+    /// CPU time of the server in the window; unknown where its process is not one that the harness can see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<CpuTime>,
     /// Calls that the server counted in the window; unknown where it has no metrics.
     pub server_requests: Option<u64>,
     /// The most memory that the server held until the window's end, in bytes.
@@ -102,11 +103,11 @@ pub struct Sample {
     pub client_cpu: CpuTime,
     /// The window as the harness saw it, in seconds: from the tool's start to its end.
     pub window_s: f64,
-    /// What the kernel counted meanwhile.
+    /// The kernel's counts in that time.
     pub network: NetworkCounters,
     /// What the machine did meanwhile.
     pub host: HostActivity,
-    /// CPU time of processes that are no part of the measurement; none where the machine does not tell, and in older
+    /// CPU time of processes that are no part of the measurement; none where the machine does not report it, and in older
     /// runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_cpu: Option<ForeignCpu>,
@@ -121,25 +122,25 @@ pub struct Sample {
     /// The most connections that the server held at one time in the window: open files beyond those it had when ready.
     #[serde(default)]
     pub established: Option<u64>,
-    /// How the connections were made; `None` in an open loop, and where the server's open files can't be read.
+    /// How the connections were established; `None` in an open loop, and where the server's open files can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connecting: Option<Connecting>,
     /// The window up to about its middle, for servers with metrics.
     #[serde(default)]
     pub first_half: Option<Half>,
-    /// The server's state through the window, oldest first; empty in runs of before it was recorded.
+    /// The server's state through the window, oldest first; empty in older runs.
     #[serde(default)]
     pub resources: Vec<ResourceSample>,
     /// CPU time that the harness took for `resources` and for the questions of `checked`, in seconds.
     #[serde(default)]
     pub sampler_cpu_s: Option<f64>,
-    /// What came of the warm-up, in which the load tool makes its connections for the first time.
+    /// The result of the warm-up, in which the load tool connects for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
-    /// What the server could hold and what one request took it before any load.
+    /// The server's capacity, and what one request took before any load.
     #[serde(default)]
     pub means: Means,
-    /// What the other load saw that ran beside this one.
+    /// What the load tool of the background load saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<LoadSample>>,
     /// How often the server was stopped in the window.
@@ -148,29 +149,29 @@ pub struct Sample {
     /// Requests and answers on the network interface, where the campaign asks for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// What each of the server's threads did in the window, the busiest first; empty where the machine does not tell.
+    /// What each of the server's threads did in the window, the busiest first; empty where the machine does not report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,
-    /// Answers that were held against the truth while the load was on; none in a closed loop.
+    /// Answers that were compared with the truth under load; none in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
 }
 
-/// Questions that the harness asked while the load was on, on a connection of its own. The server counts them too.
+/// Requests of the harness under load, on a connection of its own. The server counts them too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// Questions asked.
+    /// Requests sent.
     pub asked: u64,
     /// Those answered with HTTP 200, but not with the truth.
     pub wrong: u64,
     /// Those without an answer in time, or with another HTTP status.
     pub unanswered: u64,
-    /// The first wrong answer: what was asked, answered, and true.
+    /// The first wrong answer: the request, its answer, and the true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_wrong: Option<String>,
 }
 
-/// What came of a warm-up.
+/// The result of a warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warmup {
     /// Requests that were answered with a 2xx status.
@@ -182,11 +183,11 @@ pub struct Warmup {
     /// The most connections that the server held at one time.
     #[serde(default)]
     pub established: Option<u64>,
-    /// What the kernel counted meanwhile.
+    /// The kernel's counts in that time.
     pub network: NetworkCounters,
 }
 
-/// What a server could hold, and what one request took it before any load. What the machine lacks is `None`.
+/// A server's capacity, and what one request took before any load. What the machine does not report is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Means {
     /// Files that it may hold open.
@@ -218,7 +219,7 @@ pub struct Half {
     pub cpu_s: f64,
     /// Time since the window's start, in seconds.
     pub wall_s: f64,
-    /// How long the question for its count took, in seconds. `cpu_s` and `wall_s` are of the question's middle, so the moment
+    /// How long the request for its count took, in seconds. `cpu_s` and `wall_s` are of that request's middle, so the moment
     /// of the count is known to half of this.
     pub question_s: f64,
 }
@@ -253,7 +254,7 @@ impl Outcome {
         }
     }
 
-    /// What was counted, also where the trial gave no figure: for finding out why.
+    /// What was counted, also where the trial gave no figure: for the analysis of causes.
     pub fn evidence(&self) -> Option<&Sample> {
         match self {
             Self::Completed(sample)
@@ -271,7 +272,7 @@ impl Sample {
         self.connecting.filter(|connecting| connecting.took_ms.is_none()).map(|connecting| connecting.held)
     }
 
-    /// What a trial held whose connections were not established in time.
+    /// The connections of a trial that were not established in time, in words.
     fn held_words(&self) -> String {
         let Some(Connecting { requested, allowed_ms, held, .. }) = self.connecting else {
             return "how many connections were held is not known".to_owned();
@@ -289,20 +290,21 @@ impl Sample {
         self.server_requests.unwrap_or(self.load.succeeded + self.load.failures())
     }
 
-    /// Calls that the server counted and that are not the harness's own questions; `None` where it has no metrics.
+    /// Calls that the server counted without the harness's own requests; `None` where it has no metrics.
     pub fn counted_of_load(&self) -> Option<u64> {
         let own = self.checked.as_ref().map_or(0, |checked| checked.asked - checked.unanswered);
         Some(self.server_requests?.saturating_sub(own))
     }
 
-    /// Server CPU time for one request, in microseconds.
-    pub fn cpu_us_per_request(&self) -> f64 {
-        self.server_cpu.total_s() * 1e6 / self.served() as f64
+    /// Server CPU time for one request, in microseconds; `None` where it is not known.
+    pub fn cpu_us_per_request(&self) -> Option<f64> {
+        Some(self.server_cpu?.total_s() * 1e6 / self.served() as f64)
     }
 
-    /// Processors that the server used, on average over the load: the tool idles a little before it ends.
-    pub fn server_cores(&self) -> f64 {
-        self.server_cpu.total_s() / self.load.time_taken_s
+    /// Processors that the server used, on average over the load: the tool idles a little before it ends. `None` where that is
+    /// not known.
+    pub fn server_cores(&self) -> Option<f64> {
+        Some(self.server_cpu?.total_s() / self.load.time_taken_s)
     }
 
     /// Processors that the load tool used, on average.
@@ -316,7 +318,7 @@ impl Sample {
         let first = self.first_half?;
         Some(Half {
             requests: self.server_requests?.checked_sub(first.requests)?,
-            cpu_s: self.server_cpu.total_s() - first.cpu_s,
+            cpu_s: self.server_cpu?.total_s() - first.cpu_s,
             wall_s: self.load.time_taken_s - first.wall_s,
             question_s: first.question_s,
         })
@@ -331,7 +333,7 @@ impl Sample {
     }
 }
 
-/// What was held against the truth in several samples, where anything was.
+/// The answers of several samples that were compared with the truth, where any were.
 pub fn checked_answers<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Checked> {
     samples.filter_map(|sample| sample.checked.clone()).reduce(|sum, checked| Checked {
         asked: sum.asked + checked.asked,

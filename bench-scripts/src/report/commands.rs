@@ -1,10 +1,11 @@
 //! The commands that make a figure again by hand.
 
-use super::Run;
 use super::format::shell;
+use super::{Run, targets};
 use crate::config::{Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Client, Level, Load, LoadTool, OpenLoad, bombardier, oha, vegeta};
+use crate::target::Target;
 use crate::workload::Workload;
 
 /// The address that the commands use: one that a person can type.
@@ -12,8 +13,8 @@ const ADDR: &str = "127.0.0.1:8899";
 
 /// The command that starts a server as it was measured.
 pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
-    if let Some(url) = server.running_at() {
-        return format!("# runs already, at {url}");
+    if let Some(at) = server.running_at() {
+        return format!("# runs already, at {}", at.url);
     }
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
@@ -41,7 +42,7 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
         Source::Environment | Source::Path => "bombardier",
     };
     let mut command = vec![tool.to_owned()];
-    command.extend(bombardier::arguments(&load, body, &format!("http://{ADDR}/"), &[]));
+    command.extend(bombardier::arguments(&load, body, &url(run), &[]));
     on_its_core(run, &shell(&command))
 }
 
@@ -50,7 +51,7 @@ pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64)
     let (body, rate) = (workload.body().ok()?, level.rate?);
     let timeout_ms = run.plan.campaign.timeout_ms;
     let load = OpenLoad { rate, connections: level.connections, duration_ms, timeout_ms };
-    let url = format!("http://{ADDR}/");
+    let url = url(run);
     let words = |mut args: Vec<String>, program: &str| {
         args.insert(0, program.to_owned());
         shell(&args)
@@ -71,6 +72,11 @@ pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64)
         }
         LoadTool::Oha => words(oha::by_hand(&load, body, &url), "oha"),
     })
+}
+
+/// Where the commands send their load: to the run's server, where it has one that runs already.
+fn url(run: &Run) -> String {
+    targets::alone(run).map_or_else(|| Target::http(ADDR).url(), |(_, at)| at.url.clone())
 }
 
 /// The command on the one core that server and load tool shared, where they did.

@@ -28,6 +28,7 @@ mod slo;
 mod slo_chart;
 mod stores;
 mod tables;
+mod targets;
 mod terms;
 mod threshold;
 pub mod why;

@@ -6,7 +6,7 @@ use super::format::{Table, at, bytes, ratio};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, causes, commands, crossed, duets, headline, open, original, quantile_chart, resource_chart, slo,
-    stores, terms, threshold,
+    stores, targets, terms, threshold,
 };
 use crate::analysis::{Mark, SamplingCores};
 use crate::config::Placement;
@@ -145,12 +145,7 @@ fn distrust(run: &Run) -> String {
     if run.plan.campaign.slo.is_some() {
         return out + &slo::distrust(run);
     }
-    let cores = run.conditions.host.cores;
-    let _ = writeln!(
-        out,
-        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
-         server's own."
-    );
+    let _ = write!(out, "- {}\n{}", targets::sharing(run), targets::notes(run));
     for mark in Mark::ALL {
         let cells: Vec<String> = run
             .summary
@@ -299,7 +294,6 @@ fn sampling(cost: SamplingCores, cores: usize) -> String {
 }
 
 fn by_hand(run: &Run) -> String {
-    let campaign = &run.plan.campaign;
     if let (false, Some(summary)) = (run.has_sweep(), &run.summary.slo) {
         return slo::by_hand(run, summary, &servers_by_hand(run));
     }
@@ -326,7 +320,7 @@ fn by_hand(run: &Run) -> String {
             );
         }
     }
-    let _ = writeln!(out, "```\n\nThe whole run: `just bench-all {}`.", campaign.name);
+    let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
     out
 }
 

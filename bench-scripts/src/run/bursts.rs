@@ -1,5 +1,5 @@
-//! Bursts of connections on servers with known backlogs: from how many on is a connection slow? Each burst meets a fresh
-//! server; the servers take turns in a drawn order.
+//! Bursts of connections on servers with known backlogs: from how many on is a connection slow? Each burst is put on a fresh
+//! server, in a drawn order.
 
 use std::fs;
 use std::path::Path;
@@ -25,10 +25,10 @@ use crate::subject::Subject;
 /// The smallest burst.
 const FROM: u32 = 64;
 
-/// How near the largest clean burst and the smallest with a slow connection come to each other, where the server runs.
+/// How near the largest burst without and the smallest with a slow connection come to each other, where the server runs.
 const NEAR: f64 = 1.1;
 
-/// Every server with every backlog, once held still while the burst arrives and once running.
+/// Every server with every backlog, once stopped (SIGSTOP) while the burst arrives and once running.
 pub fn plan(servers: &[Server], backlogs: &[u32], environment: Environment, seed: u64) -> Result<BurstPlan> {
     let host = Host::look();
     let granted = host.max_backlog.unwrap_or(u64::MAX);
@@ -51,7 +51,7 @@ pub fn plan(servers: &[Server], backlogs: &[u32], environment: Environment, seed
     Ok(BurstPlan { servers: tried, arms, environment, most, seed, host, started_at })
 }
 
-/// Makes the bursts of a plan in a folder, each written down before the next.
+/// Makes the bursts of a plan in a folder, each recorded before the next.
 pub fn carry_out(folder: &RunFolder, plan: &BurstPlan, interrupt: &Interrupt) -> Result<()> {
     folder.write_new(BURSTS, &pretty(plan)?)?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
@@ -103,17 +103,18 @@ fn one(
     );
     if held {
         subject.process.owned()?.hold()?;
-        wait_until_stopped(subject.process.pid(), interrupt)?;
+        let pid = subject.pid().context("its process is not known")?;
+        wait_until_stopped(pid, interrupt)?;
     }
     let before = NetworkCounters::read();
-    let begun = burst::begin(&subject.addr, connections)?;
-    // A server that is held stays so until its burst is judged: what was dropped is dropped again after 1 s, so however late the
-    // harness looks, it sees the same.
+    let begun = burst::begin(subject.target.addr(), connections)?;
+    // A server that is stopped stays so until its burst is judged: what was dropped is dropped again after 1 s, so however late
+    // the harness polls, it sees the same.
     let slow = begun.slow(interrupt)?;
     subject.process.owned()?.release()?;
     let overflows = NetworkCounters::read().since(before).listen_overflows;
     subject.process.stop(interrupt)?;
-    // Nothing of a server that answered well is of interest.
+    // The output of a server that answered well is of no interest.
     let _ = fs::remove_file(&stderr);
     Ok(Burst { connections, slow, overflows })
 }

@@ -1,6 +1,6 @@
-//! Two trials at the same time, step by step: neither goes on to the next step before the other is there.
+//! Two trials at the same time, step by step: neither begins the next step before the other is ready for it.
 //!
-//! What the steps are is the trial's business. One that leaves early, for whatever reason, lets the other go.
+//! The steps are those of a trial. One that leaves early, for whatever reason, releases the other.
 
 use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, PoisonError};

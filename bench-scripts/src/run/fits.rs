@@ -1,11 +1,11 @@
-//! Whether servers have what a plan's workloads and loads need. A server of one's own lacks nothing; a node has its own chain, no
-//! metrics, or runs already.
+//! Whether servers have what a plan's workloads and loads need. A node may have a chain of its own and no metrics, or run already.
 
 use anyhow::{Context, Result, ensure};
 use validator_state::Method;
 
-use crate::config::{Campaign, Holds, Placement, Ready, Server};
-use crate::subject::{find_running, program};
+use crate::config::{Campaign, Holds, Placement, RunningAt, Server};
+use crate::subject::{Process, find_running, program};
+use crate::target::Target;
 use crate::workload::{Asks, Expected, Workload};
 
 /// Whether a campaign's servers can be measured with its workloads.
@@ -28,28 +28,52 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
 /// One line: which server lacks what, and what to do.
 pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
     workloads.iter().try_for_each(|workload| check_answers(server, workload))?;
-    if let Some(url) = server.running_at() {
-        find_running(url).with_context(|| format!("server {}", server.name))?;
+    if let Some(at) = server.running_at() {
+        check_place(at).with_context(|| format!("server {}", server.name))?;
     } else if server.build.is_empty() && !server.program.contains('/') {
         program(server)?;
     }
     Ok(())
 }
 
+/// Whether load may be put on a server that runs already, and it answers.
+fn check_place(at: &RunningAt) -> Result<()> {
+    let target = Target::parse(&at.url)?;
+    ensure!(
+        at.i_own_this_target || target.is_loopback()?,
+        "{} is not on loopback, and this puts load on it: if that machine is yours to load, say so with --i-own-this-target \
+         (in servers.toml: i_own_this_target = true)",
+        at.url
+    );
+    find_running(&target).map(drop)
+}
+
 /// What a reader should know of a server before it is measured, a line each.
 pub fn notes(server: &Server) -> Vec<String> {
     let name = &server.name;
     let mut notes = Vec::new();
-    if !matches!(&server.ready, Ready::Line(places) if places.metrics.is_some()) {
+    if !server.has_metrics() {
         notes.push(format!(
             "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP 200 is seen \
              only in the answers that are checked"
         ));
     }
-    if server.running_at().is_some() {
+    if let Some(at) = server.running_at() {
         notes.push(format!(
             "server {name}: runs already; it is not started afresh for each trial, and its threads, tuning and ledger are its own"
         ));
+        let found = Target::parse(&at.url).and_then(|target| find_running(&target));
+        if matches!(found, Ok((_, Process::Elsewhere))) {
+            notes.push(format!(
+                "server {name}: no process of this machine that this user may inspect listens there, so its CPU time, memory and open \
+                 files are unknown"
+            ));
+        }
+        for workload in &at.own_answers {
+            notes.push(format!(
+                "server {name}: answers {workload} otherwise than the campaign's ledger; its own answer, given twice, is the reference"
+            ));
+        }
     }
     notes
 }

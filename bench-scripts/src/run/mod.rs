@@ -1,4 +1,4 @@
-//! Carrying a plan out: trial after trial, each observation written before the next begins.
+//! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
 pub mod bursts;
 pub mod calibration;
@@ -9,6 +9,7 @@ mod progress;
 pub mod remedies;
 pub mod slo;
 mod stores;
+pub mod target;
 pub mod threshold;
 mod trial;
 mod trial_line;
@@ -38,7 +39,11 @@ pub use truths::{Truths, truth_of};
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
 
-/// Resolves a campaign: its servers and workloads, its true answers, and the loads that this machine can carry.
+/// Resolves a campaign: its servers and workloads, its true answers, and the loads that this machine can carry. Gives its text as
+/// well.
+///
+/// # Errors
+/// One line: what does not fit together, or what this machine lacks.
 pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
     let servers: Vec<Server> =
@@ -56,9 +61,15 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
         Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
         None => servers,
     };
+    Ok((resolved(config, campaign, servers)?, text))
+}
+
+/// The plan of a campaign over these servers.
+fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
+    let name = &campaign.name;
     let mut names = campaign.workloads.clone();
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    // What is asked beside the measured requests has a truth as well, and is not measured itself.
+    // The background requests have true answers as well, and are not measured.
     names.extend(
         background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
     );
@@ -89,7 +100,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
         );
     }
     let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
-    let plan = Plan {
+    Ok(Plan {
         campaign,
         workloads,
         servers,
@@ -98,11 +109,10 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
         left_out_rates: Vec::new(),
         rates: Vec::new(),
         trials,
-    };
-    Ok((plan, text))
+    })
 }
 
-/// Whether the load tools of a campaign can ask its workloads: that of a closed loop sends one body only.
+/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     let closed_loop = !campaign.connections.is_empty()
         || campaign.threshold.is_some()
@@ -180,11 +190,11 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
         resumed: Vec::new(),
     };
     folder.write_new("environment.json", &pretty(&conditions)?)?;
-    // Last, since a folder with a plan is one that can be gone on with.
+    // Last, because a folder with a plan is one that can be resumed.
     folder.write_new("plan.json", &pretty(plan)?)
 }
 
-/// Opens a run to go on with it: notes that, and mends what a crash cut off.
+/// Resumes a run: notes that, and repairs what a crash cut off.
 pub fn resume(folder: &RunFolder) -> Result<()> {
     folder.mend()?;
     folder.note_resumed(Resumed { at: now(), commit: Host::look().commit })
@@ -222,7 +232,7 @@ fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     sweep(&inner, &inner.plan()?, tools, interrupt)
 }
 
-/// Runs the trials of a plan that are needed and have no observation yet. At each planned look what is settled stops.
+/// Runs the trials of a plan that are needed and have no observation yet. At each interim analysis settled comparisons stop.
 fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     if plan.trials.is_empty() {
         return Ok(());
@@ -273,7 +283,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
         match Subject::start(server, environment, &request, &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
-                // What differs at every start says nothing of the settings.
+                // What differs at every start is no setting.
                 for moment in ["addr", "metrics", "pid"] {
                     ready.as_object_mut().map(|ready| ready.remove(moment));
                 }
@@ -284,12 +294,12 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
             Err(error) => eprintln!("{error:#}"),
         }
     }
-    // Its content is in the trials' own files where it matters.
+    // The trials have files of their own.
     let _ = std::fs::remove_file(&stderr);
     folder.write_derived("environment.json", &pretty(&conditions)?)
 }
 
-/// A request to start a server with where nothing is measured: the first workload's.
+/// A request for a server's arguments where nothing is measured: the first workload's.
 fn opening(plan: &Plan) -> Result<String> {
     let workload = plan.workloads.first().context("the plan has no workload")?;
     workload.opening(&plan.campaign.environment.ledger())

@@ -1,4 +1,4 @@
-//! What a person sees while a campaign runs: which trial, what it gave, how far, and how long still.
+//! What a person sees while a campaign runs: the trial, its result, how many are left, and for how long.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::observation::Observation;
 use crate::plan::Plan;
 use crate::plan::{self, Trial};
 
-/// Seconds that a trial takes beyond its warm-up and window, until one has shown it: start, checks and end.
+/// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;
 
 /// Progress of a run, on standard error.
@@ -43,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// The trials up to the next interim analysis begin; so many lost blocks are run again so far.
+    /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
     pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
         self.left = needed;
         if run_again > self.run_again {
@@ -60,7 +60,7 @@ impl Progress {
         let most = self.total.saturating_sub(done);
         let name = &self.name;
         if self.stops_early && needed < most {
-            eprintln!("{name}: {needed} trials to the next look, {time}; at most {most} in all");
+            eprintln!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all");
         } else {
             eprintln!("{name}: {needed} of {} trials to run, {time}", self.total);
         }
@@ -77,16 +77,18 @@ impl Progress {
         self.line.begin(&self.head(trial));
     }
 
-    /// A trial gave something.
+    /// A trial has ended.
     pub fn end(&mut self, observation: &Observation) {
         self.left -= 1;
         self.done_here += 1;
         let gave = match &observation.outcome.sample() {
             Some(sample) => format!(
-                "{:>9.0} req/s  p99 {:>8.2} ms  {:>7.2} us CPU/request{}",
+                "{:>9.0} req/s  p99 {:>8.2} ms  {}{}",
                 sample.load.requests_per_second(),
                 sample.load.latency_us.p99 / 1e3,
-                sample.cpu_us_per_request(),
+                sample
+                    .cpu_us_per_request()
+                    .map_or_else(|| "CPU unknown".to_owned(), |cpu| format!("{cpu:>7.2} µs CPU/request")),
                 invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}")),
             ),
             None => {

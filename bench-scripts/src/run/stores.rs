@@ -1,5 +1,5 @@
-//! Carrying the trials on block stores out: a folder of its own for each chain inside the run's, so that each is held to its own
-//! chain's true answers, and a second one for the light request beside a heavy one.
+//! The trials on block stores: a folder for each chain inside the run's, so that each is compared with its own chain's true
+//! answers, and a second one for the light request next to a heavy one.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! One trial: a fresh server, its answer held against the truth, a warm-up, the measured window, and its answer again.
+//! One trial: a fresh server, its answer compared with the truth, a warm-up, the measured window, and its answer again.
 
 mod checker;
 mod connecting;
@@ -38,6 +38,7 @@ use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
 use crate::results::RunFolder;
 use crate::subject::Subject;
+use crate::target::Target;
 use crate::workload::questions::{Known, Questions};
 use crate::workload::{Asks, Workload};
 
@@ -55,19 +56,39 @@ pub struct Bench<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// What became of a trial that had to stop since the one beside it did.
+/// Why a trial of a pair is invalid whose other one failed.
 const OTHER_LEFT: &str = "the trial beside it failed";
 
 /// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
 pub(super) type Ended<T> = Result<std::result::Result<T, Outcome>>;
 
-/// What questions are drawn for. Each has a seed of its own, so that none meets what another left behind.
+/// What questions are drawn for. Each has a seed of its own, so that none depends on what another drew.
 #[derive(Debug, Clone, Copy)]
 enum Draw {
     Window,
     WarmUp,
     Background,
     Check,
+}
+
+/// A server's process that the harness can see, and what it held before any load.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    pid: u32,
+    at_rest: AtRest,
+}
+
+impl Seen {
+    /// `None` of a server on another machine or of another user.
+    fn of(subject: &Subject) -> std::result::Result<Option<Self>, Outcome> {
+        let seen = |pid| AtRest::read(pid).map(|at_rest| Self { pid, at_rest });
+        subject.pid().map(seen).transpose().map_err(died)
+    }
+
+    /// CPU time since its start, where it can be seen.
+    fn cpu(seen: Option<Self>) -> std::result::Result<Option<CpuTime>, Outcome> {
+        seen.map(|seen| cpu_time(seen.pid)).transpose().map_err(died)
+    }
 }
 
 /// Gives the inner value, or leaves the function with the failure as the trial's outcome.
@@ -103,7 +124,7 @@ impl Bench<'_> {
             Ok(mut subject) => {
                 let outcome = match self.measure(trial, workload, &mut subject, beside)? {
                     Ok(sample) => Outcome::Completed(Box::new(sample)),
-                    // Whatever was noticed first, a server that is gone is the reason.
+                    // Whatever was noticed first, a server that has ended is the reason.
                     Err(outcome) => {
                         subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how })
                     }
@@ -129,36 +150,36 @@ impl Bench<'_> {
         beside: Option<Side<'_>>,
     ) -> Ended<Sample> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
-        let pid = subject.process.pid();
-        let at_rest = or_failed!(AtRest::read(pid).map_err(died));
+        let seen = or_failed!(Seen::of(subject));
         let known = self.known(trial, workload)?;
         or_failed!(verify(known, subject, "before the window"));
-        let means = means::find(subject, &self.truths_of(trial).first(&workload.name)?.body, at_rest);
+        let means = means::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
         or_failed!(meet(beside.as_ref()));
-        let warmup = or_failed!(self.warm_up(trial, workload, subject, at_rest)?);
+        let warmup = or_failed!(self.warm_up(trial, workload, &subject.target, seen)?);
         let allowed_ms = self.plan.campaign.connect_ms;
-        let holding = trial.rate.is_none().then_some(Holding { pid, at_rest, allowed_ms });
+        let holding = seen.filter(|_| trial.rate.is_none()).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
         or_failed!(meet(beside.as_ref()));
 
-        let capture = self.capture(trial, &subject.addr)?;
-        let ready = or_failed!(self.prepare_window(trial, workload, &subject.addr, window_ms, holding)?);
+        let capture = self.capture(trial, &subject.target)?;
+        let ready = or_failed!(self.prepare_window(trial, workload, &subject.target, window_ms, holding)?);
         let counts = or_failed!(counts::read(subject));
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
-        let threads_before = threads::read(pid);
-        let server = or_failed!(cpu_time(pid).map_err(died));
-        let mut watch = Watch::begin(subject, at_rest, counts, server.total_s(), window_ms);
+        let threads_before = seen.map(|seen| threads::read(seen.pid));
+        let cpu_before = or_failed!(Seen::cpu(seen));
+        let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
         let others_before = Reading::now();
         let began = Instant::now();
         let put = or_failed!(self.put_on(trial, subject, &ready)?);
         let window_s = began.elapsed().as_secs_f64();
         let others = others_before.zip(Reading::now());
-        let server_cpu = or_failed!(cpu_time(pid).map_err(died)).since(server);
+        let server_cpu = or_failed!(Seen::cpu(seen)).zip(cpu_before).map(|(now, before)| now.since(before));
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
-        let threads = threads::since(threads::read(pid), &threads_before, window_s);
+        let threads = seen.zip(threads_before.as_ref());
+        let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
         let Watched { sampled, asked, checked } = watch.end();
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
@@ -170,7 +191,7 @@ impl Bench<'_> {
             Err(_) if loaded.sample.failures() > 0 => None,
             counted => or_failed!(counted),
         };
-        let server_peak_memory_bytes = peak_memory_bytes(pid);
+        let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
 
         let sample = Sample {
             load: loaded.sample,
@@ -184,7 +205,7 @@ impl Bench<'_> {
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
             answer_bytes: self.truths_of(trial).answer_bytes(&workload.name),
             server_errors: counted.map(|counted| counted.errors),
-            memory_before_bytes: at_rest.memory_bytes,
+            memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
             connecting: loaded.connecting,
             first_half: asked.half,
@@ -194,7 +215,7 @@ impl Bench<'_> {
             resources: sampled.resources,
             warmup: Some(warmup),
             means,
-            threads,
+            threads: threads.unwrap_or_default(),
             background: loaded.background.map(Box::new),
             stalls: loaded.stalls,
             wire,
@@ -217,21 +238,21 @@ impl Bench<'_> {
         Ok(Ok(sample))
     }
 
-    /// Puts the load on for the first time. That no request of it succeeds is no reason not to measure: the window shows why.
+    /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it shows why.
     fn warm_up(
         &self,
         trial: &Trial,
         workload: &Workload,
-        subject: &Subject,
-        at_rest: AtRest,
+        target: &Target,
+        seen: Option<Seen>,
     ) -> Ended<Warmup> {
         let campaign = &self.plan.campaign;
         let network = NetworkCounters::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
-        let sampler = Sampler::start(subject.process.pid(), at_rest, duration, None);
+        let sampler = seen.map(|seen| Sampler::start(seen.pid, seen.at_rest, duration, None));
         let most = campaign.warmup_connections;
-        let ended = self.ask(trial, "warmup", campaign.warmup_ms, most, workload, &subject.addr)?;
-        let established = sampler.stop().most_open_files();
+        let ended = self.ask(trial, "warmup", campaign.warmup_ms, most, workload, target)?;
+        let established = sampler.and_then(|sampler| sampler.stop().most_open_files());
         let (sample, _) = or_failed!(ended);
         Ok(Ok(Warmup {
             succeeded: sample.succeeded,
@@ -242,7 +263,7 @@ impl Bench<'_> {
         }))
     }
 
-    /// Puts the trial's load on for so long, with at most so many connections: a closed loop or, at a rate, an open one.
+    /// Puts the trial's load on for `duration_ms`, with at most `most_connections`: a closed loop or, at a rate, an open one.
     fn ask(
         &self,
         trial: &Trial,
@@ -250,14 +271,14 @@ impl Bench<'_> {
         duration_ms: u64,
         most_connections: Option<u32>,
         workload: &Workload,
-        addr: &str,
+        target: &Target,
     ) -> Ended<(LoadSample, CpuTime)> {
         let timeout_ms = self.plan.campaign.timeout_ms;
         let connections = most_connections.unwrap_or(u32::MAX).min(trial.connections);
         match trial.rate {
             None => {
                 let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
-                self.bombard(trial, what, &load, workload, addr)
+                self.bombard(trial, what, &load, workload, target)
             }
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
@@ -267,7 +288,7 @@ impl Bench<'_> {
                     &load,
                     trial.tool,
                     self.bodies(trial, workload, Draw::WarmUp)?,
-                    addr,
+                    target,
                 )
             }
         }
@@ -289,16 +310,16 @@ impl Bench<'_> {
         self.plan.campaign.seed ^ (u64::from(trial.block) << 8 | draw as u64) << 32
     }
 
-    /// What is asked before and after the window. A server that has one answer is asked what that answers, whatever the load
-    /// asks.
+    /// The requests before and after the window. A server that has one answer gets the request of that answer, whatever the load
+    /// is.
     fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
         let known = self.truths_of(trial).known(&workload.name)?;
         let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
         Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
     }
 
-    /// Holds answers against the truth while an open loop is on. In a closed loop nothing looks on, so that its figures stay what
-    /// they were.
+    /// Compares answers with the truth while an open loop is on. A closed loop is left alone, so that its figures stay what they
+    /// were.
     fn checker(
         &self,
         trial: &Trial,
@@ -315,7 +336,7 @@ impl Bench<'_> {
             _ => self.truths_of(trial).questions(&workload.name)?,
         };
         Ok(Some(checker::begin(checker::Task {
-            addr: subject.addr.clone(),
+            target: subject.target.clone(),
             questions,
             seed: self.seed(trial, Draw::Check),
             state: self.truths_of(trial).state(),
@@ -325,10 +346,10 @@ impl Bench<'_> {
     }
 }
 
-/// Asks what is known and holds the answers against the truth.
+/// Sends the known requests and compares the answers with the truth.
 fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-    known.iter().try_for_each(|Known { body, truth, .. }| match http::verify(&subject.addr, body, truth) {
+    known.iter().try_for_each(|Known { body, truth, .. }| match http::verify(&subject.target, body, truth) {
         Ok(verdict) => verdict.map_err(wrong),
         Err(error) => Err(wrong(format!("{error:#}"))),
     })
@@ -336,7 +357,7 @@ fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result
 
 /// Whether the server answers nothing at all, not even wrongly.
 fn is_silent(known: &[Known], subject: &Subject) -> bool {
-    known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.addr, body, truth).is_err())
+    known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.target, body, truth).is_err())
 }
 
 /// Waits for the trial beside this one, where there is one.
@@ -345,9 +366,9 @@ fn meet(beside: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
 }
 
-/// What looks on through a window, each from a thread of its own.
+/// What observes a window, each from a thread of its own.
 struct Watch {
-    sampler: Sampler,
+    sampler: Option<Sampler>,
     question: Option<half::Question>,
     checker: Option<Checker>,
 }
@@ -360,24 +381,27 @@ struct Watched {
 }
 
 impl Watch {
+    /// With the server's process and its CPU time at the window's start, where these are known.
     fn begin(
         subject: &Subject,
-        at_rest: AtRest,
+        process: Option<(Seen, CpuTime)>,
         counts: Option<ServerCounts>,
-        cpu_s: f64,
         window_ms: u64,
     ) -> Self {
-        let (pid, window) = (subject.process.pid(), Duration::from_millis(window_ms));
-        let sampler = Sampler::start(pid, at_rest, window, Listening::at(&subject.addr));
+        let window = Duration::from_millis(window_ms);
+        let Some((Seen { pid, at_rest }, cpu)) = process else {
+            return Self { sampler: None, question: None, checker: None };
+        };
+        let sampler = Sampler::start(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
-            half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s })
+            half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s: cpu.total_s() })
         });
-        Self { sampler, question, checker: None }
+        Self { sampler: Some(sampler), question, checker: None }
     }
 
     fn end(self) -> Watched {
         Watched {
-            sampled: self.sampler.stop(),
+            sampled: self.sampler.map(Sampler::stop).unwrap_or_default(),
             asked: self.question.map(half::Question::answer).unwrap_or_default(),
             checked: self.checker.map(Checker::end).unwrap_or_default(),
         }

@@ -1,4 +1,4 @@
-//! The line of a trial on standard error: in a terminal shown while it runs, and replaced by what it gave.
+//! The line of a trial on standard error: in a terminal shown while it runs, and replaced by its result.
 
 use std::io::{IsTerminal, Write, stderr};
 
@@ -21,7 +21,7 @@ impl TrialLine {
         }
     }
 
-    /// A trial gave something.
+    /// A trial has ended.
     pub fn end(&self, head: &str, gave: &str) {
         let start = if self.is_terminal { "\r\x1b[K" } else { "" };
         eprintln!("{start}{head}  {gave}");

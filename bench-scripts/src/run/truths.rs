@@ -1,5 +1,5 @@
-//! The true answers of a plan's workloads: what is asked once before and after each window, and what answers are held against
-//! while the load is on.
+//! The true answers of a plan's workloads: for the requests before and after each window, and for the comparison of answers while
+//! the load is on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::workload::questions::{Known, Questions, without_context};
 pub struct Truths {
     state: Arc<State>,
     any_context: bool,
-    workloads: BTreeMap<String, Asked>,
+    workloads: BTreeMap<String, Requests>,
     /// Those of servers that answer otherwise: from another ledger than the campaign's environment, or in another version.
     others: BTreeMap<String, Arc<Self>>,
 }
@@ -31,9 +31,9 @@ struct Source {
     any_context: bool,
 }
 
-/// What is asked of a workload.
+/// A workload's requests.
 #[derive(Debug)]
-struct Asked {
+struct Requests {
     known: Vec<Known>,
     questions: Arc<Questions>,
 }
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-/// What a server is asked of a workload with one request, and its true answer to it.
+/// The request of a workload with one request, and a server's true answer to it.
 ///
 /// # Errors
 /// It is a mix, the ledger lacks what it asks for or answers with an error, or a stated answer is not JSON.
@@ -114,23 +114,23 @@ impl Truths {
 
     fn of_source(plan: &Plan, source: &Source) -> Result<Self> {
         let state = Arc::new(source.state());
-        let asked = |workload: &Workload| -> Result<(String, Asked)> {
+        let requests = |workload: &Workload| -> Result<(String, Requests)> {
             let questions = Arc::new(workload.questions(&source.ledger)?);
             let known = source.known(&questions, &state, plan.campaign.seed);
             let known = known.with_context(|| format!("workload {}", workload.name))?;
-            Ok((workload.name.clone(), Asked { known, questions }))
+            Ok((workload.name.clone(), Requests { known, questions }))
         };
-        let workloads = plan.workloads.iter().map(asked).collect::<Result<_>>()?;
+        let workloads = plan.workloads.iter().map(requests).collect::<Result<_>>()?;
         Ok(Self { state, any_context: source.any_context, workloads, others: BTreeMap::new() })
     }
 
-    /// What is asked of a workload before and after a window, with the true answers: its one request, or one question of each
-    /// request of a mix.
+    /// The requests of a workload before and after a window, with the true answers: its one request, or one of each kind of a
+    /// mix.
     ///
     /// # Errors
     /// The plan has no such workload.
     pub fn known(&self, workload: &str) -> Result<&[Known]> {
-        Ok(&self.asked(workload)?.known)
+        Ok(&self.requests(workload)?.known)
     }
 
     /// The first of these.
@@ -146,7 +146,7 @@ impl Truths {
     /// # Errors
     /// The plan has no such workload.
     pub fn questions(&self, workload: &str) -> Result<Arc<Questions>> {
-        Ok(Arc::clone(&self.asked(workload)?.questions))
+        Ok(Arc::clone(&self.requests(workload)?.questions))
     }
 
     /// The ledger that gives the true answers.
@@ -166,7 +166,7 @@ impl Truths {
             as u64
     }
 
-    fn asked(&self, workload: &str) -> Result<&Asked> {
+    fn requests(&self, workload: &str) -> Result<&Requests> {
         self.workloads.get(workload).with_context(|| format!("the plan has no {workload:?}"))
     }
 }

@@ -1,4 +1,4 @@
-//! Files that a server is told of: a folder of its own, and the accounts of the ledger. They are gone when the server is.
+//! Files that a server's arguments name: a folder of its own, and the accounts of the ledger. They are removed with the server.
 
 use std::fs;
 

@@ -1,14 +1,16 @@
-//! The process of a server: one that the harness started, or one that ran before.
+//! The process of a server: one that the harness started, one that ran before, or one that it can't see.
 
-use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::interrupt::Interrupt;
 use crate::probe::listener::listener_at;
 use crate::process::{Adopted, Owned, describe};
+use crate::target::Target;
 
 /// A server's process.
 #[derive(Debug)]
@@ -17,14 +19,17 @@ pub enum Process {
     Owned(Owned),
     /// Started by somebody else, who ends it.
     Running(Adopted),
+    /// On another machine, or of another user.
+    Elsewhere,
 }
 
 impl Process {
-    /// The process id.
-    pub fn pid(&self) -> u32 {
+    /// The process id, where it is known.
+    pub fn pid(&self) -> Option<u32> {
         match self {
-            Self::Owned(owned) => owned.pid(),
-            Self::Running(running) => running.pid(),
+            Self::Owned(owned) => Some(owned.pid()),
+            Self::Running(running) => Some(running.pid()),
+            Self::Elsewhere => None,
         }
     }
 
@@ -36,54 +41,56 @@ impl Process {
                 let gone = !Path::new(&format!("/proc/{}", running.pid())).exists();
                 Ok(gone.then(|| "it ended".to_owned()))
             }
+            Self::Elsewhere => Ok(None),
         }
     }
 
-    /// Ends it; one that ran before goes on.
+    /// Ends it; one that ran before keeps running.
     ///
     /// # Errors
     /// An interrupt.
     pub fn stop(self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
         match self {
             Self::Owned(owned) => owned.stop(interrupt),
-            Self::Running(_) => Ok(None),
+            Self::Running(_) | Self::Elsewhere => Ok(None),
         }
     }
 
-    /// The process for what only one's own may have done to it: being held still.
+    /// The process, to stop and continue it, which only one that the harness started may have done to it.
     ///
     /// # Errors
     /// It ran before.
     pub fn owned(&mut self) -> Result<&mut Owned> {
         match self {
             Self::Owned(owned) => Ok(owned),
-            Self::Running(_) => bail!("a server that runs already is not stopped"),
+            Self::Running(_) | Self::Elsewhere => bail!("a server that runs already is not stopped"),
         }
     }
 }
 
-/// The address and the process of a server that runs already.
+/// A server that runs already: where it answers, and its process where that is one of this machine that this user may inspect.
+/// Of any other server no CPU time, memory or open files are known.
 ///
 /// # Errors
-/// Nobody listens there, or the process is not one of this machine that this user may look at.
-pub fn find_running(url: &str) -> Result<(SocketAddrV4, u32)> {
-    let place = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
-    let found = place.to_socket_addrs().map_err(|error| anyhow!("{url}: no such address: {error}"))?;
-    let v4 = found.into_iter().find_map(|addr| match addr {
-        SocketAddr::V4(addr) => Some(addr),
-        SocketAddr::V6(_) => None,
-    });
-    let addr = v4.with_context(|| format!("{url}: has no IPv4 address"))?;
-    let connected = std::net::TcpStream::connect_timeout(&addr.into(), CONNECTS_WITHIN);
-    ensure!(connected.is_ok(), "{url}: nobody answers there; start the node first, or give its address");
-    let pid = listener_at(addr).with_context(|| {
-        format!(
-            "{url}: no process of this machine that this user may look at listens there, so its CPU time is not known; run the \
-             harness on the node's machine, and as its user or root"
-        )
+/// Nobody answers there.
+pub fn find_running(target: &Target) -> Result<(Target, Process)> {
+    let addresses = target.addresses()?;
+    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
+    let addr = addresses.iter().find(answers);
+    let addr = addr.with_context(|| {
+        format!("{target}: nobody answers there; start the server first, or give its address")
     })?;
-    Ok((addr, pid))
+    // Another machine's port may be taken here as well, on all addresses.
+    let is_here = TcpListener::bind((addr.ip(), 0)).is_ok();
+    let pid = match addr {
+        SocketAddr::V4(addr) if is_here => listener_at(*addr),
+        _ => None,
+    };
+    Ok(match pid {
+        Some(pid) => (target.resolved(*addr), Process::Running(Adopted::new(pid))),
+        None => (target.clone(), Process::Elsewhere),
+    })
 }
 
 /// How long a server that runs already may take to accept a connection.
-const CONNECTS_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+const CONNECTS_WITHIN: Duration = Duration::from_secs(2);

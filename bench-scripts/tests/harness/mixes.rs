@@ -1,5 +1,5 @@
-//! The shipped mixes asked of a real server over a socket: each answer is the true one. A mix in an open loop: what is right at
-//! leisure is asked again while the load is on, and a server that lies then is found out.
+//! The shipped mixes sent to a real server over a socket: each answer is the true one. A mix in an open loop: answers that are right
+//! without load are checked again under load, and a server that is wrong then is found.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rpc_bench::config::ConfigDir;
 use rpc_bench::http::Connection;
+use rpc_bench::target::Target;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
@@ -25,7 +26,7 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     let ledger = SeededSpec::default();
     let state = State::new(Ledger::seeded(&ledger));
     let shipped = ConfigDir(Path::new(env!("CARGO_MANIFEST_DIR")).to_owned());
-    let connection = Connection::new(&addr, PATIENCE);
+    let connection = Connection::new(&Target::http(&addr), PATIENCE);
     for name in ["wallet", "explorer", "everything"] {
         let questions = Arc::new(shipped.workload(name).unwrap().questions(&ledger).unwrap());
         for question in questions.stream(3).take(400) {

@@ -139,8 +139,24 @@ fn a_node_of_another_version_is_held_to_that_version() {
     }
 }
 
-/// A server that the test started itself; killed with the test.
-struct Started(Child);
+/// A server that the test started itself, and its URL; killed with the test.
+struct Started(Child, String);
+
+impl Started {
+    /// Actix with this ledger.
+    fn actix(bench: &Bench, slots: &str, seed: &str) -> Self {
+        let child = Command::new(bench.path("server-actix"))
+            .args(["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", slots, "--seed", seed])
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut started = Self(child.unwrap(), String::new());
+        let mut line = String::new();
+        BufReader::new(started.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        started.1 = format!("http://{}/", ready["addr"].as_str().unwrap());
+        started
+    }
+}
 
 impl Drop for Started {
     fn drop(&mut self) {
@@ -152,16 +168,8 @@ impl Drop for Started {
 #[test]
 fn a_node_that_runs_already_is_measured_and_left_running() {
     let Some(bench) = bench("@entry@") else { return };
-    let program = bench.path("server-actix");
-    let child = Command::new(program)
-        .args(["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", "90"])
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut started = Started(child.unwrap());
-    let mut line = String::new();
-    BufReader::new(started.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let ready: Value = serde_json::from_str(&line).unwrap();
-    let url = format!("http://{}/", ready["addr"].as_str().unwrap());
+    let mut started = Started::actix(&bench, "90", "1");
+    let url = started.1.clone();
     let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = \"accounts\"");
     bench.replace("servers.toml", "@entry@", &entry);
 
@@ -179,4 +187,52 @@ fn a_node_that_runs_already_is_measured_and_left_running() {
     fs::remove_dir_all(bench.path("results")).unwrap();
     refused(&bench, &run(&bench, &["run", "tiny"]), &["server node: ", "nobody answers there"]);
     refused(&bench, &run(&bench, &["serve", "node"]), &["server node: runs already, at"]);
+}
+
+#[test]
+fn a_target_is_measured_without_any_server_of_the_campaign() {
+    let Some(bench) = Bench::new(2) else { return };
+    let started = Started::actix(&bench, "50", "1");
+    bench.replace("campaigns/tiny.toml", "\nseed = 1", "\nprecision = \"1%\"\nseed = 1");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("target: at most 3 connections at one time and 24 s of load in all"), "{said}");
+    let measured = outcomes(&bench, "target");
+    assert_eq!((measured.len(), bench.observations().len()), (2, 2), "every block, and no other server");
+    assert!(measured.iter().all(|outcome| outcome["kind"] == "completed"), "{measured:?}");
+    assert!(measured[0]["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{measured:?}");
+    let report = bench.report();
+    let whole = format!("The whole run: `just bench-all tiny --target {}`.", started.1);
+    for part in ["target ran already, at http", "at most 3 connections", whole.as_str()] {
+        assert!(report.contains(part), "{part:?} is not in {report}");
+    }
+    assert!(!report.contains("own answer, given twice"), "it has the campaign's ledger");
+}
+
+#[test]
+fn a_target_with_another_ledger_is_compared_with_its_own_answer() {
+    let Some(bench) = Bench::new(1) else { return };
+    let started = Started::actix(&bench, "50", "2");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
+    assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
+    assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
+}
+
+#[test]
+fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
+    let Some(bench) = Bench::new(1) else { return };
+    let refuse = |args: &[&str], holds: &[&str]| {
+        let output = bench.run(&[&["run", "tiny", "--target"][..], args].concat());
+        refused(&bench, &output, holds);
+    };
+    refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
+    refuse(&["https://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
+    refuse(&["http://127.0.0.1:1"], &["server target: ", "nobody answers there"]);
+    let started = Started::actix(&bench, "50", "1");
+    let url = started.1.as_str();
+    refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
+    refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 12"]);
 }

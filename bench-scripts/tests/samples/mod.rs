@@ -25,7 +25,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
     let used = rate * cpu_us / 1e6;
     Sample {
         load,
-        server_cpu: CpuTime { user_s: used / 2.0, system_s: used / 2.0 },
+        server_cpu: Some(CpuTime { user_s: used / 2.0, system_s: used / 2.0 }),
         server_requests: Some(rate as u64),
         server_peak_memory_bytes: Some(1),
         client_cpu: CpuTime { user_s: 0.01, system_s: 0.01 },

@@ -117,7 +117,7 @@ fn measured(window: Window) -> Sample {
         own_lag_us: Some(latency(own_p99_ms * 500.0, own_p99_ms * 1e3)),
         from_send_us: latency(from_send_ms * 1e3, from_send_ms * 2e3),
     });
-    sample.server_cpu = CpuTime { user_s: server_cores, system_s: 0.0 };
+    sample.server_cpu = Some(CpuTime { user_s: server_cores, system_s: 0.0 });
     sample.client_cpu = CpuTime { user_s: client_cores, system_s: 0.0 };
     sample
 }

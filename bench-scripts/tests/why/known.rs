@@ -68,7 +68,7 @@ pub fn window(user_us: f64, system_us: f64) -> Sample {
     let requests = 100_000.0;
     let seconds = |us: f64| us * requests / 1e6;
     let cpu = CpuTime { user_s: seconds(user_us), system_s: seconds(system_us) };
-    Sample { server_cpu: cpu, ..sample(requests, 1.0) }
+    Sample { server_cpu: Some(cpu), ..sample(requests, 1.0) }
 }
 
 fn observed(trial: &Trial, sample: Sample) -> Observation {

@@ -56,8 +56,8 @@ fn two_servers_that_are_not_told_apart_leave_nothing_to_explain() {
         if let rpc_bench::observation::Outcome::Completed(sample) = &mut observation.outcome {
             let sign = if observation.trial.block % 2 == 0 { 1.0 } else { -1.0 };
             let moved = if observation.trial.server == "actix" { 1.0 + 0.01 * sign } else { 1.0 };
-            sample.server_cpu.user_s *= moved;
-            sample.server_cpu.system_s *= moved;
+            sample.server_cpu.as_mut().unwrap().user_s *= moved;
+            sample.server_cpu.as_mut().unwrap().system_s *= moved;
         }
     }
     let ladder = known.explain().ladder.unwrap();

@@ -115,8 +115,8 @@ fn the_ladder_chart_has_the_same_unexplained_as_the_table_where_medians_do_not_a
     for observation in &mut known.observations {
         let block = observation.trial.block;
         if let rpc_bench::observation::Outcome::Completed(sample) = &mut observation.outcome {
-            sample.server_cpu.system_s *= if block % 2 == 0 { 1.6 } else { 1.0 };
-            sample.server_cpu.user_s *= if block % 3 == 0 { 1.3 } else { 1.0 };
+            sample.server_cpu.as_mut().unwrap().system_s *= if block % 2 == 0 { 1.6 } else { 1.0 };
+            sample.server_cpu.as_mut().unwrap().user_s *= if block % 3 == 0 { 1.3 } else { 1.0 };
         }
     }
     let (_dir, folder) = folder(&known);

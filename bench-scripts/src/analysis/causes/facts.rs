@@ -153,7 +153,7 @@ impl Facts {
         self.share_10_38_ms = between(10e3, 38e3);
         self.share_38_50_ms = between(38e3, 50e3);
         self.share_between = between(10.0 * self.p50_us, 0.9 * self.timeout_us).max(0.0);
-        self.server_cores = mean(&Sample::server_cores);
+        self.server_cores = average(samples.iter().filter_map(|sample| sample.server_cores()));
         self.rate = mean(&|sample| sample.served() as f64 / sample.load.time_taken_s);
     }
 

@@ -53,7 +53,7 @@ fn healthy() -> Sample {
     let thread = |name: &str| ThreadUse { name: name.into(), cpu_us: 700_000, run_delay_us: 250_000 };
     Sample {
         load,
-        server_cpu: CpuTime { user_s: 1.0, system_s: 0.4 },
+        server_cpu: Some(CpuTime { user_s: 1.0, system_s: 0.4 }),
         server_requests: Some(100_000),
         server_peak_memory_bytes: None,
         client_cpu: CpuTime { user_s: 0.3, system_s: 0.3 },

@@ -157,7 +157,7 @@ fn tool_limit(sample: &Sample, cores: usize) -> bool {
         return false;
     }
     let had_free = open.own_lag_us.is_some_and(is_most);
-    let (client, server) = (sample.client_cores(), sample.server_cores());
+    let (client, server) = (sample.client_cores(), sample.server_cores().unwrap_or(0.0));
     let is_full = client + server >= FULL * cores as f64;
     had_free || (is_full && client >= server)
 }

@@ -167,12 +167,12 @@ fn at_lower(plan: &SloPlan, judge: &Judge, found: &Found, own: &[&Observation]) 
         })
         .filter_map(|observation| observation.outcome.sample())
         .collect();
-    let middle = |of: fn(&Sample) -> f64| {
-        let values: Vec<f64> = samples.iter().map(|sample| of(sample)).collect();
+    let middle = |of: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
         Some(median(&values)?.value)
     };
     Some(AtLower {
-        p99_us: middle(|sample| sample.load.latency_us.p99)?,
+        p99_us: middle(|sample| Some(sample.load.latency_us.p99))?,
         cpu_us_per_request: middle(Sample::cpu_us_per_request)?,
     })
 }
@@ -217,6 +217,6 @@ fn tool_limited(judge: &Judge, own: &[&Observation]) -> Option<ToolLimited> {
         rate: lowest.trial.rate?,
         achieved: achieved_share(&sample.load)?,
         client_cores: sample.client_cores(),
-        server_cores: sample.server_cores(),
+        server_cores: sample.server_cores().unwrap_or(0.0),
     })
 }

@@ -231,7 +231,8 @@ fn connecting_at(connections: u32, trials: &[(Connecting, &Sample)]) -> Connecti
         trials.iter().map(|(connecting, _)| connecting.took_ms.unwrap_or(u64::MAX)).collect();
     times.sort_unstable();
     let samples = || trials.iter().map(|(_, sample)| sample);
-    let mut cores: Vec<f64> = samples().map(|sample| sample.server_cores() + sample.client_cores()).collect();
+    let used = |sample: &&Sample| sample.server_cores().unwrap_or(0.0) + sample.client_cores();
+    let mut cores: Vec<f64> = samples().map(used).collect();
     cores.sort_by(f64::total_cmp);
     ConnectingAt {
         connections,

@@ -1,5 +1,5 @@
-//! Answers held against the truth while the load is on: about ten questions a second on a connection of their own, drawn as
-//! the load's are. What the answers before and after a window can't show is a server that is right only at leisure.
+//! Answers compared with the truth while the load is on: about ten requests a second on a connection of their own, drawn as the
+//! load's are. The answers before and after a window can't show a server that is right only without load.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,6 +11,7 @@ use validator_state::State;
 use crate::http::Connection;
 use crate::observation::Checked;
 use crate::probe::process::thread_cpu_s;
+use crate::target::Target;
 use crate::workload::questions::{Question, Questions, Stream, is_true, without_context};
 
 /// Time between two questions.
@@ -22,10 +23,10 @@ const CORE_PARTS: f64 = 50.0;
 /// Characters of a question, of an answer and of the true one that are kept.
 const SHOWN: usize = 200;
 
-/// What is asked, and whom.
+/// What to ask, and whom.
 pub(super) struct Task {
     /// Where the server answers.
-    pub addr: String,
+    pub target: Target,
     /// What the load asks too.
     pub questions: Arc<Questions>,
     /// Decides which of it; not the load's own seed, so that other questions are drawn.
@@ -44,7 +45,7 @@ pub(super) struct Checker {
     thread: JoinHandle<Found>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The counts; `None` where the thread was lost.
@@ -71,7 +72,7 @@ pub(super) fn begin(task: Task) -> Checker {
 }
 
 impl Checker {
-    /// What came of it, once the last question has its answer or is given up.
+    /// The result, once the last question has its answer or is given up.
     pub fn end(self) -> Found {
         // A thread that was lost takes no message.
         let _ = self.window_ended.send(());
@@ -90,7 +91,7 @@ struct Asking {
 impl Asking {
     fn new(task: Task) -> Self {
         Self {
-            connection: Connection::new(&task.addr, task.timeout),
+            connection: Connection::new(&task.target, task.timeout),
             stream: task.questions.stream(task.seed),
             state: task.state,
             any_context: task.any_context,
@@ -172,13 +173,13 @@ mod tests {
             server
         }
 
-        /// Asks until the server has had so many requests.
+        /// Asks until the server has had that number of requests.
         fn check(&self, requests: u64, timeout: Duration) -> Checked {
             let mix = r#"{"why":"a test","request":[{"weight":1,"method":"getBalance","account":"uniform"},
                 {"weight":1,"method":"getBlocks","blocks":{"slots":9,"from":"random"}}]}"#;
             let workload: Workload = serde_json::from_str(mix).unwrap();
             let checker = begin(Task {
-                addr: self.addr.clone(),
+                target: Target::http(&self.addr),
                 questions: Arc::new(workload.questions(&LEDGER).unwrap()),
                 seed: 1,
                 state: self.state.clone(),
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_lies_under_load_is_found_out() {
+    fn a_server_that_lies_under_load_is_found() {
         let lies: Habit = |number, text| {
             Some((200, if number > 2 { text.replace("\"result\":", "\"result\":7,\"was\":") } else { text }))
         };

@@ -1,15 +1,16 @@
-//! The connections of a closed loop, waited for until the server holds them: the window begins with all of them.
+//! The connections of a closed loop: the window begins once the server holds all of them.
 //!
-//! Counted from the server's side, by its open files. The load tool can't reset its figures, so what happens while it connects
-//! is in them; the window is what comes after that.
+//! Counted from the server's side, by its open files. The load tool can't reset its figures, so they include what happens while
+//! it connects; the window is what comes after that.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::Seen;
 use crate::interrupt::Interrupt;
 use crate::observation::Connecting;
-use crate::probe::resources::{AtRest, held};
+use crate::probe::resources::held;
 use crate::process::Owned;
 
 /// Usual time between two counts of the server's open files.
@@ -21,23 +22,21 @@ const PAUSE_PER_COUNT: u32 = 50;
 /// How long the connections of the warm-up may take to go.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// A server that closes nothing for so long keeps what it has open.
+/// A server that closes nothing for this long keeps what it has open.
 const UNCHANGED: Duration = Duration::from_millis(50);
 
 /// A window that begins once a server holds its connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holding {
     /// The server's process.
-    pub pid: u32,
-    /// What it held before any load.
-    pub at_rest: AtRest,
+    pub seen: Seen,
     /// How long connecting may take, in milliseconds.
     pub allowed_ms: u64,
 }
 
 impl Holding {
-    /// Waits until a server holds 99 % of so many connections, the load tool ends, or connecting has taken too long. `None`
-    /// where its open files can't be read.
+    /// Waits until a server holds 99 % of the requested connections, the load tool ends, or connecting has taken too long.
+    /// `None` where its open files can't be read.
     ///
     /// # Errors
     /// An interrupt, or the tool's state can't be asked for.
@@ -52,7 +51,7 @@ impl Holding {
         let mut connecting = Connecting { requested, allowed_ms: self.allowed_ms, took_ms: None, held: 0 };
         loop {
             let counting = Instant::now();
-            let Some(open) = held(self.pid, self.at_rest) else { return Ok(None) };
+            let Some(open) = held(self.seen.pid, self.seen.at_rest) else { return Ok(None) };
             connecting.held = connecting.held.max(open);
             if open >= enough(requested) {
                 connecting.took_ms = Some(began.elapsed().as_millis() as u64);
@@ -72,7 +71,7 @@ impl Holding {
     pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
         let (mut least, mut changed) = (u64::MAX, Instant::now());
         interrupt.wait(SETTLING, || {
-            let open = held(self.pid, self.at_rest).unwrap_or(0);
+            let open = held(self.seen.pid, self.seen.at_rest).unwrap_or(0);
             if open < least {
                 (least, changed) = (open, Instant::now());
             }
@@ -94,6 +93,7 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
+    use crate::probe::resources::AtRest;
     use crate::process::Output;
 
     #[test]
@@ -111,7 +111,8 @@ mod tests {
         };
         let interrupt = Interrupt::install().unwrap();
         let pid = std::process::id();
-        let holding = Holding { pid, at_rest: AtRest::read(pid).unwrap(), allowed_ms: 30_000 };
+        let seen = Seen { pid, at_rest: AtRest::read(pid).unwrap() };
+        let holding = Holding { seen, allowed_ms: 30_000 };
         // Other tests of this process open and close files of their own, but not thousands.
         let opening = std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(40));
@@ -130,7 +131,7 @@ mod tests {
         let connecting = holding.connect(50_000, &mut sleep("0"), &interrupt).unwrap().unwrap();
         assert_eq!(connecting.took_ms, None, "the load tool ended before");
 
-        let gone = Holding { pid: u32::MAX / 4, ..holding };
+        let gone = Holding { seen: Seen { pid: u32::MAX / 4, ..seen }, ..holding };
         assert_eq!(gone.connect(1, &mut sleep("60"), &interrupt).unwrap(), None);
     }
 }

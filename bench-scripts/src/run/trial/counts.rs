@@ -1,4 +1,4 @@
-//! What a server counted in a window, held against what was asked of it; and what its answers under load were.
+//! What a server counted in a window, compared with the requests that were sent; and its answers under load.
 
 use crate::http::{self, ServerCounts};
 use crate::load::LoadSample;
@@ -26,7 +26,7 @@ pub(super) fn check_answers(checked: Option<&Checked>) -> std::result::Result<()
     Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
 }
 
-/// Holds the server's counts against the load tools' and the harness's own questions. A JSON-RPC error in HTTP 200 is a success
+/// Compares the server's counts with those of the load tools and the harness's own requests. A JSON-RPC error in HTTP 200 is a success
 /// to a tool, and only the server's count shows it.
 pub(super) fn check(
     counted: Option<ServerCounts>,
@@ -39,8 +39,8 @@ pub(super) fn check(
         let answer = format!("{errors} of {requests} calls were answered with a JSON-RPC error");
         return Err(Outcome::WrongAnswer { when: "in the window".to_owned(), answer });
     }
-    // Requests that were under way when the warm-up or the window closed are the server's alone, at most one a connection
-    // each; requests that failed may have been answered too late, and so may the harness's own.
+    // Only the server counts requests that were in flight when the warm-up or the window ended, at most one for each connection;
+    // requests that failed may have been answered too late, and so may the harness's own.
     let (asked, unanswered) = checked.map_or((0, 0), |checked| (checked.asked, checked.unanswered));
     let succeeded: u64 = loads.iter().map(|load| load.succeeded).sum();
     let failed: u64 = loads.iter().map(|load| load.failures()).sum();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_harness_s_own_questions_are_allowed_for_exactly() {
+    fn the_harness_s_own_requests_are_allowed_for() {
         let checked = Checked { asked: 30, wrong: 0, unanswered: 4, first_wrong: None };
         let fits = |requests| {
             let counted = ServerCounts { requests, errors: 0 };

@@ -1,8 +1,8 @@
-//! The loads of a window, and what disturbs the server meanwhile: another load, and being stopped now and then. Each from a
-//! thread of its own, over with the window.
+//! The loads of a window, and what disturbs the server meanwhile: a background load, and being stopped now and then. Each runs in
+//! a thread of its own until the window ends.
 //!
-//! In three steps, so that the window holds only the second: what the tools read is written, the loads are put on, what the
-//! tools wrote is read.
+//! In three steps, so that the window contains only the second: the tools' input is written, the loads run, the tools' output is
+//! read.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -20,6 +20,7 @@ use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::subject::{Process, Subject};
+use crate::target::Target;
 use crate::workload::Workload;
 
 /// One load of a window, ready to be put on.
@@ -75,7 +76,7 @@ impl Bench<'_> {
         &'w self,
         trial: &Trial,
         workload: &'w Workload,
-        addr: &str,
+        target: &Target,
         duration_ms: u64,
         holding: Option<Holding>,
     ) -> Ended<ReadyWindow<'w>> {
@@ -89,7 +90,14 @@ impl Bench<'_> {
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
                 let mut bodies = self.bodies(trial, workload, Draw::Window)?;
-                match self.prepare_at_rate(trial, trial.tool.name(), &load, trial.tool, &mut bodies, addr)? {
+                match self.prepare_at_rate(
+                    trial,
+                    trial.tool.name(),
+                    &load,
+                    trial.tool,
+                    &mut bodies,
+                    target,
+                )? {
                     Ok(prepared) => Ready::Open(prepared),
                     Err(outcome) => return Ok(Err(outcome)),
                 }
@@ -99,7 +107,7 @@ impl Bench<'_> {
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
         let background = match background {
             None => None,
-            Some(other) => match self.prepare_background(trial, other, addr, duration_ms)? {
+            Some(other) => match self.prepare_background(trial, other, target, duration_ms)? {
                 Ok(ready) => Some((Duration::from_millis(other.from_ms), ready)),
                 Err(outcome) => return Ok(Err(outcome)),
             },
@@ -112,7 +120,7 @@ impl Bench<'_> {
         &'w self,
         trial: &Trial,
         background: &Background,
-        addr: &str,
+        target: &Target,
         window_ms: u64,
     ) -> Ended<Ready<'w>> {
         let workload =
@@ -128,7 +136,8 @@ impl Bench<'_> {
             Some(rate) => {
                 let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
                 let mut bodies = self.bodies(trial, workload, Draw::Background)?;
-                self.prepare_at_rate(trial, what, &load, background.tool, &mut bodies, addr)?.map(Ready::Open)
+                self.prepare_at_rate(trial, what, &load, background.tool, &mut bodies, target)?
+                    .map(Ready::Open)
             }
         })
     }
@@ -140,20 +149,20 @@ impl Bench<'_> {
         subject: &mut Subject,
         window: &ReadyWindow<'_>,
     ) -> Ended<PutWindow> {
-        let Subject { process, addr, .. } = subject;
-        let addr = addr.as_str();
+        let Subject { process, target, .. } = subject;
+        let target = &*target;
         let ReadyWindow { own, background, stall } = window;
         let (own, background, stalls) = thread::scope(|scope| {
             let (over, until) = channel::<()>();
             let background = background.as_ref().map(|(from, ready)| {
                 scope.spawn(move || {
                     self.interrupt.wait(*from, || Ok(None::<()>))?;
-                    self.put(trial, addr, ready)
+                    self.put(trial, target, ready)
                 })
             });
             let stalls = stall
                 .map(|(stall, window)| scope.spawn(move || stall_at_times(process, stall, window, &until)));
-            let own = self.put(trial, addr, own);
+            let own = self.put(trial, target, own);
             drop(over);
             (own, background.map(join), stalls.map(join))
         });
@@ -161,10 +170,10 @@ impl Bench<'_> {
         Ok(own.and_then(|own| Ok(PutWindow { own, background: background?, stalls })))
     }
 
-    fn put(&self, trial: &Trial, addr: &str, ready: &Ready<'_>) -> Ended<Put> {
+    fn put(&self, trial: &Trial, target: &Target, ready: &Ready<'_>) -> Ended<Put> {
         Ok(match ready {
             Ready::Closed { what, load, workload, holding } => {
-                let asked = self.bombard_holding(trial, what, load, workload, addr, holding.as_ref())?;
+                let asked = self.bombard_holding(trial, what, load, workload, target, holding.as_ref())?;
                 asked.map(|(sample, cpu, connecting)| Put::Closed(Box::new(sample), cpu, connecting))
             }
             Ready::Open(prepared) => self.ask_prepared(prepared)?.map(Put::Open),

@@ -1,7 +1,7 @@
-//! Whether a window was steady: the server's own count, asked once at about its middle.
+//! Whether a window was steady: the server's own count, read once at about its middle.
 //!
-//! One question to a port of its own costs the server some 100 us, next to nothing against a window. On a machine that is
-//! full the answer may take some milliseconds, so its time is kept beside it.
+//! One request to a port of its own costs the server some 100 µs, next to nothing in a window. On a machine that is full the
+//! answer may take some milliseconds, so its time is kept with it.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -10,35 +10,36 @@ use std::time::{Duration, Instant};
 use crate::http::{self, ServerCounts};
 use crate::observation::Half;
 use crate::probe::process::{cpu_time, thread_cpu_s};
+use crate::target::Target;
 
 /// The window's start, which the first half counts from.
 pub(super) struct Start {
     /// The server's process.
     pub pid: u32,
     /// Where its metrics are.
-    pub metrics: String,
+    pub metrics: Target,
     /// Its counts.
     pub counts: ServerCounts,
     /// Its CPU time, in seconds.
     pub cpu_s: f64,
 }
 
-/// A question that will be asked, unless the window ends before.
+/// A request for the count that will be sent, unless the window ends before.
 pub(super) struct Question {
     window_ended: Sender<()>,
     thread: JoinHandle<Asked>,
 }
 
-/// What came of a question.
+/// The result of that request.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// The first half; `None` where the window ended before, or the server gave no count.
     pub half: Option<Half>,
-    /// CPU time of the question on the harness's side, in seconds.
+    /// CPU time of the request on the harness's side, in seconds.
     pub cpu_s: Option<f64>,
 }
 
-/// Asks after a time, which counts from this call.
+/// Sends the request after a time, which counts from this call.
 pub(super) fn ask_after(time: Duration, start: Start) -> Question {
     let (window_ended, ended) = channel();
     let began = Instant::now();
@@ -53,7 +54,7 @@ pub(super) fn ask_after(time: Duration, start: Start) -> Question {
 }
 
 impl Question {
-    /// What came of it, after the window.
+    /// The result, after the window.
     pub(super) fn answer(self) -> Asked {
         // A thread that has its answer takes no message.
         let _ = self.window_ended.send(());
@@ -81,10 +82,10 @@ mod tests {
 
     use super::*;
 
-    fn start(metrics: String) -> Start {
+    fn start(metrics: &str) -> Start {
         Start {
             pid: std::process::id(),
-            metrics,
+            metrics: http::metrics_at(metrics),
             counts: ServerCounts { requests: 2, errors: 0 },
             cpu_s: 0.0,
         }
@@ -100,7 +101,7 @@ mod tests {
             let body = "rpc_requests_total 12\nrpc_errors_total 0\n";
             write!(client, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         });
-        let question = ask_after(Duration::from_millis(20), start(addr));
+        let question = ask_after(Duration::from_millis(20), start(&addr));
         server.join().unwrap();
         let mut left = 1_000;
         while !question.thread.is_finished() && left > 0 {
@@ -115,13 +116,13 @@ mod tests {
 
     #[test]
     fn a_window_that_ends_before_its_middle_has_no_first_half() {
-        let question = ask_after(Duration::from_secs(3_600), start("127.0.0.1:9".to_owned()));
+        let question = ask_after(Duration::from_secs(3_600), start("127.0.0.1:9"));
         assert!(question.answer().half.is_none());
     }
 
     #[test]
     fn a_server_that_does_not_answer_has_no_first_half() {
-        let question = ask_after(Duration::ZERO, start("127.0.0.1:9".to_owned()));
+        let question = ask_after(Duration::ZERO, start("127.0.0.1:9"));
         assert!(question.answer().half.is_none());
     }
 }

@@ -1,20 +1,20 @@
-//! What a server can hold, and what one request takes it that has nothing else to do: a few of them one after the other,
+//! The capacity of a server, and what one request takes when it has nothing else to do: a few requests one after the other,
 //! before any load. A server that takes long for these waits for something that no load explains.
 //!
-//! The fastest counts: on a machine that is full, each of the others may have waited for a processor.
+//! The fastest one counts: on a machine that is full, each of the others may have waited for a processor.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::Seen;
 use crate::observation::Means;
 use crate::probe::listen::Listening;
 use crate::probe::process::cpu_time;
-use crate::probe::resources::AtRest;
 use crate::probe::threads;
-use crate::subject::Subject;
+use crate::target::Target;
 
-/// Requests that are asked at least; and at most, where even the fastest of them is not quick.
+/// Requests that are sent at least; and at most, where even the fastest of them is not quick.
 const QUESTIONS: std::ops::Range<u32> = 12..40;
 
 /// A request that took no longer is quick, in microseconds.
@@ -26,18 +26,17 @@ const UNCOUNTED: u32 = 2;
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Finds a server's means out, before any load.
-pub(super) fn find(subject: &Subject, request: &str, at_rest: AtRest) -> Means {
-    let pid = subject.process.pid();
-    let queue = Listening::at(&subject.addr).and_then(|listening| listening.read());
-    let alone = ask(&subject.addr, request, pid);
+/// Finds a server's capacity out, before any load. Of a process that can't be seen only the time of a request is known.
+pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Means {
+    let queue = seen.and_then(|_| Listening::at(target.addr())).and_then(|listening| listening.read());
+    let alone = ask(target, request, seen.map(|seen| seen.pid));
     Means {
-        open_files_limit: threads::open_files_limit(pid),
-        open_files_before: at_rest.open_files,
+        open_files_limit: seen.and_then(|seen| threads::open_files_limit(seen.pid)),
+        open_files_before: seen.and_then(|seen| seen.at_rest.open_files),
         listen_limit: queue.map(|queue| queue.limit),
         listen_sockets: queue.map(|queue| queue.sockets),
         alone_us: alone.map(|alone| alone.fastest_us),
-        alone_cpu_us: alone.map(|alone| alone.cpu_us),
+        alone_cpu_us: alone.and_then(|alone| alone.cpu_us),
     }
 }
 
@@ -46,25 +45,26 @@ pub(super) fn find(subject: &Subject, request: &str, at_rest: AtRest) -> Means {
 struct Alone {
     /// The fastest, in microseconds.
     pub fastest_us: f64,
-    /// CPU time of the server for one, on average, in microseconds.
-    pub cpu_us: f64,
+    /// CPU time of the server for one, on average, in microseconds; `None` where its process can't be seen.
+    pub cpu_us: Option<f64>,
 }
 
-/// Asks a server on one connection, which is closed before this returns; `None` where it does not answer in time.
-fn ask(addr: &str, body: &str, pid: u32) -> Option<Alone> {
+/// Sends requests on one connection, which is closed before this returns; `None` where the server does not answer in time.
+fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<Alone> {
+    let (addr, path) = (target.addr(), target.path());
     let mut client = TcpStream::connect(addr).ok()?;
     client.set_nodelay(true).ok()?;
     client.set_read_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
     let request = format!(
-        "POST / HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     let mut fastest_us = f64::INFINITY;
     let mut cpu_before = None;
     let mut question = 0;
     while question < QUESTIONS.start || (question < QUESTIONS.end && fastest_us > QUICK_US) {
         if question == UNCOUNTED {
-            cpu_before = cpu_time(pid).ok();
+            cpu_before = pid.and_then(|pid| cpu_time(pid).ok());
         }
         let began = Instant::now();
         client.write_all(request.as_bytes()).ok()?;
@@ -74,11 +74,12 @@ fn ask(addr: &str, body: &str, pid: u32) -> Option<Alone> {
         }
         question += 1;
     }
-    let cpu = cpu_time(pid).ok()?.since(cpu_before?);
-    Some(Alone { fastest_us, cpu_us: cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED) })
+    let cpu = pid.and_then(|pid| Some(cpu_time(pid).ok()?.since(cpu_before?)));
+    let cpu_us = cpu.map(|cpu| cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED));
+    Some(Alone { fastest_us, cpu_us })
 }
 
-/// Reads one answer with a `content-length`; its content was held against the truth before. `None` for any other.
+/// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other.
 fn read_answer(client: &mut TcpStream) -> Option<()> {
     let mut bytes = Vec::new();
     let mut part = [0; 65_536];
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     /// Answers like a server, after a time, in two pieces; or closes at once.
-    fn server(wait: Option<Duration>) -> String {
+    fn server(wait: Option<Duration>) -> Target {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         std::thread::spawn(move || {
@@ -117,19 +118,20 @@ mod tests {
                 client.write_all(b"234").unwrap();
             }
         });
-        addr
+        Target::http(&addr)
     }
 
     #[test]
     fn a_server_that_waits_shows_in_the_fastest_request_and_not_in_cpu() {
         let wait = Duration::from_millis(3);
-        let alone = ask(&server(Some(wait)), "{}", std::process::id()).unwrap();
-        assert!(alone.fastest_us >= 3_000.0, "{alone:?}");
+        let alone = ask(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
+        assert!(alone.fastest_us >= 3_000.0 && alone.cpu_us.is_some(), "{alone:?}");
+        assert_eq!(ask(&server(Some(wait)), "{}", None).unwrap().cpu_us, None);
     }
 
     #[test]
     fn a_server_that_does_not_answer_gives_nothing() {
-        assert!(ask(&server(None), "{}", std::process::id()).is_none());
-        assert!(ask("127.0.0.1:9", "{}", std::process::id()).is_none());
+        assert!(ask(&server(None), "{}", None).is_none());
+        assert!(ask(&Target::http("127.0.0.1:9"), "{}", None).is_none());
     }
 }

@@ -22,6 +22,7 @@ use crate::load::{LoadSample, LoadTool, OpenLoad, bombardier, oha, vegeta};
 use crate::plan::Trial;
 use crate::probe::process::{CpuTime, cpu_time};
 use crate::process::{Output, Owned};
+use crate::target::Target;
 
 /// How long a tool may take to write one request down after the window.
 const WRITING: Duration = Duration::from_micros(50);
@@ -90,9 +91,9 @@ impl Bench<'_> {
         load: &OpenLoad,
         tool: LoadTool,
         mut bodies: Bodies<'_>,
-        addr: &str,
+        target: &Target,
     ) -> Ended<(LoadSample, CpuTime)> {
-        let prepared = match self.prepare_at_rate(trial, what, load, tool, &mut bodies, addr)? {
+        let prepared = match self.prepare_at_rate(trial, what, load, tool, &mut bodies, target)? {
             Ok(prepared) => prepared,
             Err(outcome) => return Ok(Err(outcome)),
         };
@@ -114,9 +115,9 @@ impl Bench<'_> {
         load: &OpenLoad,
         tool: LoadTool,
         bodies: &mut Bodies<'_>,
-        addr: &str,
+        target: &Target,
     ) -> Ended<Prepared> {
-        let url = format!("http://{addr}/");
+        let url = target.url();
         let stem = self.folder.tool_output(trial, what);
         let [asked, answered] = ["asked", "answered"].map(|ending| Scratch(with_ending(&stem, ending)));
         let mut interrupted = false;

@@ -14,6 +14,7 @@ use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::process::{Output, Owned, describe};
 use crate::results::RunFolder;
+use crate::target::Target;
 use crate::workload::Workload;
 
 /// How long a load tool may take beyond its window and its timeout.
@@ -27,9 +28,9 @@ impl Bench<'_> {
         what: &str,
         load: &Load,
         workload: &Workload,
-        addr: &str,
+        target: &Target,
     ) -> Ended<(LoadSample, CpuTime)> {
-        let ended = self.bombard_holding(trial, what, load, workload, addr, None)?;
+        let ended = self.bombard_holding(trial, what, load, workload, target, None)?;
         Ok(ended.map(|(sample, cpu, _)| (sample, cpu)))
     }
 
@@ -41,12 +42,12 @@ impl Bench<'_> {
         what: &str,
         load: &Load,
         workload: &Workload,
-        addr: &str,
+        target: &Target,
         holding: Option<&Holding>,
     ) -> Ended<(LoadSample, CpuTime, Option<Connecting>)> {
         let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
         let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
-        let url = format!("http://{addr}/");
+        let url = target.url();
         let allowed_ms = holding.map_or(0, |holding| holding.allowed_ms);
         let (args, interrupt_after) = bombardier::measured(
             load,

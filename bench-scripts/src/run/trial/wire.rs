@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
 use crate::process::{Output, Owned};
+use crate::target::Target;
 
 const TCPDUMP: &str = "tcpdump";
 
@@ -39,13 +40,13 @@ pub(super) struct Capture {
 
 impl Bench<'_> {
     /// Begins to note the packets of a server's port, where the campaign asks for it. The outer error ends the run.
-    pub(super) fn capture(&self, trial: &Trial, addr: &str) -> Result<Option<Result<Capture>>> {
+    pub(super) fn capture(&self, trial: &Trial, target: &Target) -> Result<Option<Result<Capture>>> {
         let open = self.plan.campaign.open.as_ref();
         if !open.is_some_and(|open| open.wire) {
             return Ok(None);
         }
         let [noted, stderr] = ["wire.pcap", "wire.stderr"].map(|what| self.folder.tool_output(trial, what));
-        Capture::begin(addr, noted, stderr, self.interrupt).map(Some)
+        Capture::begin(target.addr(), noted, stderr, self.interrupt).map(Some)
     }
 
     /// Ends a capture and works out what it saw.

@@ -104,7 +104,8 @@ impl Counting<'_> {
         let summary = self.file(server, &format!("{}.txt", tracer.program()));
         let stderr = self.file(server, &format!("{}.stderr", tracer.program()));
         let output = Output { stdout: Some(&self.file(server, "tracer.stdout")), stderr: &stderr };
-        let args = tracer.arguments(subject.process.pid(), &summary);
+        let pid = subject.pid().context("its process is not known")?;
+        let args = tracer.arguments(pid, &summary);
         let placement = self.stage.plan.campaign.environment.placement;
         let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
         let said = || fs::read_to_string(&stderr).unwrap_or_default();
@@ -138,7 +139,7 @@ impl Counting<'_> {
         let environment = &self.stage.plan.campaign.environment;
         let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
         let subject = Subject::start(server, environment, &known.body, &stderr, self.stage.interrupt)?;
-        match http::verify(&subject.addr, &known.body, &known.truth)? {
+        match http::verify(&subject.target, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
         }
@@ -159,7 +160,7 @@ impl Counting<'_> {
             connections: self.connections,
             ..Trial::default()
         };
-        match self.bench.bombard(&trial, what, &load, self.workload, &subject.addr)? {
+        match self.bench.bombard(&trial, what, &load, self.workload, &subject.target)? {
             Ok(_) => Ok(()),
             Err(outcome) => Err(anyhow!(outcome.failure().unwrap_or_default())),
         }

@@ -77,11 +77,11 @@ impl Fixture {
         tool: LoadTool,
         load: &OpenLoad,
         bodies: Bodies<'_>,
-        addr: &str,
+        target: &Target,
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        bench.ask_at_rate(&self.plan.trials[0], tool.name(), load, tool, bodies, addr).unwrap()
+        bench.ask_at_rate(&self.plan.trials[0], tool.name(), load, tool, bodies, target).unwrap()
     }
 
     /// Where what a tool wrote is kept.
@@ -114,7 +114,7 @@ fn a_clean_window_is_kept_request_by_request() {
     with_each(|tool, fixture| {
         let subject = fixture.control();
         let load = load(500, 1_000, 2_000);
-        let (sample, cpu) = fixture.ask(tool, &load, Bodies::One(BODY), &subject.addr).unwrap();
+        let (sample, cpu) = fixture.ask(tool, &load, Bodies::One(BODY), &subject.target).unwrap();
         let window = open(&sample);
         assert!((500..600).contains(&window.intended), "{window:?}");
         assert!(sample.succeeded > 400 && sample.bytes_read >= 30 * sample.succeeded, "{sample:?}");
@@ -135,7 +135,7 @@ fn a_clean_window_is_kept_request_by_request() {
 fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
     with_each(|tool, fixture| {
         let mut subject = fixture.control();
-        let addr = subject.addr.clone();
+        let target = subject.target.clone();
         let hold = Duration::from_millis(200);
         let (sample, _) = thread::scope(|scope| {
             scope.spawn(|| {
@@ -144,7 +144,7 @@ fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
                 thread::sleep(hold);
                 subject.process.owned().unwrap().release().unwrap();
             });
-            fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &addr).unwrap()
+            fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
         });
         // A tenth of the requests were due while the server was held; the eight that were under way are far below a hundredth.
         let window = open(&sample);
@@ -159,13 +159,13 @@ fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
 fn a_server_that_stops_answering_leaves_timeouts_and_what_was_not_sent() {
     with_each(|tool, fixture| {
         let mut subject = fixture.control();
-        let addr = subject.addr.clone();
+        let target = subject.target.clone();
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(500));
                 subject.process.owned().unwrap().hold().unwrap();
             });
-            fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &addr)
+            fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
         });
         subject.process.owned().unwrap().release().unwrap();
         let (sample, _) = ended.unwrap();
@@ -187,14 +187,14 @@ fn a_stream_that_ends_early_says_so() {
         let subject = fixture.control();
         let mut bodies = (0..30).map(|id| BODY.replace('1', &id.to_string()));
         let load = load(100, 1_000, 2_000);
-        let (sample, _) = fixture.ask(tool, &load, Bodies::Stream(&mut bodies), &subject.addr).unwrap();
+        let (sample, _) = fixture.ask(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
         assert_eq!(open(&sample).intended, 100);
         // oha draws from the bodies, and asks for its overtime too.
         assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
         assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
 
         let mut none = std::iter::empty();
-        let failed = fixture.ask(tool, &load, Bodies::Stream(&mut none), &subject.addr).unwrap_err();
+        let failed = fixture.ask(tool, &load, Bodies::Stream(&mut none), &subject.target).unwrap_err();
         assert!(
             matches!(&failed, Outcome::ToolFailed { reason } if reason.ends_with(records::EXHAUSTED)),
             "{failed:?}"
@@ -205,10 +205,10 @@ fn a_stream_that_ends_early_says_so() {
 #[test]
 fn a_server_that_is_not_there_is_refused_connections() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let addr = free.local_addr().unwrap().to_string();
+    let target = Target::http(&free.local_addr().unwrap().to_string());
     drop(free);
     with_each(|tool, fixture| {
-        let ended = fixture.ask(tool, &load(100, 500, 500), Bodies::One(BODY), &addr);
+        let ended = fixture.ask(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
         match (tool, ended) {
             (LoadTool::Oha, Err(Outcome::ToolFailed { reason })) => {
                 // It keeps no times of failures, so that there is no latency at all.
@@ -229,12 +229,12 @@ fn bombardier_at_a_rate_counts_from_the_send() {
     let Some(fixture) = Fixture::new(LoadTool::Bombardier) else { return };
     let subject = fixture.control();
     let load = load(300, 1_000, 2_000);
-    let (sample, _) = fixture.ask(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.addr).unwrap();
+    let (sample, _) = fixture.ask(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.target).unwrap();
     let window = sample.open.unwrap();
     assert_eq!((window.intended, window.sent, window.send_lag_us), (300, sample.succeeded, None));
     // It holds back what exceeds the rate, and sends some more at the start.
     assert!((100..600).contains(&sample.succeeded), "{sample:?}");
     let mut bodies = std::iter::once(BODY.to_owned());
-    let failed = fixture.ask(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.addr);
+    let failed = fixture.ask(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.target);
     assert!(matches!(failed, Err(Outcome::ToolFailed { .. })));
 }
