@@ -64,6 +64,11 @@ impl Target {
         &self.addr
     }
 
+    /// How requests reach it.
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
     /// The path of its requests, from its leading slash.
     pub fn path(&self) -> &str {
         &self.path

@@ -140,7 +140,7 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let chosen = plan.rates.iter().map(|level| level.tool);
     let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
-    let before = [LoadTool::Vegeta, LoadTool::Oha].into_iter().filter(known);
+    let before = LoadTool::of_open_loops().filter(known);
     let stores = plan.campaign.stores.as_ref();
     let beside = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
     named

@@ -1,30 +1,32 @@
-//! `rpc-bench tools`: find or build the load tools, and say which they are.
+//! `rpc-bench tools`: find or build the load tools, and print their versions.
 
 use anyhow::Result;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::LoadTool;
-use rpc_bench::load::toolchain::Tool;
+use rpc_bench::load::toolchain::{Build, Tool};
 
 /// Which tools.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The tools; bombardier and vegeta where left out. oha takes about 5 minutes to build.
+    /// The tools; those that are built in seconds where left out, which are bombardier and vegeta.
     #[arg(value_parser = tool)]
     tools: Vec<LoadTool>,
 }
 
 fn tool(text: &str) -> Result<LoadTool, String> {
-    let all = [LoadTool::Bombardier, LoadTool::Vegeta, LoadTool::Oha];
-    let found = all.into_iter().find(|tool| tool.name() == text);
-    found.ok_or_else(|| "give bombardier, vegeta or oha".to_owned())
+    let names = || LoadTool::ALL.map(LoadTool::name).join(", ");
+    LoadTool::named(text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 /// Finds or builds load tools.
 pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
-    let quick = [LoadTool::Bombardier, LoadTool::Vegeta];
-    let asked = if args.tools.is_empty() { quick.as_slice() } else { &args.tools };
-    for tool in asked {
-        let tool = Tool::find(*tool, &config.0.join("tools"))?;
+    let is_quick = |tool: &LoadTool| matches!(tool.driver().pin().build, Build::Go { .. });
+    let tools: Vec<LoadTool> = match args.tools.as_slice() {
+        [] => LoadTool::ALL.into_iter().filter(is_quick).collect(),
+        given => given.to_vec(),
+    };
+    for tool in tools {
+        let tool = Tool::find(tool, &config.0.join("tools"))?;
         println!("{} {} at {}", tool.name, tool.version, tool.path.display());
         if let Some(caveat) = tool.caveat() {
             println!("note: {caveat}");

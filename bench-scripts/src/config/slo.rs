@@ -94,9 +94,12 @@ impl Slo {
         known("slo.workloads", &self.workloads, "workloads", &campaign.workloads)?;
         // A request that is given up before that could not be too late.
         within("slo.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
+        let tools: Vec<&str> = LoadTool::of_open_loops().map(LoadTool::name).collect();
         ensure!(
-            self.tool != LoadTool::Bombardier,
-            "field slo.tool: bombardier asks again only when it has its answer, so it holds no rate; give \"vegeta\" or \"oha\""
+            self.tool.can().open_loop,
+            "field slo.tool: {} sends again only when it has its answer, so it holds no rate; give {}",
+            self.tool.name(),
+            tools.join(" or ")
         );
         within("slo.connections", self.connections.into(), 1, 60_000)?;
         within("slo.initial_trial_ms", self.initial_trial_ms, 500, 600_000)?;

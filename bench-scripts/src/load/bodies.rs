@@ -1,4 +1,4 @@
-//! The bodies that an open-loop load sends: one again and again, or a stream of them.
+//! The bodies that a load sends: one again and again, or a stream of them.
 
 use std::borrow::Cow;
 

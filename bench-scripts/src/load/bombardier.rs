@@ -6,16 +6,91 @@
 //! time to connect and repeats a request up to five times where a server closes before the first byte.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::{Client, Latency, Load, LoadSample, OpenLoad, OpenWindow};
+use super::bodies::Bodies;
+use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, text};
+use super::toolchain::{Build, Pin};
+use super::{AnyLoad, Client, Latency, Load, LoadSample, OpenLoad, OpenWindow};
+use crate::target::Transport;
 
 /// What the tool prints its result by: counts and the quantile function of latency.
-pub const TEMPLATE: &str = include_str!("bombardier.template");
+pub(super) const TEMPLATE: &str = include_str!("bombardier.template");
+
+/// The tool of closed loops.
+pub struct Bombardier;
+
+impl Driver for Bombardier {
+    fn name(&self) -> &'static str {
+        "bombardier"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            transports: &[Transport::Http],
+            closed_loop: true,
+            open_loop: false,
+            several_bodies: false,
+            tells_when_due: false,
+            prints_from_due: false,
+        }
+    }
+
+    fn pin(&self) -> Pin {
+        Pin {
+            variable: "BOMBARDIER",
+            version: "1.2.6",
+            // bombardier version v1.2.6 linux/amd64
+            own_version: ("--version", 2),
+            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "" },
+        }
+    }
+
+    fn caveat(&self, version: &str) -> Option<String> {
+        let pinned = self.pin().version;
+        let major = |version: &str| version.split('.').next().map(str::to_owned);
+        (major(version.trim_start_matches('v')) != major(pinned)).then(|| {
+            format!(
+                "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its figures are not \
+                 comparable with those of {pinned}"
+            )
+        })
+    }
+
+    fn template(&self) -> Option<(&'static str, &'static str)> {
+        Some(("bombardier.template", TEMPLATE))
+    }
+
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
+        let Bodies::One(body) = bodies else { bail!("bombardier sends the same body again and again") };
+        let (args, interrupted) = match job.load {
+            AnyLoad::Closed(load) => measured(load, job.connecting_ms, body, job.url, &job.files.template),
+            AnyLoad::Open(load) => at_rate(load, body, job.url, &job.files.template),
+        };
+        Ok(Invocation { args, interrupted, bodies: u64::MAX })
+    }
+
+    fn read(&self, load: &AnyLoad, _: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        let text = text(printed)?;
+        let sample = match load {
+            AnyLoad::Closed(_) => parse(&text)?,
+            AnyLoad::Open(load) => parse_at_rate(&text, load)?,
+        };
+        Ok(Reading::Sample(Box::new(sample)))
+    }
+
+    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
+        let args = match load {
+            AnyLoad::Closed(load) => arguments(load, body, url, &[]),
+            AnyLoad::Open(load) => arguments(&closed(load), body, url, &["-r", &load.rate.to_string()]),
+        };
+        vec![command(self.name(), args)]
+    }
+}
 
 /// The shortest load that the tool takes, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
@@ -47,31 +122,36 @@ pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<Str
     args
 }
 
-/// The arguments that make the tool print its result by [`TEMPLATE`], kept at `template`, and nothing else; and when to
-/// interrupt it (SIGINT), where the load is shorter than it takes, or lasts from when its connections are made, for which
-/// `connecting_ms` are allowed. It then waits for the answers under way and prints its result as it does at the end.
-pub fn measured(
+/// The arguments that make the tool print its result by [`TEMPLATE`], kept at `template`, and nothing else; and whether to
+/// interrupt it (SIGINT) at the window's end: where the load is shorter than it takes, or lasts from when its connections are
+/// established, for which `connecting_ms` are allowed. It then waits for the answers in flight and prints its result as it does at
+/// the end.
+fn measured(
     load: &Load,
     connecting_ms: Option<u64>,
     body: &str,
     url: &str,
     template: &Path,
-) -> (Vec<String>, Option<Duration>) {
+) -> (Vec<String>, bool) {
     let is_interrupted = connecting_ms.is_some() || load.duration_ms < SHORTEST_MS;
     let own_ms = load.duration_ms + connecting_ms.unwrap_or(0) + INTERRUPTED_MS;
-    let asked = Load { duration_ms: if is_interrupted { own_ms } else { load.duration_ms }, ..load.clone() };
+    let longer = Load { duration_ms: if is_interrupted { own_ms } else { load.duration_ms }, ..load.clone() };
     let format = ["-o", &format!("path:{}", template.display()), "-p", "r"];
-    (arguments(&asked, body, url, &format), is_interrupted.then(|| Duration::from_millis(load.duration_ms)))
+    (arguments(&longer, body, url, &format), is_interrupted)
 }
 
-/// The same for a load at a rate, for comparison with the tools of the open loop: the tool holds back what would exceed the
-/// rate, but each of its connections still waits for an answer before it asks again, so that it is a closed loop in truth.
-pub fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<String>, Option<Duration>) {
-    let OpenLoad { rate, connections, duration_ms, timeout_ms } = *load;
-    let closed = Load { connections, duration_ms, timeout_ms, client: Client::default() };
-    let (mut args, interrupt) = measured(&closed, None, body, url, template);
-    args.splice(0..0, ["-r".to_owned(), rate.to_string()]);
-    (args, interrupt)
+/// The closed loop that the tool makes of a load at a rate, for comparison with the tools of the open loop: it holds back what would
+/// exceed the rate, but each of its connections still waits for an answer before it sends again.
+fn closed(load: &OpenLoad) -> Load {
+    let OpenLoad { connections, duration_ms, timeout_ms, .. } = *load;
+    Load { connections, duration_ms, timeout_ms, client: Client::default() }
+}
+
+/// [`measured`] for a load at a rate.
+fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<String>, bool) {
+    let (mut args, interrupted) = measured(&closed(load), None, body, url, template);
+    args.splice(0..0, ["-r".to_owned(), load.rate.to_string()]);
+    (args, interrupted)
 }
 
 /// Reads what the tool printed of [`at_rate`]. When a request was due is not known: the latency counts from when it was sent,
@@ -79,7 +159,7 @@ pub fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<
 ///
 /// # Errors
 /// See [`parse`].
-pub fn parse_at_rate(text: &str, load: &OpenLoad) -> Result<LoadSample> {
+fn parse_at_rate(text: &str, load: &OpenLoad) -> Result<LoadSample> {
     let mut sample = parse(text)?;
     let sent = sample.succeeded + sample.failures();
     sample.open = Some(OpenWindow {
@@ -298,17 +378,17 @@ mod tests {
 
     #[test]
     fn a_load_shorter_than_the_tool_takes_is_interrupted() {
-        let (args, interrupt) = measured(&load(250), None, "{}", "http://a/", Path::new("t"));
-        assert_eq!((&args[3], interrupt), (&"5250ms".to_owned(), Some(Duration::from_millis(250))));
-        let (args, interrupt) = measured(&load(1_000), None, "{}", "http://a/", Path::new("t"));
-        assert_eq!((&args[3], interrupt), (&"1000ms".to_owned(), None));
+        let (args, interrupted) = measured(&load(250), None, "{}", "http://a/", Path::new("t"));
+        assert_eq!((args[3].as_str(), interrupted), ("5250ms", true));
+        let (args, interrupted) = measured(&load(1_000), None, "{}", "http://a/", Path::new("t"));
+        assert_eq!((args[3].as_str(), interrupted), ("1000ms", false));
         assert_eq!(arguments(&load(250), "{}", "http://a/", &[])[3], "1000ms", "by hand");
     }
 
     #[test]
-    fn a_load_that_waits_for_its_connections_is_interrupted_a_window_after_them() {
-        let (args, interrupt) = measured(&load(3_000), Some(10_000), "{}", "http://a/", Path::new("t"));
-        assert_eq!((&args[3], interrupt), (&"18000ms".to_owned(), Some(Duration::from_secs(3))));
+    fn a_load_that_waits_for_its_connections_is_interrupted() {
+        let (args, interrupted) = measured(&load(3_000), Some(10_000), "{}", "http://a/", Path::new("t"));
+        assert_eq!((args[3].as_str(), interrupted), ("18000ms", true));
     }
 
     #[test]

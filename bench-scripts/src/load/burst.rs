@@ -1,5 +1,5 @@
-//! A burst of connections made at once by one thread, as fast as the system takes them: how many are slow. Sends nothing on
-//! them. Not for load: see the load tools.
+//! A burst of connections opened by one thread, as fast as the system allows: how many are slow. Sends nothing on them. Not for
+//! load: see the load tools.
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::interrupt::Interrupt;
 
-/// A connection that is not made by then is slow: one that was dropped is asked for again after 1 s.
+/// A connection that is not established by then is slow: one that was dropped is tried again after 1 s.
 pub const SLOW: Duration = Duration::from_millis(900);
 
 /// A burst under way. Dropping it closes its connections.
@@ -20,10 +20,10 @@ pub struct Begun {
     last: Instant,
 }
 
-/// Asks for so many connections without waiting for any.
+/// Begins to open connections without waiting for any.
 ///
 /// # Errors
-/// The address is none, or the system gives no socket (open files).
+/// The address is not an IPv4 one, or the system gives no socket (open files).
 pub fn begin(addr: &str, connections: u32) -> Result<Begun> {
     let to: SocketAddrV4 = addr.parse().with_context(|| format!("{addr} is no IPv4 address with a port"))?;
     let sockets: Vec<OwnedFd> = (0..connections).map(|_| socket()).collect::<Result<_>>()?;
@@ -34,20 +34,20 @@ pub fn begin(addr: &str, connections: u32) -> Result<Begun> {
 }
 
 impl Begun {
-    /// Waits until all are made or it is clear which of them are slow, and gives the number of those.
+    /// Waits until all are established or it is clear which of them are slow, and gives the number of those.
     pub fn slow(mut self, interrupt: &Interrupt) -> Result<u32> {
         let end = self.last + SLOW;
         let left = end.saturating_duration_since(Instant::now());
         interrupt.wait(left, || {
-            self.look();
+            self.poll();
             Ok(self.waiting.is_empty().then_some(()))
         })?;
-        self.look();
+        self.poll();
         Ok(self.waiting.len() as u32)
     }
 
-    /// Moves those that are made.
-    fn look(&mut self) {
+    /// Moves those that are established.
+    fn poll(&mut self) {
         let mut polled: Vec<libc::pollfd> = self
             .waiting
             .iter()
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// A listener that nobody accepts from, with room for so many and one more.
+    /// A listener that nobody accepts from, with room for `backlog` connections and one more.
     fn listener(backlog: i32) -> (TcpListener, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // SAFETY: listen takes no pointer; a second call sets another backlog.

@@ -1,11 +1,12 @@
-//! Load tools: one module a tool turns a load into an argument vector, and the tool's own output into a typed sample.
+//! Load tools. To add one, write a module that implements [`driver::Driver`], and an entry in [`LoadTool`]'s table.
 //!
-//! A load is closed-loop ([`Load`]: a connection asks again once it has its answer) or open-loop ([`OpenLoad`]: requests are
-//! due at a rate, answered or not). Units are converted here, once. Nothing downstream reads a tool's text.
+//! A load is closed-loop ([`Load`]: a connection sends again once it has its answer) or open-loop ([`OpenLoad`]: requests are due at
+//! a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
 
 pub mod bodies;
 pub mod bombardier;
 pub mod burst;
+pub mod driver;
 pub mod oha;
 pub mod records;
 pub mod toolchain;
@@ -14,6 +15,8 @@ pub mod vegeta;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use self::driver::{Abilities, Driver};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,18 +32,41 @@ pub enum LoadTool {
 }
 
 impl LoadTool {
-    /// As campaigns and its authors call it.
-    pub const fn name(self) -> &'static str {
+    /// Every load tool: those of the closed loop first, and then those of the open loop in the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::Bombardier, Self::Vegeta, Self::Oha];
+
+    /// The table: each tool's module.
+    pub fn driver(self) -> &'static dyn Driver {
         match self {
-            Self::Bombardier => "bombardier",
-            Self::Vegeta => "vegeta",
-            Self::Oha => "oha",
+            Self::Bombardier => &bombardier::Bombardier,
+            Self::Vegeta => &vegeta::Vegeta,
+            Self::Oha => &oha::Oha,
         }
     }
 
-    /// Whether it tells when a request was due, so that latency can count from then.
-    pub const fn tells_when_due(self) -> bool {
-        !matches!(self, Self::Bombardier)
+    /// The tool of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Those that have open loops, in the order in which they are tried.
+    pub fn of_open_loops() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|tool| tool.can().open_loop)
+    }
+
+    /// As campaigns and its authors call it.
+    pub fn name(self) -> &'static str {
+        self.driver().name()
+    }
+
+    /// Whether it reports when a request was due, so that latency can count from then.
+    pub fn tells_when_due(self) -> bool {
+        self.can().tells_when_due
+    }
+
+    /// What it can do.
+    pub fn can(self) -> Abilities {
+        self.driver().abilities()
     }
 
     /// Whether it is the default.
@@ -49,7 +75,7 @@ impl LoadTool {
     }
 }
 
-/// How much is asked of a server: what a campaign varies. A closed loop has connections; an open loop has a rate as well.
+/// How much load is put on a server: what a campaign varies. A closed loop has connections; an open loop has a rate as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Level {
     /// Connections of a closed loop; in an open loop, the most that the load tool may hold.
@@ -60,7 +86,7 @@ pub struct Level {
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
     pub tool: LoadTool,
-    /// Whether the campaign's other load runs beside it.
+    /// Whether the campaign's background load runs as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
 }
@@ -108,7 +134,7 @@ impl Client {
         }
     }
 
-    /// The one that it is not.
+    /// The other client.
     pub const fn other(self) -> Self {
         match self {
             Self::Fasthttp => Self::Http1,
@@ -122,7 +148,44 @@ impl Client {
     }
 }
 
-/// A closed-loop load: each connection asks again once it has its answer.
+/// A load of either kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyLoad {
+    /// Each connection sends again once it has its answer.
+    Closed(Load),
+    /// Requests are due at a rate.
+    Open(OpenLoad),
+}
+
+impl AnyLoad {
+    /// Connections, at most.
+    pub const fn connections(&self) -> u32 {
+        match self {
+            Self::Closed(Load { connections, .. }) | Self::Open(OpenLoad { connections, .. }) => *connections,
+        }
+    }
+
+    /// How long, in milliseconds.
+    pub const fn duration_ms(&self) -> u64 {
+        match self {
+            Self::Closed(Load { duration_ms, .. }) | Self::Open(OpenLoad { duration_ms, .. }) => *duration_ms,
+        }
+    }
+
+    /// When a request is given up, in milliseconds.
+    pub const fn timeout_ms(&self) -> u64 {
+        match self {
+            Self::Closed(Load { timeout_ms, .. }) | Self::Open(OpenLoad { timeout_ms, .. }) => *timeout_ms,
+        }
+    }
+
+    /// Whether it is one of an open loop.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+}
+
+/// A closed-loop load: each connection sends again once it has its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
     /// Connections held.
@@ -131,7 +194,7 @@ pub struct Load {
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds.
     pub timeout_ms: u64,
-    /// The client that asks.
+    /// The tool's HTTP client.
     pub client: Client,
 }
 
@@ -161,7 +224,7 @@ impl OpenLoad {
 pub struct LoadSample {
     /// Requests that were answered with a 2xx status.
     pub succeeded: u64,
-    /// Everything else, by what the tool calls it, with ports taken out.
+    /// Everything else, by the tool's own words, without ports.
     pub failed: BTreeMap<String, u64>,
     /// How long the tool took, in seconds: the window and the answers it still waited for.
     pub time_taken_s: f64,
@@ -173,8 +236,7 @@ pub struct LoadSample {
     /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request was due,
     /// and those that never ended, or of which the tool keeps no time, are not in it.
     pub latency_us: Latency,
-    /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail. Empty in runs of
-    /// before it was recorded.
+    /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail. Empty in older runs.
     #[serde(default)]
     pub quantiles: Vec<(f64, f64)>,
     /// Where requests were due at a rate: how well the tool kept to it.
@@ -203,10 +265,10 @@ pub struct Bin {
     pub max_us: f64,
 }
 
-/// How a tool kept to the rate it was asked for.
+/// How a tool kept to the requested rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OpenWindow {
-    /// Requests a second that were asked for.
+    /// Requests a second that were requested.
     pub requested_rate: f64,
     /// Requests a second that were sent, from when the first was due to when the last was due or sent.
     pub achieved_rate: f64,
@@ -215,11 +277,11 @@ pub struct OpenWindow {
     /// Requests that were sent.
     pub sent: u64,
     /// By how much a request was sent late, in microseconds: the tool was slow, or all of its connections waited for answers.
-    /// `None` where the tool does not tell when a request was due; `latency_us` then counts from when it was sent.
+    /// `None` where the tool does not report when a request was due; `latency_us` then counts from when it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_us: Option<Latency>,
-    /// The part of it that is the tool's own, in microseconds: 0 for a request that waited since the server had all connections
-    /// at work. `None` as above, and in runs of before it was recorded.
+    /// The part of it that is the tool's own, in microseconds: 0 for a request that waited because all connections were busy.
+    /// `None` as above, and in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_lag_us: Option<Latency>,
     /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
@@ -237,7 +299,7 @@ pub struct Latency {
     pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// 99.9th percentile; unknown in runs of before it was recorded.
+    /// 99.9th percentile; unknown in older runs.
     #[serde(default)]
     pub p999: Option<f64>,
     /// The slowest request.
@@ -250,14 +312,14 @@ impl LoadSample {
         self.failed.values().sum()
     }
 
-    /// Requests that failed since their connection could not be made.
+    /// Requests that failed because their connection could not be established.
     pub fn not_connected(&self) -> u64 {
         let is_of_connecting = |kind: &str| kind.starts_with("dial") || kind.contains("connect:");
         self.failed.iter().filter(|(kind, _)| is_of_connecting(kind)).map(|(_, count)| count).sum()
     }
 
-    /// Requests that took longer than so many microseconds, failed ones included: at least so many, for between two points of
-    /// the quantile function the upper one counts.
+    /// Requests that took longer than `us` microseconds, failed ones included. A lower bound: between two points of the quantile
+    /// function the upper one counts.
     pub fn slower_than(&self, us: f64) -> u64 {
         let all = (self.succeeded + self.failures()) as f64;
         let above = self.quantiles.iter().find(|(_, time)| *time > us);
@@ -265,8 +327,8 @@ impl LoadSample {
         counted.max(u64::from(self.latency_us.max > us))
     }
 
-    /// Bad requests: those that failed, and those that were answered later than the timeout. At least so many: how long a
-    /// failed request took is not known by itself, so the failed ones count as the slowest.
+    /// Bad requests: those that failed, and those that were answered later than the timeout. A lower bound: how long a failed
+    /// request took is not known by itself, so the failed ones count as the slowest.
     pub fn bad(&self, timeout_ms: u64) -> u64 {
         self.failures().max(self.slower_than(timeout_ms as f64 * 1e3))
     }

@@ -8,7 +8,7 @@
 //! takes CPU time after the window.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,36 +16,81 @@ use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 
-use super::OpenLoad;
 use super::bodies::Bodies;
+use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, open, text};
 use super::records::kept::shared;
 use super::records::{EXHAUSTED, NOT_SENT, Record};
+use super::toolchain::{Build, Pin};
+use super::{AnyLoad, OpenLoad};
+use crate::target::Transport;
 
 /// The tool ends its tickets so long after the last request was due, in milliseconds, or it would drop those of its last
 /// tick. What it sends in that time is recorded as all the rest.
 const OVERTIME_MS: u64 = 20;
 
-/// Whether what the tool said on standard error is only that it writes its database, which it says each time.
-pub fn said_nothing(stderr: &str) -> bool {
-    stderr.lines().all(|line| line.starts_with("Storing results to "))
+/// The tool of open loops at high rates.
+pub struct Oha;
+
+impl Driver for Oha {
+    fn name(&self) -> &'static str {
+        "oha"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            transports: &[Transport::Http],
+            closed_loop: false,
+            open_loop: true,
+            several_bodies: true,
+            tells_when_due: true,
+            prints_from_due: true,
+        }
+    }
+
+    fn pin(&self) -> Pin {
+        // oha 1.16.0
+        Pin { variable: "OHA", version: "1.16.0", own_version: ("--version", 1), build: Build::Cargo }
+    }
+
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
+        let (load, files) = (open(job.load, self)?, job.files);
+        let (source, count) = match bodies {
+            Bodies::One(body) => (Source::Body(body), load.intended()),
+            bodies => {
+                (Source::Lines(&files.asked), files.write_asked(|out| write_bodies(out, bodies, load))?)
+            }
+        };
+        let args = arguments(load, count, &source, job.url, &files.answered);
+        Ok(Invocation { args, interrupted: false, bodies: count })
+    }
+
+    fn read(&self, load: &AnyLoad, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        records(&text(printed)?, &files.answered, open(load, self)?, bodies).map(Reading::Records)
+    }
+
+    /// It reports each time that it writes its database.
+    fn said_nothing(&self, stderr: &str) -> bool {
+        stderr.lines().all(|line| line.starts_with("Storing results to "))
+    }
+
+    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
+        let Ok(load) = open(load, self) else { return Vec::new() };
+        let mut args = asking(load, load.duration_ms * 1_000);
+        args.extend(["-d", body, url].map(str::to_owned));
+        vec![command(self.name(), args)]
+    }
 }
 
 /// Where the requests' bodies come from.
-pub enum Source<'a> {
+enum Source<'a> {
     /// The same body for all.
     Body(&'a str),
     /// A file with a body a line, of which each request draws one.
     Lines(&'a Path),
 }
 
-/// The tool's arguments for a load that has bodies for so many requests. It prints its JSON and writes a database.
-pub fn arguments(
-    load: &OpenLoad,
-    bodies: u64,
-    source: &Source<'_>,
-    url: &str,
-    database: &Path,
-) -> Vec<String> {
+/// The tool's arguments for a load with that number of bodies. It prints its JSON and writes a database.
+fn arguments(load: &OpenLoad, bodies: u64, source: &Source<'_>, url: &str, database: &Path) -> Vec<String> {
     let due = bodies.min(load.intended());
     let duration_us = due * 1_000_000 / u64::from(load.rate) + OVERTIME_MS * 1_000;
     let mut args = asking(load, duration_us);
@@ -63,14 +108,7 @@ pub fn arguments(
     args
 }
 
-/// The arguments for a person, who wants the tool's own report.
-pub fn by_hand(load: &OpenLoad, body: &str, url: &str) -> Vec<String> {
-    let mut args = asking(load, load.duration_ms * 1_000);
-    args.extend(["-d", body, url].map(str::to_owned));
-    args
-}
-
-/// What makes the tool ask at its rate for so long.
+/// The arguments that make the tool send at its rate for `duration_us`.
 fn asking(load: &OpenLoad, duration_us: u64) -> Vec<String> {
     let options = [
         ("-z", format!("{duration_us}us")),
@@ -92,7 +130,7 @@ fn asking(load: &OpenLoad, duration_us: u64) -> Vec<String> {
 ///
 /// # Errors
 /// They can't be written, or a body has more than one line.
-pub fn write_bodies(out: &mut impl Write, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
+fn write_bodies(out: &mut impl Write, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
     for written in 0..load.intended() {
         let Some(body) = bodies.take()? else { return Ok(written) };
         writeln!(out, "{body}").context("can't write the bodies")?;
@@ -117,7 +155,7 @@ struct Answer {
     bytes: u64,
 }
 
-/// Reads what the tool printed and its database, of a load that had bodies for so many requests.
+/// Reads what the tool printed and its database, of a load with that number of bodies.
 ///
 /// # Errors
 /// Either is not what the tool writes: what is missing.

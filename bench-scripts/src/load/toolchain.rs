@@ -1,5 +1,7 @@
 //! Where the load tools come from: an environment variable, the `PATH`, or the pinned version, built from its sums.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +19,9 @@ pub struct Tool {
     /// Where it is. Not kept in results: a path says nothing on another machine.
     #[serde(skip)]
     pub path: PathBuf,
-    /// What the reader should know it by.
+    /// Its name, as results and reports have it.
     pub name: String,
-    /// Its version, as built or as it says itself.
+    /// Its version, as built or as it prints it.
     pub version: String,
     /// How it was found.
     pub source: Source,
@@ -39,32 +41,28 @@ pub enum Source {
     Path,
 }
 
-/// Every load tool.
-const ALL: [LoadTool; 3] = [LoadTool::Bombardier, LoadTool::Vegeta, LoadTool::Oha];
-
-/// The load tools that a run may use. Those of the open loop are there where the run needs them.
+/// The load tools that a run may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tools {
-    /// Of the closed loop.
-    pub bombardier: Tool,
-    /// Of the open loop.
-    pub vegeta: Option<Tool>,
-    /// Of the open loop.
-    pub oha: Option<Tool>,
+    found: BTreeMap<LoadTool, Tool>,
     /// The folder with their pins.
-    pub pins: PathBuf,
+    pins: PathBuf,
 }
 
 impl Tools {
-    /// Finds bombardier and the other tools that are needed, or builds them. `tools` is the folder with their pins.
+    /// Finds the tool of closed loops and the others that are needed, or builds them. `pins` is the folder with their pins.
     ///
     /// # Errors
     /// One line: what is missing and what to install.
-    pub fn find(needed: &[LoadTool], tools: &Path) -> Result<Self> {
-        let find = |tool| needed.contains(&tool).then(|| Tool::find(tool, tools)).transpose();
-        let bombardier = Tool::find(LoadTool::Bombardier, tools)?;
-        let pins = tools.to_owned();
-        Ok(Self { bombardier, vegeta: find(LoadTool::Vegeta)?, oha: find(LoadTool::Oha)?, pins })
+    pub fn find(needed: &[LoadTool], pins: &Path) -> Result<Self> {
+        let mut tools = Self::of([], pins);
+        std::iter::once(&LoadTool::default()).chain(needed).try_for_each(|tool| tools.need(*tool))?;
+        Ok(tools)
+    }
+
+    /// Those that were found before.
+    pub fn of(found: impl IntoIterator<Item = (LoadTool, Tool)>, pins: &Path) -> Self {
+        Self { found: found.into_iter().collect(), pins: pins.to_owned() }
     }
 
     /// Finds one more of them, or builds it, where that was not done yet.
@@ -72,13 +70,8 @@ impl Tools {
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn need(&mut self, tool: LoadTool) -> Result<()> {
-        let place = match tool {
-            LoadTool::Bombardier => return Ok(()),
-            LoadTool::Vegeta => &mut self.vegeta,
-            LoadTool::Oha => &mut self.oha,
-        };
-        if place.is_none() {
-            *place = Some(Tool::find(tool, &self.pins)?);
+        if let Entry::Vacant(place) = self.found.entry(tool) {
+            place.insert(Tool::find(tool, &self.pins)?);
         }
         Ok(())
     }
@@ -86,61 +79,50 @@ impl Tools {
     /// One of them.
     ///
     /// # Errors
-    /// It was not asked for when the tools were looked for.
+    /// The run was begun without it.
     pub fn get(&self, tool: LoadTool) -> Result<&Tool> {
-        let found = match tool {
-            LoadTool::Bombardier => Some(&self.bombardier),
-            LoadTool::Vegeta => self.vegeta.as_ref(),
-            LoadTool::Oha => self.oha.as_ref(),
-        };
-        found.with_context(|| format!("this run was begun without {}", tool.name()))
+        self.found.get(&tool).with_context(|| format!("this run was begun without {}", tool.name()))
     }
 
     /// One of them, by the name that results know it by.
     ///
     /// # Errors
-    /// It was not asked for when the tools were looked for, or there is no such tool.
+    /// The run was begun without it, or there is no such tool.
     pub fn named(&self, name: &str) -> Result<&Tool> {
-        let tool = ALL.into_iter().find(|tool| tool.name() == name);
-        self.get(tool.with_context(|| format!("there is no load tool {name:?}"))?)
+        self.get(LoadTool::named(name).with_context(|| format!("there is no load tool {name:?}"))?)
     }
 
     /// Those of the open loop that are there.
     pub fn open_loop(&self) -> Vec<Tool> {
-        [&self.vegeta, &self.oha].into_iter().flatten().cloned().collect()
+        LoadTool::of_open_loops().filter_map(|tool| self.found.get(&tool).cloned()).collect()
     }
 }
 
-/// How a tool is built, and where its version is pinned.
-struct Pin {
+/// A tool's pinned version, and how it is built.
+#[derive(Debug, Clone, Copy)]
+pub struct Pin {
     /// The environment variable that names another program.
-    variable: &'static str,
+    pub variable: &'static str,
     /// The pinned version, for a person.
-    version: &'static str,
-    build: Build,
+    pub version: &'static str,
+    /// The option with which the program prints its version, and which word of that it is, from 0.
+    pub own_version: (&'static str, usize),
+    /// How it is built.
+    pub build: Build,
 }
 
-enum Build {
+/// How a tool is built.
+#[derive(Debug, Clone, Copy)]
+pub enum Build {
     /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
-    Go { package: &'static str, folder: &'static str },
-    /// A crate.
+    Go {
+        /// The package.
+        package: &'static str,
+        /// The folder.
+        folder: &'static str,
+    },
+    /// A crate, which takes minutes.
     Cargo,
-}
-
-const fn pin(tool: LoadTool) -> Pin {
-    match tool {
-        LoadTool::Bombardier => Pin {
-            variable: "BOMBARDIER",
-            version: "1.2.6",
-            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "" },
-        },
-        LoadTool::Vegeta => Pin {
-            variable: "VEGETA",
-            version: "12.13.0",
-            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta" },
-        },
-        LoadTool::Oha => Pin { variable: "OHA", version: "1.16.0", build: Build::Cargo },
-    }
 }
 
 impl Tool {
@@ -152,7 +134,7 @@ impl Tool {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(found);
         }
-        let Pin { version, build, .. } = pin(tool);
+        let Pin { version, build, .. } = tool.driver().pin();
         let (path, version) = match build {
             Build::Go { package, folder } => {
                 let folder = tools.join(folder);
@@ -172,7 +154,7 @@ impl Tool {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(Some(found));
         }
-        let Pin { version, build, .. } = pin(tool);
+        let Pin { version, build, .. } = tool.driver().pin();
         let (path, version) = match build {
             Build::Go { package, folder } => {
                 let folder = tools.join(folder);
@@ -189,9 +171,9 @@ impl Tool {
         path.is_file().then(|| Self::at(path, tool, version, Source::Pinned)).transpose()
     }
 
-    /// Finds a tool that is not ours: its environment variable's, or the `PATH`'s.
+    /// Finds a tool that is not the pinned one: its environment variable's, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let variable = pin(tool).variable;
+        let variable = tool.driver().pin().variable;
         let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
             let path = PathBuf::from(path);
             ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
@@ -215,21 +197,10 @@ impl Tool {
     pub fn caveat(&self) -> Option<String> {
         let Self { name, version, .. } = self;
         let digits = version.trim_start_matches('v');
-        let pinned = ALL.into_iter().find(|tool| tool.name() == name).map(|tool| pin(tool).version)?;
-        let major = |version: &str| version.split('.').next().map(str::to_owned);
         if !digits.starts_with(|c: char| c.is_ascii_digit()) {
             return Some(format!("the version of {name} is unknown (it says {version:?})"));
         }
-        // Bombardier's two versions differ in their clients and timeouts; the other tools are read by what they print, which
-        // they may change at any time.
-        let same = if name == "bombardier" { major(digits) == major(pinned) } else { digits == pinned };
-        (!same).then(|| match name.as_str() {
-            "bombardier" => format!(
-                "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its figures do \
-                 not compare with those of {pinned}"
-            ),
-            _ => format!("{name} {version} was used, not {pinned}, with which the harness was tested"),
-        })
+        LoadTool::named(name)?.driver().caveat(version)
     }
 }
 
@@ -251,7 +222,7 @@ fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<Pa
         return Ok(path);
     }
     if on_path("go").is_none() {
-        let Pin { variable, version, .. } = pin(tool);
+        let Pin { variable, version, .. } = tool.driver().pin();
         bail!(
             "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
         );
@@ -290,7 +261,7 @@ fn build_cargo(tool: LoadTool, version: &str, tools: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path);
     }
-    let variable = pin(tool).variable;
+    let variable = tool.driver().pin().variable;
     let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
     let Some(cargo) = cargo else {
         bail!("no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}");
@@ -322,12 +293,7 @@ fn pinned_version(package: &str, pins: &Path) -> Result<String> {
 
 /// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
 fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
-    // bombardier version v1.2.6 linux/amd64; Version: 12.13.0; oha 1.16.0
-    let (option, word) = match tool {
-        LoadTool::Bombardier => ("--version", 2),
-        LoadTool::Vegeta => ("-version", 1),
-        LoadTool::Oha => ("--version", 1),
-    };
+    let Pin { own_version: (option, word), build, .. } = tool.driver().pin();
     let output = Command::new(path)
         .arg(option)
         .output()
@@ -338,7 +304,7 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
     if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(word.to_owned());
     }
-    let Build::Go { package, .. } = pin(tool).build else { return Ok(word.to_owned()) };
+    let Build::Go { package, .. } = build else { return Ok(word.to_owned()) };
     let record = Command::new("go").args(["version", "-m"]).arg(path).output();
     let recorded = record.ok().and_then(|output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -371,16 +337,16 @@ mod tests {
     #[test]
     fn the_pins_are_read_from_go_mod() {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        for tool in [LoadTool::Bombardier, LoadTool::Vegeta] {
-            let Pin { version, build: Build::Go { package, folder }, .. } = pin(tool) else {
-                panic!("{tool:?}")
-            };
-            assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
+        for tool in LoadTool::ALL {
+            let Pin { version, build, .. } = tool.driver().pin();
+            if let Build::Go { package, folder } = build {
+                assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
+            }
         }
     }
 
     #[test]
-    fn a_tool_that_a_run_did_not_ask_for_is_an_error() {
+    fn a_tool_that_a_run_was_begun_without_is_an_error() {
         let bombardier = Tool {
             path: PathBuf::new(),
             name: "bombardier".to_owned(),
@@ -388,7 +354,7 @@ mod tests {
             source: Source::Path,
             sha256: String::new(),
         };
-        let tools = Tools { bombardier, vegeta: None, oha: None, pins: PathBuf::new() };
+        let tools = Tools::of([(LoadTool::Bombardier, bombardier)], Path::new(""));
         assert!(tools.get(LoadTool::Bombardier).is_ok() && tools.open_loop().is_empty());
         assert!(tools.get(LoadTool::Oha).unwrap_err().to_string().contains("without oha"));
     }

@@ -14,20 +14,79 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::OpenLoad;
 use super::bodies::Bodies;
 use super::bombardier::without_ports;
+use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, open};
 use super::records::kept::shared;
 use super::records::{EXHAUSTED, NOT_SENT, Record};
+use super::toolchain::{Build, Pin};
+use super::{AnyLoad, OpenLoad};
+use crate::target::Transport;
 
 /// What is late by more than this when the window is over is not sent, in milliseconds.
-pub const OVERTIME_MS: u64 = 100;
+const OVERTIME_MS: u64 = 100;
 
 /// What the tool says of a request for which there was no target.
 const NO_TARGETS: &str = "no targets to attack";
 
+/// The tool of open loops at moderate rates.
+pub struct Vegeta;
+
+impl Driver for Vegeta {
+    fn name(&self) -> &'static str {
+        "vegeta"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            transports: &[Transport::Http],
+            closed_loop: false,
+            open_loop: true,
+            several_bodies: true,
+            tells_when_due: true,
+            prints_from_due: false,
+        }
+    }
+
+    fn pin(&self) -> Pin {
+        Pin {
+            variable: "VEGETA",
+            version: "12.13.0",
+            // Version: 12.13.0
+            own_version: ("-version", 1),
+            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta" },
+        }
+    }
+
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
+        let load = open(job.load, self)?;
+        let bodies = job.files.write_asked(|out| write_targets(out, job.url, bodies, load))?;
+        Ok(Invocation {
+            args: attack(load, &job.files.asked, &job.files.answered),
+            interrupted: false,
+            bodies,
+        })
+    }
+
+    fn decoding(&self, files: &Files) -> Option<Vec<String>> {
+        Some(vec!["encode".to_owned(), "-to=csv".to_owned(), files.answered.display().to_string()])
+    }
+
+    fn read(&self, load: &AnyLoad, bodies: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        records(printed, open(load, self)?, bodies).map(Reading::Records)
+    }
+
+    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
+        let Ok(load) = open(load, self) else { return Vec::new() };
+        let mut target = String::new();
+        write_target(&mut target, url, body);
+        let report = command(self.name(), vec!["report".to_owned()]);
+        vec![command("echo", vec![target]), command(self.name(), attack_by_hand(load)), report]
+    }
+}
+
 /// The tool's arguments for a load. Targets are read from one file and results written to another.
-pub fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
+fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
     let mut args = attack_by_hand(load);
     args.push(format!("-targets={}", targets.display()));
     args.push(format!("-output={}", results.display()));
@@ -36,7 +95,7 @@ pub fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
 }
 
 /// The same for a person, who gives it one target on its standard input and takes its results from its standard output.
-pub fn attack_by_hand(load: &OpenLoad) -> Vec<String> {
+fn attack_by_hand(load: &OpenLoad) -> Vec<String> {
     let OpenLoad { rate, connections, duration_ms, timeout_ms } = load;
     let mut args = vec!["attack".to_owned()];
     for (option, value) in [
@@ -57,13 +116,7 @@ pub fn attack_by_hand(load: &OpenLoad) -> Vec<String> {
     args
 }
 
-/// A target that asks with this body, as the tool reads it.
-pub fn target(url: &str, body: &str) -> String {
-    let mut line = String::new();
-    write_target(&mut line, url, body);
-    line
-}
-
+/// Appends a target with this body, as the tool reads it.
 fn write_target(line: &mut String, url: &str, body: &str) {
     line.push_str(r#"{"method":"POST","url":""#);
     line.push_str(url);
@@ -72,21 +125,11 @@ fn write_target(line: &mut String, url: &str, body: &str) {
     line.push_str("\"}");
 }
 
-/// The arguments that make the tool print its results, kept in a file, as [`records`] reads them.
-pub fn encode(results: &Path) -> Vec<String> {
-    vec!["encode".to_owned(), "-to=csv".to_owned(), results.display().to_string()]
-}
-
 /// Writes a target for each request that is due, as long as there are bodies, and gives their number.
 ///
 /// # Errors
 /// They can't be written, or a body has more than one line.
-pub fn write_targets(
-    out: &mut impl Write,
-    url: &str,
-    bodies: &mut Bodies<'_>,
-    load: &OpenLoad,
-) -> Result<u64> {
+fn write_targets(out: &mut impl Write, url: &str, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
     let mut line = String::new();
     for written in 0..load.intended() {
         let Some(body) = bodies.take()? else { return Ok(written) };
@@ -107,7 +150,7 @@ struct Answer {
     failure: Option<Arc<str>>,
 }
 
-/// Reads what [`encode`] prints, of an attack that was given so many targets.
+/// Reads the CSV that the tool prints of its results, of an attack that was given that number of targets.
 ///
 /// # Errors
 /// It is not that: where, and what is missing.
@@ -288,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_as_many_as_are_due() {
+    fn there_is_a_target_for_each_request_that_is_due() {
         let load = load(100, 50);
         let mut text = Vec::new();
         assert_eq!(write_targets(&mut text, "http://a:1/", &mut Bodies::One("{}"), &load).unwrap(), 5);

@@ -4,7 +4,7 @@ use super::format::shell;
 use super::{Run, targets};
 use crate::config::{Placement, Server};
 use crate::load::toolchain::Source;
-use crate::load::{Client, Level, Load, LoadTool, OpenLoad, bombardier, oha, vegeta};
+use crate::load::{AnyLoad, Client, Level, Load, LoadTool, OpenLoad};
 use crate::target::Target;
 use crate::workload::Workload;
 
@@ -25,7 +25,7 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts a load on it; of a mix, what it asks, for which bombardier has no command.
+/// The command that puts a load on it; of a mix, its requests, for which bombardier has no command.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     let Ok(body) = workload.body() else {
         return format!("# a mix, and bombardier sends one body only: {}", workload.words());
@@ -37,41 +37,25 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
         timeout_ms: campaign.timeout_ms,
         client: Client::default(),
     };
-    let tool = match run.conditions.tool.source {
-        Source::Pinned => "bench-scripts/tools/bin/bombardier",
-        Source::Environment | Source::Path => "bombardier",
+    let folder = match run.conditions.tool.source {
+        Source::Pinned => "bench-scripts/tools/bin/",
+        Source::Environment | Source::Path => "",
     };
-    let mut command = vec![tool.to_owned()];
-    command.extend(bombardier::arguments(&load, body, &url(run), &[]));
-    on_its_core(run, &shell(&command))
+    let commands = LoadTool::default().driver().by_hand(&AnyLoad::Closed(load), body, &url(run));
+    on_its_core(run, &format!("{folder}{}", piped(&commands)))
 }
 
-/// The command that puts an open loop's load on it for so long; `None` for a mix, which is drawn as it is sent.
+/// The command that puts an open loop's load on it for `duration_ms`; `None` for a mix, which is drawn as it is sent.
 pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
     let timeout_ms = run.plan.campaign.timeout_ms;
     let load = OpenLoad { rate, connections: level.connections, duration_ms, timeout_ms };
-    let url = url(run);
-    let words = |mut args: Vec<String>, program: &str| {
-        args.insert(0, program.to_owned());
-        shell(&args)
-    };
-    Some(match level.tool {
-        LoadTool::Bombardier => {
-            let load = Load {
-                connections: load.connections,
-                duration_ms: load.duration_ms,
-                timeout_ms: load.timeout_ms,
-                client: Client::default(),
-            };
-            words(bombardier::arguments(&load, body, &url, &["-r", &rate.to_string()]), "bombardier")
-        }
-        LoadTool::Vegeta => {
-            let target = shell(&["echo".to_owned(), vegeta::target(&url, body)]);
-            format!("{target} | {} | vegeta report", words(vegeta::attack_by_hand(&load), "vegeta"))
-        }
-        LoadTool::Oha => words(oha::by_hand(&load, body, &url), "oha"),
-    })
+    Some(piped(&level.tool.driver().by_hand(&AnyLoad::Open(load), body, &url(run))))
+}
+
+/// Commands of which each gets the output of the one before.
+fn piped(commands: &[Vec<String>]) -> String {
+    commands.iter().map(|command| shell(command)).collect::<Vec<_>>().join(" | ")
 }
 
 /// Where the commands send their load: to the run's server, where it has one that runs already.

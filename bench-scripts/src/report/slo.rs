@@ -9,7 +9,7 @@ use crate::analysis::NEAR_CEILING;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, ToolLimited};
 use crate::config::Slo;
-use crate::load::{Level, LoadTool};
+use crate::load::Level;
 
 /// One line for each request.
 pub fn headline(run: &Run, summary: &SloSummary) -> String {
@@ -250,9 +250,10 @@ pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String 
          on `{}`, whose place `just tools {}` tells. {}\n\n```sh\n",
         slo.tool.name(),
         slo.tool.name(),
-        match slo.tool {
-            LoadTool::Oha => "Its own report counts from the intended send, too.",
-            _ => "Its own report counts from the send, so it leaves out what a request waited for its turn.",
+        match slo.tool.can().prints_from_due {
+            true => "Its own report counts from the intended send, too.",
+            false =>
+                "Its own report counts from the send, so it leaves out what a request waited for its turn.",
         }
     );
     for search in &summary.searches {

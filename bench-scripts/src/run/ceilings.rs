@@ -14,9 +14,6 @@ use crate::plan::Plan;
 use crate::plan::Trial;
 use crate::results::{CEILINGS, RunFolder};
 
-/// The tools of open loops, in the order in which they are tried: the one that is there at once first.
-const TOOLS: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
-
 /// How long a tool sends a rate, in milliseconds.
 pub(super) const WINDOW_MS: u64 = 1_500;
 
@@ -38,10 +35,10 @@ pub(super) fn levels(
     let inner = RunFolder::create_inside(folder, CEILINGS)?;
     let tried = on_ceiling(plan)?;
     begin_folder(&inner, &tried, "", tools, command)?;
-    let named = |tool: &&LoadTool| open.tools.is_empty() || open.tools.contains(tool);
+    let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
     rates.sort_unstable();
-    for &tool in TOOLS.iter().filter(named) {
+    for tool in LoadTool::of_open_loops().filter(named) {
         let found = ceilings(&inner.observations()?);
         let is_held = |rate: &u32| found.iter().any(|ceiling| ceiling.held >= Some(*rate));
         if open.tools.is_empty() && rates.iter().all(is_held) {
@@ -53,11 +50,11 @@ pub(super) fn levels(
     let found = ceilings(&inner.observations()?);
     found.iter().for_each(say);
     let holds = |tool: LoadTool, rate: u32| {
-        // bombardier asks late rather than more, so it has no ceiling of its own to keep below.
-        tool == LoadTool::Bombardier
+        // A closed loop sends late rather than more, so it has no ceiling of its own to keep below.
+        !tool.can().open_loop
             || found.iter().any(|ceiling| ceiling.tool == tool && ceiling.held >= Some(rate))
     };
-    let first = |rate: u32| TOOLS.into_iter().find(|tool| holds(*tool, rate));
+    let first = |rate: u32| LoadTool::of_open_loops().find(|tool| holds(*tool, rate));
     let mut levels = open.levels(first);
     levels.retain(|level| level.rate.is_some_and(|rate| holds(level.tool, rate)));
     ensure!(!levels.is_empty(), "no load tool can send even {} requests/s here; lower open.rates", rates[0]);

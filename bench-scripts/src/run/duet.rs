@@ -9,7 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 use anyhow::Result;
 
 use super::Bench;
-use super::trial::tool::template;
+use super::trial::tool::keep_template;
 use crate::config::Placement;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Trial;
@@ -105,8 +105,8 @@ impl Bench<'_> {
     /// # Errors
     /// As for one trial.
     fn run_duet(&self, trials: [&Trial; 2]) -> Result<[Observation; 2]> {
-        // Written once, before both ask for it.
-        template(self.folder)?;
+        // Written once, before both need it.
+        trials.iter().try_for_each(|trial| keep_template(self.folder, trial.tool).map(drop))?;
         let meeting = Meeting::default();
         let ended = thread::scope(|scope| {
             let running = trials.map(|trial| {

@@ -24,6 +24,7 @@ use anyhow::{Context, Error, Result, ensure};
 use crate::analysis::{Observed, Standing};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
+use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::Plan;
@@ -183,7 +184,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     let conditions = Conditions {
         started_at: now(),
         host: Host::look(),
-        tool: tools.bombardier.clone(),
+        tool: tools.get(LoadTool::default())?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
         command: command.to_owned(),
@@ -328,7 +329,7 @@ mod tests {
         let (name, version) = ("bombardier".to_owned(), "1.2.6".to_owned());
         let bombardier =
             Tool { path: PathBuf::new(), name, version, source: Source::Path, sha256: String::new() };
-        Tools { bombardier, vegeta: None, oha: None, pins: PathBuf::new() }
+        Tools::of([(LoadTool::Bombardier, bombardier)], Path::new(""))
     }
 
     #[test]

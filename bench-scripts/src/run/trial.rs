@@ -6,7 +6,6 @@ mod counts;
 mod disturb;
 mod half;
 mod means;
-pub(super) mod open;
 pub(super) mod tool;
 mod wire;
 
@@ -25,7 +24,7 @@ use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
-use crate::load::{Load, LoadSample, OpenLoad};
+use crate::load::{AnyLoad, Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Plan;
 use crate::plan::Trial;
@@ -173,7 +172,7 @@ impl Bench<'_> {
         watch.checker = self.checker(trial, workload, known, subject)?;
         let others_before = Reading::now();
         let began = Instant::now();
-        let put = or_failed!(self.put_on(trial, subject, &ready)?);
+        let put = or_failed!(self.put_window_on(subject, &ready)?);
         let window_s = began.elapsed().as_secs_f64();
         let others = others_before.zip(Reading::now());
         let server_cpu = or_failed!(Seen::cpu(seen)).zip(cpu_before).map(|(now, before)| now.since(before));
@@ -251,7 +250,9 @@ impl Bench<'_> {
         let duration = Duration::from_millis(campaign.warmup_ms);
         let sampler = seen.map(|seen| Sampler::start(seen.pid, seen.at_rest, duration, None));
         let most = campaign.warmup_connections;
-        let ended = self.ask(trial, "warmup", campaign.warmup_ms, most, workload, target)?;
+        let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
+        let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
+        let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target)?;
         let established = sampler.and_then(|sampler| sampler.stop().most_open_files());
         let (sample, _) = or_failed!(ended);
         Ok(Ok(Warmup {
@@ -263,38 +264,16 @@ impl Bench<'_> {
         }))
     }
 
-    /// Puts the trial's load on for `duration_ms`, with at most `most_connections`: a closed loop or, at a rate, an open one.
-    fn ask(
-        &self,
-        trial: &Trial,
-        what: &str,
-        duration_ms: u64,
-        most_connections: Option<u32>,
-        workload: &Workload,
-        target: &Target,
-    ) -> Ended<(LoadSample, CpuTime)> {
+    /// The trial's load for `duration_ms`: a closed loop or, at a rate, an open one.
+    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> AnyLoad {
         let timeout_ms = self.plan.campaign.timeout_ms;
-        let connections = most_connections.unwrap_or(u32::MAX).min(trial.connections);
         match trial.rate {
-            None => {
-                let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
-                self.bombard(trial, what, &load, workload, target)
-            }
-            Some(rate) => {
-                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                self.ask_at_rate(
-                    trial,
-                    what,
-                    &load,
-                    trial.tool,
-                    self.bodies(trial, workload, Draw::WarmUp)?,
-                    target,
-                )
-            }
+            None => AnyLoad::Closed(Load { connections, duration_ms, timeout_ms, client: trial.client }),
+            Some(rate) => AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }),
         }
     }
 
-    /// The bodies of an open loop: the workload's one, or a stream of its own.
+    /// The bodies of a load: the workload's one, or a stream of their own.
     fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
         Ok(match &workload.asks {
             Asks::One { body, .. } => Bodies::One(body),

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::connecting::Holding;
-use super::open::{Asked, Prepared};
+use super::tool::{Order, Prepared, Ran};
 use super::{Bench, Draw, Ended, find};
 use crate::config::{Background, Stall};
-use crate::load::{Client, Load, LoadSample, OpenLoad};
+use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
 use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
@@ -23,85 +23,52 @@ use crate::subject::{Process, Subject};
 use crate::target::Target;
 use crate::workload::Workload;
 
-/// One load of a window, ready to be put on.
-enum Ready<'a> {
-    /// A closed loop needs nothing written beforehand.
-    Closed {
-        what: &'static str,
-        load: Load,
-        workload: &'a Workload,
-        holding: Option<Holding>,
-    },
-    Open(Prepared),
-}
-
-/// What became of a load: a closed loop's tool prints its sample, an open loop's wrote down its requests.
-enum Put {
-    Closed(Box<LoadSample>, CpuTime, Option<Connecting>),
-    Open(Asked),
-}
-
 /// The loads of a window, ready to be put on.
-pub(super) struct ReadyWindow<'a> {
-    own: Ready<'a>,
-    background: Option<(Duration, Ready<'a>)>,
+pub(super) struct ReadyWindow {
+    own: Prepared,
+    /// And when it begins.
+    background: Option<(Duration, Prepared)>,
     /// And how long the window is.
     stall: Option<(Stall, Duration)>,
 }
 
-/// What became of them.
+/// The loads of a window that is over.
 pub(super) struct PutWindow {
-    own: Put,
-    background: Option<Put>,
+    own: Ran,
+    background: Option<Ran>,
     stalls: Option<u32>,
 }
 
-/// What a window's loads saw.
+/// The results of a window's loads.
 pub(super) struct Loaded {
     /// What the measured load's tool saw.
     pub sample: LoadSample,
     /// CPU time of that tool.
     pub client_cpu: CpuTime,
-    /// How the measured load's connections were made, in a closed loop.
+    /// How the measured load's connections were established, in a closed loop.
     pub connecting: Option<Connecting>,
-    /// What the other load's tool saw, where there was one.
+    /// What the background load's tool saw, where there was one.
     pub background: Option<LoadSample>,
     /// How often the server was stopped, where it was to be.
     pub stalls: Option<u32>,
 }
 
 impl Bench<'_> {
-    /// Writes down what the window's tools will read.
-    pub(super) fn prepare_window<'w>(
-        &'w self,
+    /// Writes the input of the window's tools.
+    pub(super) fn prepare_window(
+        &self,
         trial: &Trial,
-        workload: &'w Workload,
+        workload: &Workload,
         target: &Target,
         duration_ms: u64,
         holding: Option<Holding>,
-    ) -> Ended<ReadyWindow<'w>> {
-        let timeout_ms = self.plan.campaign.timeout_ms;
-        let connections = trial.connections;
-        let own = match trial.rate {
-            None => {
-                let load = Load { connections, duration_ms, timeout_ms, client: trial.client };
-                Ready::Closed { what: trial.tool.name(), load, workload, holding }
-            }
-            Some(rate) => {
-                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                let mut bodies = self.bodies(trial, workload, Draw::Window)?;
-                match self.prepare_at_rate(
-                    trial,
-                    trial.tool.name(),
-                    &load,
-                    trial.tool,
-                    &mut bodies,
-                    target,
-                )? {
-                    Ok(prepared) => Ready::Open(prepared),
-                    Err(outcome) => return Ok(Err(outcome)),
-                }
-            }
+    ) -> Ended<ReadyWindow> {
+        let (what, tool) = (trial.tool.name(), trial.tool);
+        let order = Order { what, tool, load: self.load(trial, trial.connections, duration_ms), holding };
+        let mut bodies = self.bodies(trial, workload, Draw::Window)?;
+        let own = match self.prepare(trial, order, &mut bodies, target)? {
+            Ok(own) => own,
+            Err(outcome) => return Ok(Err(outcome)),
         };
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
@@ -116,53 +83,47 @@ impl Bench<'_> {
         Ok(Ok(ReadyWindow { own, background, stall }))
     }
 
-    fn prepare_background<'w>(
-        &'w self,
+    fn prepare_background(
+        &self,
         trial: &Trial,
         background: &Background,
         target: &Target,
         window_ms: u64,
-    ) -> Ended<Ready<'w>> {
+    ) -> Ended<Prepared> {
         let workload =
             find(&self.plan.workloads, |workload: &Workload| &workload.name, &background.workload)?;
         let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
         let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
-        let what = "background";
-        Ok(match background.rate {
+        let (tool, load) = match background.rate {
             None => {
-                let load = Load { connections, duration_ms, timeout_ms, client: Client::default() };
-                Ok(Ready::Closed { what, load, workload, holding: None })
+                let client = Client::default();
+                let load = Load { connections, duration_ms, timeout_ms, client };
+                (LoadTool::default(), AnyLoad::Closed(load))
             }
             Some(rate) => {
-                let load = OpenLoad { rate, connections, duration_ms, timeout_ms };
-                let mut bodies = self.bodies(trial, workload, Draw::Background)?;
-                self.prepare_at_rate(trial, what, &load, background.tool, &mut bodies, target)?
-                    .map(Ready::Open)
+                (background.tool, AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }))
             }
-        })
+        };
+        let order = Order { what: "background", tool, load, holding: None };
+        let mut bodies = self.bodies(trial, workload, Draw::Background)?;
+        self.prepare(trial, order, &mut bodies, target)
     }
 
-    /// Puts the window's loads on, each at its time, and waits for all of them.
-    pub(super) fn put_on(
-        &self,
-        trial: &Trial,
-        subject: &mut Subject,
-        window: &ReadyWindow<'_>,
-    ) -> Ended<PutWindow> {
-        let Subject { process, target, .. } = subject;
-        let target = &*target;
+    /// Runs the window's loads, each at its time, and waits for all of them.
+    pub(super) fn put_window_on(&self, subject: &mut Subject, window: &ReadyWindow) -> Ended<PutWindow> {
+        let process = &mut subject.process;
         let ReadyWindow { own, background, stall } = window;
         let (own, background, stalls) = thread::scope(|scope| {
             let (over, until) = channel::<()>();
             let background = background.as_ref().map(|(from, ready)| {
                 scope.spawn(move || {
                     self.interrupt.wait(*from, || Ok(None::<()>))?;
-                    self.put(trial, target, ready)
+                    self.put_on(ready)
                 })
             });
             let stalls = stall
                 .map(|(stall, window)| scope.spawn(move || stall_at_times(process, stall, window, &until)));
-            let own = self.put(trial, target, own);
+            let own = self.put_on(own);
             drop(over);
             (own, background.map(join), stalls.map(join))
         });
@@ -170,43 +131,22 @@ impl Bench<'_> {
         Ok(own.and_then(|own| Ok(PutWindow { own, background: background?, stalls })))
     }
 
-    fn put(&self, trial: &Trial, target: &Target, ready: &Ready<'_>) -> Ended<Put> {
-        Ok(match ready {
-            Ready::Closed { what, load, workload, holding } => {
-                let asked = self.bombard_holding(trial, what, load, workload, target, holding.as_ref())?;
-                asked.map(|(sample, cpu, connecting)| Put::Closed(Box::new(sample), cpu, connecting))
-            }
-            Ready::Open(prepared) => self.ask_prepared(prepared)?.map(Put::Open),
-        })
-    }
-
-    /// Reads what the tools wrote in the window.
-    pub(super) fn read_window(&self, window: &ReadyWindow<'_>, put: PutWindow) -> Ended<Loaded> {
-        let read = |ready: &Ready<'_>, put: Put| -> Ended<(LoadSample, CpuTime, Option<Connecting>)> {
-            Ok(match (ready, put) {
-                (_, Put::Closed(sample, cpu, connecting)) => Ok((*sample, cpu, connecting)),
-                (Ready::Open(prepared), Put::Open(asked)) => {
-                    self.read_at_rate(prepared, &asked)?.map(|sample| (sample, asked.cpu, None))
-                }
-                (Ready::Closed { what, .. }, Put::Open(_)) => {
-                    anyhow::bail!("{what}: a closed loop's tool writes no requests down")
-                }
-            })
-        };
-        let background = match (&window.background, put.background) {
-            (Some((_, ready)), Some(put)) => Some(read(ready, put)?),
+    /// Reads the output of the window's tools.
+    pub(super) fn read_window(&self, window: &ReadyWindow, put: PutWindow) -> Ended<Loaded> {
+        let PutWindow { own, background, stalls } = put;
+        let background = match (&window.background, background) {
+            (Some((_, ready)), Some(ran)) => Some(self.read(ready, &ran)?),
             _ => None,
         };
-        let (own, stalls) = (read(&window.own, put.own)?, put.stalls);
-        Ok(own.and_then(|(sample, client_cpu, connecting)| {
-            let background = background.transpose()?.map(|(sample, ..)| sample);
-            Ok(Loaded { sample, client_cpu, connecting, background, stalls })
+        Ok(self.read(&window.own, &own)?.and_then(|sample| {
+            let background = background.transpose()?;
+            Ok(Loaded { sample, client_cpu: own.cpu, connecting: own.connecting, background, stalls })
         }))
     }
 }
 
-/// Stops a server at its times until the window is over, which is when the other end of `over` goes. No stop begins that would
-/// last beyond the window. Gives how often.
+/// Stops a server at its times until the window is over, which is when the other end of `over` is dropped. No stop begins that
+/// would last beyond the window. Gives how often.
 fn stall_at_times(server: &mut Process, stall: Stall, window: Duration, over: &Receiver<()>) -> Result<u32> {
     let server = server.owned()?;
     let began = Instant::now();

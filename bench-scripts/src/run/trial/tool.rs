@@ -1,105 +1,258 @@
-//! The load tool in a trial: run once, waited for, and what it printed read and kept.
+//! A load tool in a trial, whichever it is.
+//!
+//! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the tool runs
+//! ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::ask`] is all three.
 
-use std::fs;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 
 use super::connecting::Holding;
 use super::{Bench, Ended};
-use crate::load::{Load, LoadSample, bombardier};
+use crate::config::Placement;
+use crate::load::bodies::Bodies;
+use crate::load::driver::{Driver, Files, Invocation, Job, Reading};
+use crate::load::records::{self, histogram, kept};
+use crate::load::{AnyLoad, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
 use crate::plan::Trial;
-use crate::probe::process::CpuTime;
+use crate::probe::process::{CpuTime, cpu_time};
 use crate::process::{Output, Owned, describe};
 use crate::results::RunFolder;
 use crate::target::Target;
-use crate::workload::Workload;
 
 /// How long a load tool may take beyond its window and its timeout.
-pub(super) const TOOL_GRACE: Duration = Duration::from_secs(10);
+const TOOL_GRACE: Duration = Duration::from_secs(10);
 
-impl Bench<'_> {
-    /// Runs the load tool once and reads what it printed, which is kept; and the tool's own CPU time.
-    pub(in crate::run) fn bombard(
-        &self,
-        trial: &Trial,
-        what: &str,
-        load: &Load,
-        workload: &Workload,
-        target: &Target,
-    ) -> Ended<(LoadSample, CpuTime)> {
-        let ended = self.bombard_holding(trial, what, load, workload, target, None)?;
-        Ok(ended.map(|(sample, cpu, _)| (sample, cpu)))
+/// How long a tool may take to record one request after the window.
+const WRITING: Duration = Duration::from_micros(50);
+
+/// A file that is removed when it is no longer of use.
+pub(super) struct Scratch(pub(super) PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have been made; where it can't be removed it takes room, and nothing else.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Which load, by which tool.
+pub(super) struct Order<'a> {
+    /// What its files are called by.
+    pub what: &'a str,
+    pub tool: LoadTool,
+    pub load: AnyLoad,
+    /// Where a closed loop's window begins once the server holds all connections.
+    pub holding: Option<Holding>,
+}
+
+/// A load that is ready to be put on.
+pub(super) struct Prepared {
+    driver: &'static dyn Driver,
+    load: AnyLoad,
+    program: PathBuf,
+    invocation: Invocation,
+    holding: Option<Holding>,
+    files: Files,
+    _scratch: [Scratch; 2],
+    /// Where the tool's own output goes, and what is worked out from its requests: all but the ending.
+    stem: PathBuf,
+    what: String,
+}
+
+impl Prepared {
+    fn path(&self, ending: &str) -> PathBuf {
+        with_ending(&self.stem, ending)
     }
 
-    /// The same for a load that lasts, as `load` says, from when the server holds its connections; and how these were made.
-    /// Where they are not held in time the load ends at that moment.
-    pub(super) fn bombard_holding(
+    fn stdout(&self) -> PathBuf {
+        self.path(if self.driver.decoding(&self.files).is_some() { "stdout" } else { "json" })
+    }
+
+    /// The load gave no result.
+    fn failed(&self, error: &anyhow::Error) -> Outcome {
+        failed(&self.what, format!("{error:#}"))
+    }
+}
+
+fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// A load that is over.
+pub(super) struct Ran {
+    /// When the tool was started.
+    began: SystemTime,
+    /// CPU time of the tool from its start to its end; in an open loop to the end of the window, without what it takes to record
+    /// its requests.
+    pub cpu: CpuTime,
+    /// How the connections were established, where that was waited for.
+    pub connecting: Option<Connecting>,
+}
+
+impl Bench<'_> {
+    /// Puts a load on a target and reads the result; and the tool's own CPU time. The tool's output is kept, and the requests of
+    /// an open loop as `<what>.records.csv.gz` and `<what>.hlog`.
+    pub(in crate::run) fn ask(
         &self,
         trial: &Trial,
         what: &str,
-        load: &Load,
-        workload: &Workload,
+        load: AnyLoad,
+        tool: LoadTool,
+        mut bodies: Bodies<'_>,
         target: &Target,
-        holding: Option<&Holding>,
-    ) -> Ended<(LoadSample, CpuTime, Option<Connecting>)> {
-        let stdout = self.folder.tool_output(trial, &format!("{what}.json"));
-        let stderr = self.folder.tool_output(trial, &format!("{what}.stderr"));
+    ) -> Ended<(LoadSample, CpuTime)> {
+        let order = Order { what, tool, load, holding: None };
+        let prepared = match self.prepare(trial, order, &mut bodies, target)? {
+            Ok(prepared) => prepared,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        let ran = match self.put_on(&prepared)? {
+            Ok(ran) => ran,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        Ok(self.read(&prepared, &ran)?.map(|sample| (sample, ran.cpu)))
+    }
+
+    /// Writes the tool's input. Bodies are taken from the stream here, all that the load needs.
+    ///
+    /// # Errors
+    /// The folder takes no more, a body has more than one line, or the run was begun without this tool.
+    pub(super) fn prepare(
+        &self,
+        trial: &Trial,
+        order: Order<'_>,
+        bodies: &mut Bodies<'_>,
+        target: &Target,
+    ) -> Ended<Prepared> {
+        let Order { what, tool, load, holding } = order;
+        let (driver, can) = (tool.driver(), tool.can());
+        if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
+            return Ok(Err(failed(what, format!("{} sends the same body again and again", driver.name()))));
+        }
+        ensure!(can.transports.contains(&target.transport()), "{} can't reach {target}", driver.name());
+        let stem = self.folder.tool_output(trial, what);
+        let [asked, answered] = ["asked", "answered"].map(|ending| with_ending(&stem, ending));
+        let scratch = [Scratch(asked.clone()), Scratch(answered.clone())];
+        let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
         let url = target.url();
-        let allowed_ms = holding.map_or(0, |holding| holding.allowed_ms);
-        let (args, interrupt_after) = bombardier::measured(
-            load,
-            holding.map(|_| allowed_ms),
-            workload.body()?,
-            &url,
-            &template(self.folder)?,
-        );
-        let limit = Duration::from_millis(load.duration_ms + load.timeout_ms) + TOOL_GRACE;
+        let connecting_ms = holding.map(|holding| holding.allowed_ms);
+        let job = Job { load: &load, url: &url, files: &files, connecting_ms };
+        let invocation = driver.prepare(&job, bodies)?;
+        if invocation.bodies == 0 {
+            return Ok(Err(failed(what, records::EXHAUSTED.to_owned())));
+        }
+        let program = self.tools.get(tool)?.path.clone();
+        let what = what.to_owned();
+        Ok(Ok(Prepared { driver, load, program, invocation, holding, files, _scratch: scratch, stem, what }))
+    }
+
+    /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
+    pub(super) fn put_on(&self, prepared: &Prepared) -> Ended<Ran> {
+        let Prepared { driver, load, invocation, what, .. } = prepared;
+        let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
-        let mut tool = Owned::spawn(&self.tools.bombardier.path, &args, &output, placement)?;
-        let mut expected = Duration::from_millis(load.duration_ms);
-        let connecting = match holding {
-            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
+        let began = SystemTime::now();
+        let mut tool = Owned::spawn(&prepared.program, &invocation.args, &output, placement)?;
+        let connecting = match &prepared.holding {
+            Some(holding) => holding.connect(load.connections(), &mut tool, self.interrupt)?,
             None => None,
         };
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
-        let interrupt_after = if is_short { Some(Duration::ZERO) } else { interrupt_after };
-        if let Some(time) = interrupt_after {
-            if tool.wait_through(time, time, self.interrupt)?.is_none() {
+        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms() });
+        let mut at_window_end = None;
+        if tool.wait_through(window, window, self.interrupt)?.is_none() {
+            if load.is_open() {
+                at_window_end = cpu_time(tool.pid()).ok();
+            }
+            if invocation.interrupted {
                 tool.interrupt()?;
             }
-            expected = Duration::ZERO;
         }
-        if let Err(outcome) = self.wait_for(&mut tool, what, expected, limit, &[&stderr, &stdout])? {
+        let requests = match load {
+            AnyLoad::Open(load) => u32::try_from(load.intended()).unwrap_or(u32::MAX),
+            AnyLoad::Closed(_) => 0,
+        };
+        let limit = Duration::from_millis(load.timeout_ms()) + TOOL_GRACE + WRITING.saturating_mul(requests);
+        if let Err(outcome) = self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])? {
             return Ok(Err(outcome));
         }
-        remove_if_empty(&stderr);
-        let text = fs::read_to_string(&stdout).with_context(|| format!("can't read {}", stdout.display()))?;
-        match bombardier::parse(&text) {
-            Ok(sample) => {
-                let cpu = tool.cpu_time().context("the load tool ended without a CPU time")?;
-                Ok(Ok((sample, cpu, connecting)))
-            }
-            Err(error) => Ok(Err(failed(what, format!("{error:#}")))),
+        if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
+            // Where it can't be removed, it stays, and says no more than that.
+            let _ = fs::remove_file(&stderr);
         }
+        remove_if_empty(&stderr);
+        let cpu =
+            at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
+        Ok(Ok(Ran { began, cpu, connecting }))
     }
 
-    /// Waits for a load tool to end well. The last of what it said, in the first of the files that holds anything, is the reason
-    /// where it did not.
-    pub(super) fn wait_for(
-        &self,
-        tool: &mut Owned,
-        what: &str,
-        expected: Duration,
-        limit: Duration,
-        said: &[&Path],
-    ) -> Ended<()> {
-        match tool.wait_through(expected, limit, self.interrupt)? {
+    /// Reads the tool's output, and keeps its requests.
+    pub(super) fn read(&self, prepared: &Prepared, ran: &Ran) -> Ended<LoadSample> {
+        let Prepared { driver, load, invocation, files, .. } = prepared;
+        let stdout = prepared.stdout();
+        let read = |printed: &mut dyn Read| driver.read(load, invocation.bodies, files, printed);
+        let reading = match driver.decoding(files) {
+            Some(args) => {
+                remove_if_empty(&stdout);
+                self.decode(prepared, &args, read)
+            }
             None => {
-                let reason = format!("{what}: the load tool did not end within {limit:?} and was killed");
+                let context = || format!("can't read {}", stdout.display());
+                read(&mut File::open(&stdout).with_context(context)?)
+            }
+        };
+        let records = match reading {
+            Ok(Reading::Records(records)) => records,
+            Ok(Reading::Sample(sample)) => return Ok(Ok(*sample)),
+            Err(error) if error.is::<crate::interrupt::Interrupted>() => return Err(error),
+            Err(error) => return Ok(Err(prepared.failed(&error))),
+        };
+        let AnyLoad::Open(load) = load else { anyhow::bail!("{}: records of a closed loop", driver.name()) };
+        kept::write(&prepared.path("records.csv.gz"), &records)?;
+        let window = Duration::from_millis(load.duration_ms);
+        histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
+        Ok(records::sample(&records, load).map_err(|error| prepared.failed(&error)))
+    }
+
+    /// Lets the tool print its own record of the requests, and reads that.
+    fn decode(
+        &self,
+        prepared: &Prepared,
+        args: &[String],
+        read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
+    ) -> Result<Reading> {
+        let name = prepared.driver.name();
+        let stderr = Scratch(prepared.path("decode.stderr"));
+        let output = Output { stdout: None, stderr: &stderr.0 };
+        let mut decoder = Owned::spawn(&prepared.program, args, &output, Placement::Free)?;
+        let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
+        let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
+        let ended_well = ended.is_some_and(|status| status.success());
+        let said = || fs::read_to_string(&stderr.0).unwrap_or_default();
+        ensure!(ended_well, "{name} can't read its own results: {}", said().trim());
+        reading
+    }
+
+    /// Waits for a load tool to end well, whose window is over. The last line in the first of the files `said` that holds anything
+    /// is the reason where it did not.
+    fn wait_for(&self, tool: &mut Owned, what: &str, limit: Duration, said: &[&Path]) -> Ended<()> {
+        match tool.wait(limit, self.interrupt)? {
+            None => {
+                let reason = format!(
+                    "{what}: the load tool did not end within {limit:?} after its window and was killed"
+                );
                 Ok(Err(Outcome::Unanswered { reason }))
             }
             Some(status) if !status.success() => {
@@ -114,21 +267,22 @@ impl Bench<'_> {
 }
 
 /// The load tool gave no result.
-pub(super) fn failed(what: &str, reason: String) -> Outcome {
+fn failed(what: &str, reason: String) -> Outcome {
     Outcome::ToolFailed { reason: format!("{what}: {reason}") }
 }
 
-/// The template that the load tool prints its result by, kept in the run's folder.
-pub(in crate::run) fn template(folder: &RunFolder) -> Result<PathBuf> {
-    let name = "tool-output/bombardier.template";
-    let path = folder.0.join(name);
+/// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
+pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
+    let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
+    let name = format!("tool-output/{name}");
+    let path = folder.0.join(&name);
     if !path.is_file() {
-        folder.write_new(name, bombardier::TEMPLATE)?;
+        folder.write_new(&name, content)?;
     }
     let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
     ensure!(
-        kept == bombardier::TEMPLATE,
-        "{} is not this version's: go on with the version that began the run",
+        kept == content,
+        "{} is not this version's: resume the run with the version that began it",
         path.display()
     );
     Ok(path)

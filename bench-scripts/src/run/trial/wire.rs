@@ -1,5 +1,5 @@
-//! tcpdump beside a window: begun before it, ended after it, and what it saw worked out. Whatever it lacks is a reason kept with the
-//! trial, and never a trial's failure: its load was measured without it. Its files go with it, however the trial ends.
+//! tcpdump during a window: begun before it, ended after it, and its packets evaluated. Whatever it lacks is a reason kept with the
+//! trial, and never a trial's failure: its load was measured without it. Its files are removed with it, however the trial ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::Bench;
-use super::open::Scratch;
-use super::tool::last_line;
+use super::tool::{Scratch, last_line};
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
 use crate::plan::Trial;

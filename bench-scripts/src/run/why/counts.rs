@@ -12,7 +12,8 @@ use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use crate::http;
 use crate::interrupt::Interrupted;
-use crate::load::{Client, Load};
+use crate::load::bodies::Bodies;
+use crate::load::{AnyLoad, Client, Load};
 use crate::plan::Trial;
 use crate::plan::WhyPlan;
 use crate::probe::syscalls::{INSTALL, Tracer};
@@ -160,7 +161,8 @@ impl Counting<'_> {
             connections: self.connections,
             ..Trial::default()
         };
-        match self.bench.bombard(&trial, what, &load, self.workload, &subject.target)? {
+        let bodies = Bodies::One(self.workload.body()?);
+        match self.bench.ask(&trial, what, AnyLoad::Closed(load), trial.tool, bodies, &subject.target)? {
             Ok(_) => Ok(()),
             Err(outcome) => Err(anyhow!(outcome.failure().unwrap_or_default())),
         }

@@ -1,4 +1,4 @@
-//! The tools of the open loop as they are, against the control server, a held one and none.
+//! The real tools of the open loop, against the control server, a stopped one and none.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,15 +7,12 @@ use std::thread;
 use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
-use crate::load::OpenWindow;
-use crate::load::toolchain::{Tool, Tools};
-use crate::observation::Outcome;
+use crate::load::toolchain::{Build, Tool, Tools};
+use crate::load::{OpenLoad, OpenWindow};
 use crate::plan::Plan;
 use crate::results::RunFolder;
 use crate::run::Truths;
 use crate::subject::Subject;
-
-const OPEN_LOOP: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
 
 const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getSlot"}"#;
 
@@ -30,25 +27,19 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// `None`, said, without the tool. oha is not built for a test, since that takes minutes.
+    /// `None`, reported, without the tool. A crate is not built for a test, because that takes minutes.
     fn new(tool: LoadTool) -> Option<Self> {
         let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let pins = crate_dir.join("tools");
-        let found = match tool {
-            LoadTool::Oha => Tool::find_built(tool, &pins).unwrap(),
-            _ => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
+        let found = match tool.driver().pin().build {
+            Build::Cargo => Tool::find_built(tool, &pins).unwrap(),
+            Build::Go { .. } => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
         };
-        let bombardier = Tool::find(LoadTool::Bombardier, &pins).ok();
-        let (Some(found), Some(bombardier)) = (found, bombardier) else {
+        let Some(found) = found else {
             eprintln!("SKIPPED: {} is not built; `just tools {0}` builds it", tool.name());
             return None;
         };
-        let mut tools = Tools { bombardier, vegeta: None, oha: None, pins: std::path::PathBuf::new() };
-        match tool {
-            LoadTool::Bombardier => {}
-            LoadTool::Vegeta => tools.vegeta = Some(found),
-            LoadTool::Oha => tools.oha = Some(found),
-        }
+        let tools = Tools::of([(tool, found)], &pins);
         let dir = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(dir.path(), "open").unwrap();
         let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
@@ -81,7 +72,9 @@ impl Fixture {
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        bench.ask_at_rate(&self.plan.trials[0], tool.name(), load, tool, bodies, target).unwrap()
+        bench
+            .ask(&self.plan.trials[0], tool.name(), AnyLoad::Open(load.clone()), tool, bodies, target)
+            .unwrap()
     }
 
     /// Where what a tool wrote is kept.
@@ -92,7 +85,7 @@ impl Fixture {
 
 /// Runs a test with each tool that is there.
 fn with_each(test: impl Fn(LoadTool, &Fixture)) {
-    for tool in OPEN_LOOP {
+    for tool in LoadTool::of_open_loops() {
         if let Some(fixture) = Fixture::new(tool) {
             test(tool, &fixture);
         }
@@ -125,7 +118,7 @@ fn a_clean_window_is_kept_request_by_request() {
         assert_eq!(records::sample(&records, &load).unwrap(), sample);
         let log = fs::read_to_string(fixture.kept(tool, "hlog")).unwrap();
         assert_eq!(log.lines().filter(|line| line.contains("HISTF")).count(), 2, "{log}");
-        for scratch in ["asked", "answered", "encode.stderr", "stderr"] {
+        for scratch in ["asked", "answered", "decode.stderr", "stderr"] {
             assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
         }
     });

@@ -1,0 +1,160 @@
+//! What a load tool is to the harness. Each tool is a module that implements [`Driver`] and one entry of [`super::LoadTool`]'s
+//! table; nothing outside of `load` names what a tool can do, how it is called or what it prints.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use super::bodies::Bodies;
+use super::records::Record;
+use super::toolchain::Pin;
+use super::{AnyLoad, LoadSample, OpenLoad};
+use crate::target::Transport;
+
+/// What a load tool can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    /// How it can reach a server.
+    pub transports: &'static [Transport],
+    /// Closed loops: each connection sends again once it has its answer.
+    pub closed_loop: bool,
+    /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a rate as an
+    /// upper limit, for comparison.
+    pub open_loop: bool,
+    /// Loads with more than one body.
+    pub several_bodies: bool,
+    /// Its results hold when each request was due, so that latency can count from then.
+    pub tells_when_due: bool,
+    /// So does the report that it prints for a person.
+    pub prints_from_due: bool,
+}
+
+/// The files of one load.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// For what the tool reads: a target or a body a line. Removed after the load.
+    pub asked: PathBuf,
+    /// For the tool's own record of its requests. Removed after the load.
+    pub answered: PathBuf,
+    /// The tool's [`Driver::template`].
+    pub template: PathBuf,
+}
+
+impl Files {
+    /// Writes [`Files::asked`] and gives what `fill` gives.
+    pub(super) fn write_asked<T>(&self, fill: impl FnOnce(&mut BufWriter<File>) -> Result<T>) -> Result<T> {
+        let context = || format!("can't write {}", self.asked.display());
+        let mut out = BufWriter::new(File::create(&self.asked).with_context(context)?);
+        let given = fill(&mut out)?;
+        out.flush().with_context(context)?;
+        Ok(given)
+    }
+}
+
+/// One load, as a tool gets it.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// How much.
+    pub load: &'a AnyLoad,
+    /// Where to.
+    pub url: &'a str,
+    /// Its files.
+    pub files: &'a Files,
+    /// How long connecting may take, in milliseconds, where a closed loop's window begins once all connections are established.
+    pub connecting_ms: Option<u64>,
+}
+
+/// How a tool is called for a load.
+#[derive(Debug)]
+pub struct Invocation {
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Whether it would run beyond the window, so that it is interrupted (SIGINT) when that ends.
+    pub interrupted: bool,
+    /// Requests that there are bodies for.
+    pub bodies: u64,
+}
+
+/// What a tool's results hold.
+#[derive(Debug)]
+pub enum Reading {
+    /// Counts and quantiles.
+    Sample(Box<LoadSample>),
+    /// Every request.
+    Records(Vec<Record>),
+}
+
+/// A load tool.
+pub trait Driver: Sync {
+    /// Its name: in campaigns, in results, and of its program.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+
+    /// Its pinned version, and how that is built.
+    fn pin(&self) -> Pin;
+
+    /// What to know of another version, where its figures do not compare with those of the pinned one. What a tool prints may
+    /// change at any time.
+    fn caveat(&self, version: &str) -> Option<String> {
+        let (name, pinned) = (self.name(), self.pin().version);
+        (version.trim_start_matches('v') != pinned)
+            .then(|| format!("{name} {version} was used, not {pinned}, with which the harness was tested"))
+    }
+
+    /// The name and the content of a file that it reads in every load.
+    fn template(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Writes what it reads, and gives its arguments. Bodies are taken from a stream here, all that the load needs.
+    ///
+    /// # Errors
+    /// It can't put that load on, the files can't be written, or a body has more than one line.
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation>;
+
+    /// The arguments that make it print its own record of the requests, where only it can read that. Its standard output in the
+    /// load is then of no interest.
+    fn decoding(&self, _files: &Files) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Reads what it printed in the load, or for [`Driver::decoding`], and its files. There were bodies for so many requests.
+    ///
+    /// # Errors
+    /// It is not what the tool writes: what is missing.
+    fn read(&self, load: &AnyLoad, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
+
+    /// Whether what it wrote to standard error is only what it always writes.
+    fn said_nothing(&self, _stderr: &str) -> bool {
+        false
+    }
+
+    /// The commands that put a load on by hand, each piped into the next.
+    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>>;
+}
+
+/// The load of a tool that has open loops only.
+pub(super) fn open<'a>(load: &'a AnyLoad, tool: &dyn Driver) -> Result<&'a OpenLoad> {
+    match load {
+        AnyLoad::Open(load) => Ok(load),
+        AnyLoad::Closed(_) => bail!("{} has no closed loop; give it a rate", tool.name()),
+    }
+}
+
+/// The text that a tool printed.
+pub(super) fn text(printed: &mut dyn Read) -> Result<String> {
+    let mut text = String::new();
+    printed.read_to_string(&mut text).context("can't read what the tool printed")?;
+    Ok(text)
+}
+
+/// A program's name and its arguments.
+pub(super) fn command(program: &str, args: Vec<String>) -> Vec<String> {
+    let mut words = args;
+    words.insert(0, program.to_owned());
+    words
+}
