@@ -25,7 +25,7 @@ pub struct ServerCounts {
 pub struct AllocationCounts {
     /// Allocations.
     pub allocations: u64,
-    /// Bytes that they asked for.
+    /// Bytes that were allocated.
     pub bytes: u64,
 }
 

@@ -14,11 +14,11 @@ use crate::probe::host;
 use crate::probe::own::children;
 use crate::probe::process::CpuTime;
 
-/// How long a server may take to end after it was asked to.
+/// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(6);
 
-/// How often a child is looked at while it is expected to run, beyond the usual. A look wakes the harness on a processor that
-/// is being measured.
+/// The longest pause between two polls of a child while it is expected to run. A poll wakes the harness on a processor that is
+/// being measured.
 const SELDOM: Duration = Duration::from_millis(20);
 
 /// A running child. Dropping it kills it and waits for it.
@@ -44,7 +44,7 @@ impl Owned {
         Self::spawn_limited(program, args, output, placement, None)
     }
 
-    /// [`Self::spawn`] for a program that may open no more than so many files, from its first instruction and for good.
+    /// [`Self::spawn`] for a program that may open no more than `open_files` files, from its first instruction and for good.
     pub fn spawn_limited(
         program: &Path,
         args: &[String],
@@ -56,7 +56,7 @@ impl Owned {
             Placement::Free => None,
             Placement::OneCore | Placement::Duet => Some(
                 host::last_processor()
-                    .context("placement on one core: can't tell which processors the harness may use")?,
+                    .context("placement on one core: it is not known which processors the harness may use")?,
             ),
         };
         let only = processor.map(only_processor);
@@ -125,7 +125,7 @@ impl Owned {
         self.ended.map(|(_, cpu)| cpu)
     }
 
-    /// Takes the child's end from the system, where there is one. The standard library does not tell its CPU time.
+    /// Takes the child's end from the system, where there is one. The standard library does not report its CPU time.
     fn reap(&self, options: i32) -> std::io::Result<Option<(ExitStatus, CpuTime)>> {
         let pid = self.child.id() as libc::pid_t;
         // A wait for a child that was killed holds up nobody: it ends within moments.
@@ -154,7 +154,7 @@ impl Owned {
         interrupt.wait(limit, || self.ended())
     }
 
-    /// Waits as [`Self::wait`] does, but looks around seldom while the child is expected to run.
+    /// Waits as [`Self::wait`] does, but polls seldom while the child is expected to run.
     pub fn wait_through(
         &mut self,
         expected: Duration,
@@ -180,7 +180,7 @@ impl Owned {
         self.ended()
     }
 
-    /// Interrupts the child (SIGINT), which for a load tool means: that was enough, print what you have.
+    /// Interrupts the child (SIGINT): a load tool then prints its result.
     pub fn interrupt(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             self.signal(libc::SIGINT);
@@ -188,8 +188,7 @@ impl Owned {
         Ok(())
     }
 
-    /// Holds the child still (SIGSTOP): it runs no instruction until [`Self::release`]. The system goes on taking
-    /// connections for it.
+    /// Stops the child (SIGSTOP): it runs no instruction until [`Self::release`]. The system still accepts connections for it.
     pub fn hold(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             self.signal(libc::SIGSTOP);
@@ -197,7 +196,7 @@ impl Owned {
         Ok(())
     }
 
-    /// Lets a child go on that was held.
+    /// Continues a child that was held (SIGCONT).
     pub fn release(&mut self) -> Result<()> {
         if self.ended()?.is_none() {
             self.signal(libc::SIGCONT);
@@ -300,7 +299,7 @@ mod tests {
         let interrupt = Interrupt::install().unwrap();
         let ended = child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap();
         assert_eq!(ended.signal(), Some(libc::SIGINT));
-        assert_eq!(child.ended().unwrap(), Some(ended), "an end is told again");
+        assert_eq!(child.ended().unwrap(), Some(ended), "an end is reported again");
     }
 
     #[test]
@@ -331,7 +330,7 @@ mod tests {
         assert!(while_it_runs - before >= 0.05, "{before} to {while_it_runs}");
         child.interrupt().unwrap();
         child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap();
-        // A system tells an ended child's time to the microsecond, a running one's to the nanosecond.
+        // The system reports an ended child's time to the microsecond, a running one's to the nanosecond.
         assert!(own_cpu_s().unwrap() >= while_it_runs - 1e-4);
         assert!(!own_pids().contains(&child.pid()));
     }

@@ -13,11 +13,11 @@ use rpc_bench::probe::host::{self, Host, HostActivity};
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 
-/// Connections that the largest campaign asks for, and a server's own files.
+/// Connections of the largest campaign, and a server's own files.
 const WANTED_FILES: u64 = 16_100;
-/// The listen backlog that `equal` tuning asks for.
+/// The listen backlog of `equal` tuning.
 const WANTED_BACKLOG: u64 = 1_024;
-/// How long the machine is watched for what others do on it.
+/// How long the machine's other processes are watched.
 const WATCH: Duration = Duration::from_secs(1);
 /// Share of the processors' time above which the hypervisor is in the way.
 const MUCH_STEAL: f64 = 0.05;
@@ -33,7 +33,7 @@ fn finding(what: &'static str, found: String, spoils: bool, remedy: &str) -> Fin
     Finding { what, found, remedy: spoils.then(|| remedy.to_owned()) }
 }
 
-/// Looks at the machine and prints what it finds. False where something would spoil a measurement.
+/// Inspects the machine and prints what it finds. False where something would spoil a measurement.
 pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     let soft = host::open_files();
     host::raise_open_files();
@@ -61,8 +61,8 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     Ok(well)
 }
 
-/// What the newest calibration of this machine says that it can tell apart: of those that ran as one would run now, since
-/// another placement resolves something else.
+/// The resolution of this machine according to its newest calibration: of those that ran as one would run now, because another
+/// placement has another resolution.
 fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
     let placement = config.calibration().ok().map(|(now, _)| now.environment.placement);
     let is_as_now = |folder: &RunFolder| {
@@ -76,11 +76,12 @@ fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
         (is_here && is_as_now(&folder)).then_some(folder)
     });
     let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
-        return "what this machine can tell apart is not known: run `just calibrate` (15 minutes)".to_owned();
+        return "which differences this machine can resolve is not known: run `just calibrate` (15 minutes)"
+            .to_owned();
     };
     match newest.read_json("summary.json") {
         Ok(summary) => format!(
-            "what a machine like this could tell apart ({}):\n{}",
+            "differences that a machine like this could resolve ({}):\n{}",
             newest.0.display(),
             report::calibration::headline(&summary).trim_end()
         ),

@@ -67,11 +67,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
         let path = folder.0.display();
-        bail!("{path} is a calibration; go on with: cargo rpc-bench calibrate --resume {path}");
+        bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
     }
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_why()) {
         let path = folder.0.display();
-        bail!("{path} is a why run; go on with: cargo rpc-bench why --resume {path}");
+        bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {path}");
     }
     let (plan, text) = match (&opened, args.running_at()) {
         (Some(folder), _) => (folder.plan()?, String::new()),
@@ -120,7 +120,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
                 |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
             let kept: usize = folders.map(count).sum();
             let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
-            eprintln!("\n{kept} trials are kept; go on with: {again}");
+            eprintln!("\n{kept} trials are kept; resume the run with: {again}");
             ensure!(!error.is::<Interrupted>(), Interrupted);
             return Err(error);
         }
@@ -142,12 +142,12 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
     let before = LoadTool::of_open_loops().filter(known);
     let stores = plan.campaign.stores.as_ref();
-    let beside = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
+    let next_to_heavy = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
     named
         .chain(chosen)
         .chain(background.map(|other| other.tool))
         .chain(searched)
-        .chain(beside)
+        .chain(next_to_heavy)
         .chain(before)
         .collect()
 }

@@ -122,7 +122,7 @@ pub trait Driver: Sync {
         None
     }
 
-    /// Reads what it printed in the load, or for [`Driver::decoding`], and its files. There were bodies for so many requests.
+    /// Reads what it printed in the load, or for [`Driver::decoding`], and its files. `bodies` is [`Invocation::bodies`].
     ///
     /// # Errors
     /// It is not what the tool writes: what is missing.

@@ -24,8 +24,8 @@ use super::toolchain::{Build, Pin};
 use super::{AnyLoad, OpenLoad};
 use crate::target::Transport;
 
-/// The tool ends its tickets so long after the last request was due, in milliseconds, or it would drop those of its last
-/// tick. What it sends in that time is recorded as all the rest.
+/// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its last tick.
+/// What it sends in that time is recorded as all the rest.
 const OVERTIME_MS: u64 = 20;
 
 /// The tool of open loops at high rates.
@@ -186,7 +186,7 @@ fn answers(database: &Path) -> Result<Vec<Answer>> {
 ///
 /// Tickets come in order and never early, so without failures the `i`-th answer is the `i`-th that was due. With failures it
 /// may be a later one, at most by their number, and at most the last that was due when its ticket came. The failures' kinds are
-/// dealt to the moments left over in the order of their names, since the tool does not tell which was when.
+/// dealt to the moments left over in the order of their names, because the tool does not report which was when.
 fn place(
     answers: &[Answer],
     errors: &BTreeMap<String, u64>,

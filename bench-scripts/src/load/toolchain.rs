@@ -227,7 +227,7 @@ fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<Pa
             "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
         );
     }
-    let bin = std::path::absolute(bin).context("can't tell where the tools are")?;
+    let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
     eprintln!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
     let output = Command::new("go")

@@ -4,7 +4,7 @@
 //! workers are as many as connections, and the pacer waits where all are taken. A result's time is when its worker took it, not
 //! when it was due; request `i` is due `i` whole intervals of nanoseconds after the first (lib/pacer.go). The pacer gives up
 //! what is not sent when the duration is over, also what is late by a single interval, so it is given some time more, and
-//! exactly the targets that are due. It keeps answers' bodies unless told not to; their length is read from their heads.
+//! exactly the targets that are due. It keeps answers' bodies by default, which is turned off; their length is read from their heads.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -160,7 +160,7 @@ pub fn records(csv: impl Read, load: &OpenLoad, targets: u64) -> Result<Vec<Reco
     answers.sort_unstable_by_key(|answer| answer.sequence);
     let interval_ns = 1_000_000_000 / u64::from(load.rate);
     let due_ns = |i: usize| i as u64 * interval_ns;
-    // No request is sent before it is due, so the least late one tells when the first was due.
+    // No request is sent before it is due, so the least late one shows when the first was due.
     let began_ns = answers.iter().enumerate().map(|(i, answer)| answer.at_ns.saturating_sub(due_ns(i))).min();
     let began_ns = began_ns.unwrap_or(0);
     let mut records: Vec<Record> = Vec::with_capacity(load.intended() as usize);

@@ -54,7 +54,7 @@ pub enum Outcome {
     },
     /// The server's answer is not the true one.
     WrongAnswer {
-        /// When it was asked.
+        /// When the request was sent.
         when: String,
         /// What it answered.
         answer: String,
@@ -138,15 +138,15 @@ pub struct Sample {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
     /// The server's capacity, and what one request took before any load.
-    #[serde(default)]
-    pub means: Means,
+    #[serde(default, rename = "means")]
+    pub capacity: Capacity,
     /// What the load tool of the background load saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<LoadSample>>,
     /// How often the server was stopped in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u32>,
-    /// Requests and answers on the network interface, where the campaign asks for that.
+    /// Requests and answers on the network interface, where the campaign requests that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not report it.
@@ -189,7 +189,7 @@ pub struct Warmup {
 
 /// A server's capacity, and what one request took before any load. What the machine does not report is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Means {
+pub struct Capacity {
     /// Files that it may hold open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files_limit: Option<u64>,

@@ -96,10 +96,10 @@ fn one(
     let stderr = folder.0.join("tool-output/server.stderr");
     let mut subject = Subject::start(server, &plan.environment, "", &stderr, interrupt)?;
     let backlog = subject.ready.get("backlog").and_then(Value::as_u64);
-    let asked = server.args.iter().skip_while(|arg| *arg != "--backlog").nth(1);
+    let requested = server.args.iter().skip_while(|arg| *arg != "--backlog").nth(1);
     ensure!(
-        backlog.map(|backlog| backlog.to_string()).as_ref() == asked,
-        "its ready line says backlog {backlog:?}, asked was {asked:?}"
+        backlog.map(|backlog| backlog.to_string()).as_ref() == requested,
+        "its ready line says backlog {backlog:?}, requested was {requested:?}"
     );
     if held {
         subject.process.owned()?.hold()?;

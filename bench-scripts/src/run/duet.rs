@@ -111,7 +111,7 @@ impl Bench<'_> {
         let ended = thread::scope(|scope| {
             let running = trials.map(|trial| {
                 let side = meeting.side();
-                scope.spawn(move || self.run_beside(trial, Some(side)))
+                scope.spawn(move || self.run_paired(trial, Some(side)))
             });
             running.map(ScopedJoinHandle::join)
         });
@@ -123,7 +123,7 @@ impl Bench<'_> {
 
 /// What becomes of a trial of a duet whose other one was kept and it was not, when a run was cut off between the two.
 fn without_other(trial: &Trial) -> Observation {
-    let reason = "the run was cut off when the trial beside it had been kept".to_owned();
+    let reason = "the run was cut off when the paired trial had been kept".to_owned();
     let outcome = Outcome::Invalid { reason };
     Observation { trial: trial.clone(), started_at: super::now(), took_s: 0.0, outcome }
 }

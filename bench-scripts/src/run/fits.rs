@@ -139,13 +139,13 @@ fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
 fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
     let stall = campaign.open.as_ref().is_some_and(|open| open.stall.is_some());
     let own_core = campaign.environment.placement != Placement::Free || campaign.duets.is_some();
-    let asked = [
+    let changes = [
         ("placement and [duets]", own_core),
         ("open.stall", stall),
         ("settings of an [[arm]]", !server.overrides.is_empty()),
         ("[stores]", campaign.stores.is_some()),
     ];
-    let refused = asked.iter().find(|(_, is_asked)| *is_asked);
+    let refused = changes.iter().find(|(_, is_requested)| *is_requested);
     ensure!(
         refused.is_none(),
         "campaign {}: server {}: runs already, and {} would change it; leave one of them out",

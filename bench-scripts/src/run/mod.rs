@@ -88,14 +88,14 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
         !held.is_empty() || campaign.connections.is_empty(),
-        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load asks \
-         for more; see `just doctor`"
+        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load needs \
+         more; see `just doctor`"
     );
     let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
     if let Some(open) = &campaign.open {
-        let beside = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
+        let background = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
         ensure!(
-            u64::from(open.connections) + beside <= most,
+            u64::from(open.connections) + background <= most,
             "campaign {name}: fields open.connections and open.background.connections: this machine holds at most {most} together; \
              see `just doctor`"
         );
@@ -122,8 +122,8 @@ fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     if !closed_loop {
         return Ok(());
     }
-    let asked = workloads.iter().try_for_each(|workload| workload.body().map(drop));
-    asked.with_context(|| format!("campaign {}", campaign.name))
+    let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
+    bodies.with_context(|| format!("campaign {}", campaign.name))
 }
 
 /// The most connections that one client on this machine can hold to one server.

@@ -20,12 +20,12 @@ use crate::workload::Workload;
 
 /// Whether the shortest chain is long enough for the heavy request, and this machine can hold the connections.
 pub(super) fn check(stores: &Stores, workloads: &[Workload], most_connections: u64) -> Result<()> {
-    let beside = stores
+    let together = stores
         .neighbour
         .as_ref()
         .map_or(0, |neighbour| u64::from(neighbour.connections) + u64::from(neighbour.beside_connections));
     ensure!(
-        u64::from(stores.connections).max(beside) <= most_connections,
+        u64::from(stores.connections).max(together) <= most_connections,
         "table [stores]: this machine holds at most {most_connections} connections; see `just doctor`"
     );
     let Some(neighbour) = &stores.neighbour else { return Ok(()) };
@@ -61,7 +61,7 @@ pub(super) fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt
             stores
                 .neighbour
                 .as_ref()
-                .map(|neighbour| (Stores::neighbour_folder(slots), beside(plan, stores, neighbour, slots))),
+                .map(|neighbour| (Stores::neighbour_folder(slots), next_to(plan, stores, neighbour, slots))),
         );
         write_ledger(&plan.campaign.environment, stores, slots)?;
         for (name, part) in parts {
@@ -140,8 +140,8 @@ fn requests(plan: &Plan, stores: &Stores, slots: u64) -> Plan {
     part
 }
 
-/// The light request over a chain, beside the heavy one.
-fn beside(plan: &Plan, stores: &Stores, neighbour: &Neighbour, slots: u64) -> Plan {
+/// The light request over a chain, next to the heavy one.
+fn next_to(plan: &Plan, stores: &Stores, neighbour: &Neighbour, slots: u64) -> Plan {
     let mut part = of_chain(plan, stores, slots, &neighbour.threads());
     let open = Open {
         rates: vec![neighbour.rate],
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_light_request_is_asked_beside_the_heavy_one() {
         let (plan, stores) = shipped();
-        let part = beside(&plan, &stores, stores.neighbour.as_ref().unwrap(), 200_000);
+        let part = next_to(&plan, &stores, stores.neighbour.as_ref().unwrap(), 200_000);
         assert_eq!((part.campaign.workloads.len(), part.workloads.len()), (1, 2));
         assert!(part.trials.iter().all(|trial| trial.disturbed && trial.rate.is_some()));
         assert_eq!(part.servers.len(), plan.servers.len() * stores.blocks.len() * 2, "on either thread");

@@ -42,7 +42,7 @@ pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> R
     let target = Target::parse(&at.url)?;
     let (_, process) = find_running(&target)?;
     if matches!(process, Process::Elsewhere) && target.is_loopback()? {
-        // Its own CPU time can't be told from that of other processes.
+        // Its own CPU time can't be separated from that of other processes.
         plan.campaign.environment.max_foreign_cpu = Percent(1.0);
     }
     find_references(&mut plan, &target)?;

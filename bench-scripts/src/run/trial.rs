@@ -1,11 +1,11 @@
 //! One trial: a fresh server, its answer compared with the truth, a warm-up, the measured window, and its answer again.
 
+mod capacity;
 mod checker;
 mod connecting;
 mod counts;
 mod disturb;
 mod half;
-mod means;
 pub(super) mod tool;
 mod wire;
 
@@ -56,7 +56,7 @@ pub struct Bench<'a> {
 }
 
 /// Why a trial of a pair is invalid whose other one failed.
-const OTHER_LEFT: &str = "the trial beside it failed";
+const OTHER_LEFT: &str = "the paired trial failed";
 
 /// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
 pub(super) type Ended<T> = Result<std::result::Result<T, Outcome>>;
@@ -106,10 +106,10 @@ impl Bench<'_> {
     /// # Errors
     /// Only what ends the run: an interrupt, or a results folder that takes no more.
     pub fn run(&self, trial: &Trial) -> Result<Observation> {
-        self.run_beside(trial, None)
+        self.run_paired(trial, None)
     }
 
-    pub(super) fn run_beside(&self, trial: &Trial, beside: Option<Side<'_>>) -> Result<Observation> {
+    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side<'_>>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
         let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
@@ -121,7 +121,7 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
-                let outcome = match self.measure(trial, workload, &mut subject, beside)? {
+                let outcome = match self.measure(trial, workload, &mut subject, paired)? {
                     Ok(sample) => Outcome::Completed(Box::new(sample)),
                     // Whatever was noticed first, a server that has ended is the reason.
                     Err(outcome) => {
@@ -146,21 +146,22 @@ impl Bench<'_> {
         trial: &Trial,
         workload: &Workload,
         subject: &mut Subject,
-        beside: Option<Side<'_>>,
+        paired: Option<Side<'_>>,
     ) -> Ended<Sample> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let seen = or_failed!(Seen::of(subject));
         let known = self.known(trial, workload)?;
         or_failed!(verify(known, subject, "before the window"));
-        let means = means::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
-        or_failed!(meet(beside.as_ref()));
+        let capacity =
+            capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
+        or_failed!(meet(paired.as_ref()));
         let warmup = or_failed!(self.warm_up(trial, workload, &subject.target, seen)?);
         let allowed_ms = self.plan.campaign.connect_ms;
         let holding = seen.filter(|_| trial.rate.is_none()).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
-        or_failed!(meet(beside.as_ref()));
+        or_failed!(meet(paired.as_ref()));
 
         let capture = self.capture(trial, &subject.target)?;
         let ready = or_failed!(self.prepare_window(trial, workload, &subject.target, window_ms, holding)?);
@@ -179,12 +180,12 @@ impl Bench<'_> {
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
-        let Watched { sampled, asked, checked } = watch.end();
+        let Watched { sampled, half, checked } = watch.end();
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
         let loaded = or_failed!(self.read_window(&ready, put)?);
-        or_failed!(meet(beside.as_ref()));
+        or_failed!(meet(paired.as_ref()));
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
             Err(_) if loaded.sample.failures() > 0 => None,
@@ -207,13 +208,13 @@ impl Bench<'_> {
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
             connecting: loaded.connecting,
-            first_half: asked.half,
+            first_half: half.half,
             sampler_cpu_s: sampled
                 .cpu_s
-                .map(|cpu_s| cpu_s + asked.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
+                .map(|cpu_s| cpu_s + half.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
             resources: sampled.resources,
             warmup: Some(warmup),
-            means,
+            capacity,
             threads: threads.unwrap_or_default(),
             background: loaded.background.map(Box::new),
             stalls: loaded.stalls,
@@ -339,9 +340,9 @@ fn is_silent(known: &[Known], subject: &Subject) -> bool {
     known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.target, body, truth).is_err())
 }
 
-/// Waits for the trial beside this one, where there is one.
-fn meet(beside: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
-    let met = beside.map_or(Ok(()), Side::meet);
+/// Waits for the paired trial, where there is one.
+fn meet(paired: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
+    let met = paired.map_or(Ok(()), Side::meet);
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
 }
 
@@ -355,7 +356,7 @@ struct Watch {
 /// What was seen.
 struct Watched {
     sampled: Sampled,
-    asked: half::Asked,
+    half: half::Counted,
     checked: checker::Found,
 }
 
@@ -381,7 +382,7 @@ impl Watch {
     fn end(self) -> Watched {
         Watched {
             sampled: self.sampler.map(Sampler::stop).unwrap_or_default(),
-            asked: self.question.map(half::Question::answer).unwrap_or_default(),
+            half: self.question.map(half::Question::answer).unwrap_or_default(),
             checked: self.checker.map(Checker::end).unwrap_or_default(),
         }
     }

@@ -41,7 +41,7 @@ fn one_of_a_duet_that_is_killed_takes_the_other_along_and_no_more() {
     let (died, left) = (outcome("server_died"), outcome("invalid"));
     assert_eq!((died.len(), left.len()), (1, 1), "{:?}", bench.observations());
     assert_eq!(died[0]["server"], "actix");
-    assert_eq!(left[0]["outcome"]["reason"], "the trial beside it failed");
+    assert_eq!(left[0]["outcome"]["reason"], "the paired trial failed");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn ctrl_c_keeps_what_was_measured_and_resume_completes_it() {
     let kept = bench.observations();
     assert!(!kept.is_empty() && kept.len() < 4, "{}", kept.len());
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(log.contains("trials are kept; go on with: cargo rpc-bench run --resume"), "{log}");
+    assert!(log.contains("trials are kept; resume the run with: cargo rpc-bench run --resume"), "{log}");
 
     let folder = bench.folder();
     let output = bench.run(&["run", "--resume", folder.to_str().unwrap()]);

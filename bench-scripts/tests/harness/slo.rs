@@ -55,7 +55,7 @@ fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search
     bench.nothing_is_left_running();
     let kept = trials(&bench);
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(log.contains(&format!("{} trials are kept; go on with", kept.len())), "{log}");
+    assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
     let run = bench.folder();
     let run = run.to_str().unwrap();
     assert!(bench.run(&["report", run]).status.success());

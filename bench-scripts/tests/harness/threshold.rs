@@ -60,7 +60,7 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
     stopped.nothing_is_left_running();
     let kept = trials(&stopped);
     let log = fs::read_to_string(stopped.path("log")).unwrap();
-    assert!(log.contains(&format!("{} trials are kept; go on with", kept.len())), "{log}");
+    assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
 
     // What there is can be reported, and says that it is not all.
     let run = stopped.folder();

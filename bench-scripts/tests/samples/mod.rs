@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rpc_bench::load::{Latency, LoadSample};
-use rpc_bench::observation::{Means, Sample};
+use rpc_bench::observation::{Capacity, Sample};
 use rpc_bench::probe::host::HostActivity;
 use rpc_bench::probe::network::NetworkCounters;
 use rpc_bench::probe::process::CpuTime;
@@ -42,7 +42,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         resources: Vec::new(),
         sampler_cpu_s: None,
         warmup: None,
-        means: Means::default(),
+        capacity: Capacity::default(),
         threads: Vec::new(),
         background: None,
         stalls: None,

@@ -161,7 +161,7 @@ impl Facts {
         self.network = sum(samples.iter().map(|sample| sample.network));
         self.warmup_network = sum(samples.iter().filter_map(|sample| Some(sample.warmup.as_ref()?.network)));
         let means = |of: fn(&Sample) -> Option<u64>| samples.iter().filter_map(move |sample| of(sample));
-        self.listen_limit = means(|sample| sample.means.listen_limit).min();
+        self.listen_limit = means(|sample| sample.capacity.listen_limit).min();
         self.most_waiting =
             means(|sample| sample.resources.iter().filter_map(|moment| moment.listen_waiting).max()).max();
         let mut standing: Vec<u64> = means(standing).collect();
@@ -171,7 +171,7 @@ impl Facts {
         self.files = samples
             .iter()
             .filter_map(|sample| {
-                let means = &sample.means;
+                let means = &sample.capacity;
                 // A server that ran out in the warm-up may still be at a loss in the window.
                 let warmup = sample.warmup.as_ref().and_then(|warmup| warmup.established);
                 Some((
@@ -187,7 +187,8 @@ impl Facts {
             (!sample.threads.is_empty()).then_some(delay_us as f64 / sample.served().max(1) as f64)
         })
         .map(average_of);
-        let alone = samples.iter().filter_map(|sample| sample.means.alone_us.zip(sample.means.alone_cpu_us));
+        let alone =
+            samples.iter().filter_map(|sample| sample.capacity.alone_us.zip(sample.capacity.alone_cpu_us));
         self.alone = alone.min_by(|a, b| a.0.total_cmp(&b.0));
     }
 

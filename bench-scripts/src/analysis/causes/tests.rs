@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::config::Placement;
 use crate::load::{Latency, LoadSample};
-use crate::observation::{Connecting, Means, Outcome, Sample};
+use crate::observation::{Capacity, Connecting, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
@@ -70,7 +70,7 @@ fn healthy() -> Sample {
         resources: vec![moment; 10],
         sampler_cpu_s: None,
         warmup: None,
-        means: Means {
+        capacity: Capacity {
             open_files_limit: Some(20_000),
             open_files_before: Some(20),
             listen_limit: Some(1_024),
@@ -140,7 +140,7 @@ fn a_full_accept_queue_is_named_with_its_numbers() {
     sample.network.listen_overflows = Some(2_355);
     sample.network.syn_retransmits = Some(2_300);
     sample.network.timeouts = Some(2_300);
-    sample.means.listen_limit = Some(128);
+    sample.capacity.listen_limit = Some(128);
     let (kind, sentence) = only(&equal(), sample);
     assert_eq!(kind, Kind::AcceptQueueFull);
     assert_eq!(
@@ -219,7 +219,7 @@ fn unknown_evidence_is_said_and_never_taken_for_none() {
     let mut sample = with_timeouts(300);
     sample.load.quantiles.insert(4, (0.993, 1.5e6));
     sample.network = NetworkCounters::default();
-    sample.means = Means::default();
+    sample.capacity = Capacity::default();
     let diagnosis = found(&equal(), sample);
     assert!(diagnosis.is_unknown());
     let lacks = ["listen overflows", "the limit of open files", "what one request takes by itself"];
@@ -254,7 +254,7 @@ fn an_accept_loop_that_stands_is_named_and_not_the_overflows_that_it_brings() {
 fn files_at_the_limit_are_named_and_not_the_queue_that_stands() {
     let mut sample = with_timeouts(940);
     sample.established = Some(40);
-    sample.means.open_files_limit = Some(60);
+    sample.capacity.open_files_limit = Some(60);
     for moment in &mut sample.resources {
         moment.open_files = Some(40);
         moment.listen_waiting = Some(900);
@@ -297,8 +297,8 @@ fn one_busy_thread_of_two_cores_is_too_few_and_two_are_not() {
 #[test]
 fn a_handler_that_waits_is_named_whether_its_thread_waits_with_it_or_not() {
     let mut sample = healthy();
-    sample.means.alone_us = Some(2_150.0);
-    sample.means.alone_cpu_us = Some(80.0);
+    sample.capacity.alone_us = Some(2_150.0);
+    sample.capacity.alone_cpu_us = Some(80.0);
     sample.load.latency_us.mean = 2_300.0;
     sample.threads.clear();
     let (kind, sentence) = only(&equal(), sample.clone());
@@ -314,7 +314,7 @@ fn a_handler_that_waits_is_named_whether_its_thread_waits_with_it_or_not() {
     assert_eq!(only(&equal(), sample).0, Kind::SlowHandler);
     // The wait of a request by itself does not explain what a full queue makes of it.
     let mut loaded = healthy();
-    loaded.means.alone_us = Some(2_150.0);
+    loaded.capacity.alone_us = Some(2_150.0);
     assert!(found(&equal(), loaded).is_clean());
 }
 

@@ -54,7 +54,7 @@ fn of(times_us: impl Iterator<Item = u64>) -> Result<Histogram<u64>> {
     // It grows with what it is given.
     let mut histogram = Histogram::new(DIGITS).map_err(|error| anyhow!("no histogram: {error}"))?;
     for us in times_us {
-        histogram.record(us).map_err(|error| anyhow!("a latency of {us} us: {error}"))?;
+        histogram.record(us).map_err(|error| anyhow!("a latency of {us} µs: {error}"))?;
     }
     Ok(histogram)
 }
@@ -88,7 +88,7 @@ mod tests {
         let [(None, waited), (Some(tag), served)] = found.as_slice() else { panic!("{}", found.len()) };
         assert_eq!((tag.as_str(), waited.len(), served.len()), ("from-send", 1_000, 1_000));
         assert_eq!((served.min(), served.max()), (500, 500));
-        // Three digits: 2,499 us falls into a bucket of 2 us.
+        // Three digits: 2,499 µs falls into a bucket of 2 µs.
         assert!(waited.equivalent(waited.max(), 2_499) && waited.equivalent(waited.min(), 1_500));
         assert!(out.len() < 10_000, "{}", out.len());
     }

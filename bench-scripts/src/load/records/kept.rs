@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_hundred_thousand_requests_take_well_below_a_megabyte() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
-        // Lags below 128 us and times below 1,024 us, all equally likely: harder to press than what a server gives.
+        // Lags below 128 µs and times below 1,024 µs, all equally likely: harder to press than what a server gives.
         let mut below = |bits: u32| random.next_u64() >> (64 - bits);
         let records: Vec<Record> = (0..100_000).map(|i| answered(100 * i, below(7), below(10))).collect();
         let mut out = Vec::new();

@@ -16,11 +16,11 @@ pub(super) struct Lateness {
     pub held: u64,
 }
 
-/// Tells the load tool's own lateness from the server's.
+/// Separates the load tool's own lateness from the server's.
 ///
 /// The server is the reason where all connections were at work when a request was due or just before it was sent, and for all
 /// requests behind it, up to the first that found nobody waiting: a backlog takes its time to be sent.
-/// A request that ran into its timeout held a connection for so long, also where the tool does not tell when it was sent.
+/// A request that ran into its timeout held a connection that long, also where the tool does not report when it was sent.
 pub(super) fn lateness(records: &[Record], load: &OpenLoad) -> Lateness {
     let most = BUSY * f64::from(load.connections);
     let sorted = |times: Vec<u64>| {
@@ -131,7 +131,7 @@ mod tests {
         let moment = answered(530_000, 0, 400);
         let backlog: Vec<Record> = by_server.iter().cloned().chain([moment]).collect();
         assert_eq!(of(&backlog, 2).held, 48);
-        // A tool that does not tell when a request was sent that timed out.
+        // A tool that does not report when a request was sent that timed out.
         let timeouts = (50..52).map(|i| Record::failed(10_000 * i, &"timeout".into()));
         let by_server: Vec<Record> = served(50).chain(timeouts).chain(not_sent(52)).collect();
         assert_eq!(of(&by_server, 2).held, 48);

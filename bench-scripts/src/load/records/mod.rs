@@ -21,7 +21,7 @@ const PARTS: u64 = 80;
 const LEAST_PART_MS: u64 = 50;
 
 /// The kind of failure of a request that was due and never sent: the window was over before its turn came. Whose fault that was
-/// only a whole window tells; see [`HELD`] and [`TOOL_LATE`].
+/// only a whole window shows; see [`HELD`] and [`TOOL_LATE`].
 pub const NOT_SENT: &str = "not sent";
 
 /// In a window, those of [`NOT_SENT`] that the server did not let be sent. It did not serve them, so they are its failures.
@@ -38,7 +38,7 @@ pub const EXHAUSTED: &str = "target stream exhausted";
 pub struct Record {
     /// When it was due.
     pub intended_us: u64,
-    /// When it was sent, never before it was due; `None` where it was not, or the tool does not tell.
+    /// When it was sent, never before it was due; `None` where it was not, or the tool does not report it.
     pub sent_us: Option<u64>,
     /// When it ended, by its answer or by its failure; known only where `sent_us` is.
     pub ended_us: Option<u64>,
@@ -168,7 +168,7 @@ fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
 }
 
 /// From when the first request was due to when the last was sent, and the time that the last stands for, in seconds; no less than
-/// all requests were due in, since of some that were sent it is not known when.
+/// all requests were due in, because of some that were sent it is not known when.
 fn sending_s(records: &[Record], rate: u32) -> f64 {
     let first_us = records.iter().map(|record| record.intended_us).min().unwrap_or(0);
     let last_us = records.iter().filter_map(|record| record.sent_us).max().unwrap_or(first_us);

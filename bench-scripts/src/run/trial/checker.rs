@@ -27,7 +27,7 @@ const SHOWN: usize = 200;
 pub(super) struct Task {
     /// Where the server answers.
     pub target: Target,
-    /// What the load asks too.
+    /// The load's own questions.
     pub questions: Arc<Questions>,
     /// Decides which of it; not the load's own seed, so that other questions are drawn.
     pub seed: u64,
@@ -54,7 +54,7 @@ pub(super) struct Found {
     pub cpu_s: Option<f64>,
 }
 
-/// Begins to ask.
+/// Begins to send.
 pub(super) fn begin(task: Task) -> Checker {
     let (window_ended, ended) = channel();
     let thread = std::thread::spawn(move || {
@@ -114,7 +114,7 @@ impl Asking {
         }
     }
 
-    /// Whether an answer is the true one; where not, what was asked, answered, and true.
+    /// Whether an answer is the true one; where not, the question, its answer, and the true one.
     fn compare(&self, question: &Question, text: &str) -> Result<(), String> {
         let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
         let asked = shown(&question.body);

@@ -39,7 +39,7 @@ impl Holding {
     /// `None` where its open files can't be read.
     ///
     /// # Errors
-    /// An interrupt, or the tool's state can't be asked for.
+    /// An interrupt, or the tool's state can't be read.
     pub(super) fn connect(
         &self,
         requested: u32,

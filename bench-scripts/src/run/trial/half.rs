@@ -27,12 +27,12 @@ pub(super) struct Start {
 /// A request for the count that will be sent, unless the window ends before.
 pub(super) struct Question {
     window_ended: Sender<()>,
-    thread: JoinHandle<Asked>,
+    thread: JoinHandle<Counted>,
 }
 
 /// The result of that request.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Counted {
     /// The first half; `None` where the window ended before, or the server gave no count.
     pub half: Option<Half>,
     /// CPU time of the request on the harness's side, in seconds.
@@ -48,14 +48,14 @@ pub(super) fn ask_after(time: Duration, start: Start) -> Question {
             Err(RecvTimeoutError::Timeout) => ask(began, &start),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
         };
-        Asked { half, cpu_s: thread_cpu_s() }
+        Counted { half, cpu_s: thread_cpu_s() }
     });
     Question { window_ended, thread }
 }
 
 impl Question {
     /// The result, after the window.
-    pub(super) fn answer(self) -> Asked {
+    pub(super) fn answer(self) -> Counted {
         // A thread that has its answer takes no message.
         let _ = self.window_ended.send(());
         self.thread.join().unwrap_or_default()
@@ -108,10 +108,10 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
             left -= 1;
         }
-        let asked = question.answer();
-        let half = asked.half.unwrap();
+        let counted = question.answer();
+        let half = counted.half.unwrap();
         assert_eq!(half.requests, 10);
-        assert!(half.wall_s >= 0.02 && half.question_s > 0.0 && asked.cpu_s.unwrap() > 0.0, "{half:?}");
+        assert!(half.wall_s >= 0.02 && half.question_s > 0.0 && counted.cpu_s.unwrap() > 0.0, "{half:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const TCPDUMP: &str = "tcpdump";
 /// How long tcpdump may take to begin.
 const READY: Duration = Duration::from_secs(5);
 
-/// The kernel hands packets over in blocks, a block at the latest so long after it was begun, and one more moment.
+/// The kernel hands packets over in blocks, a block at the latest 1 s after it was begun; and one more moment.
 const HANDED_OVER: Duration = Duration::from_millis(1_100);
 
 /// How long it may take to end.
@@ -38,7 +38,7 @@ pub(super) struct Capture {
 }
 
 impl Bench<'_> {
-    /// Begins to note the packets of a server's port, where the campaign asks for it. The outer error ends the run.
+    /// Begins to record the packets of a server's port, where the campaign requests it. The outer error ends the run.
     pub(super) fn capture(&self, trial: &Trial, target: &Target) -> Result<Option<Result<Capture>>> {
         let open = self.plan.campaign.open.as_ref();
         if !open.is_some_and(|open| open.wire) {
@@ -60,7 +60,7 @@ impl Bench<'_> {
 }
 
 impl Capture {
-    /// Begins to note the packets of an address's port, and waits until tcpdump does. The inner error says why it does not; the
+    /// Begins to record the packets of an address's port, and waits until tcpdump does. The inner error says why it does not; the
     /// outer one ends the run.
     fn begin(addr: &str, noted: PathBuf, stderr: PathBuf, interrupt: &Interrupt) -> Result<Result<Self>> {
         let begun = Self::spawn(addr, noted, stderr);
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Asks so often on one connection, each time once the last request was answered.
+    /// Sends that many requests on one connection, each once the last one was answered.
     fn ask(addr: &str, count: u32) {
         let mut stream = TcpStream::connect(addr).unwrap();
         let mut answer = [0; 5];

@@ -182,7 +182,7 @@ fn a_stream_that_ends_early_says_so() {
         let load = load(100, 1_000, 2_000);
         let (sample, _) = fixture.ask(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
         assert_eq!(open(&sample).intended, 100);
-        // oha draws from the bodies, and asks for its overtime too.
+        // oha draws from the bodies, and sends in its overtime too.
         assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
         assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
 

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Seen;
-use crate::observation::Means;
+use crate::observation::Capacity;
 use crate::probe::listen::Listening;
 use crate::probe::process::cpu_time;
 use crate::probe::threads;
@@ -27,10 +27,10 @@ const UNCOUNTED: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds a server's capacity out, before any load. Of a process that can't be seen only the time of a request is known.
-pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Means {
+pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capacity {
     let queue = seen.and_then(|_| Listening::at(target.addr())).and_then(|listening| listening.read());
     let alone = ask(target, request, seen.map(|seen| seen.pid));
-    Means {
+    Capacity {
         open_files_limit: seen.and_then(|seen| threads::open_files_limit(seen.pid)),
         open_files_before: seen.and_then(|seen| seen.at_rest.open_files),
         listen_limit: queue.map(|queue| queue.limit),
