@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Tuning};
+use rpc_bench::config::{ConfigDir, Environment, Tuning};
 use rpc_bench::http;
 use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::toolchain::Tool;
@@ -12,6 +12,7 @@ use rpc_bench::probe::host;
 use rpc_bench::probe::process::cpu_time;
 use rpc_bench::run::{fits, truth_of};
 use rpc_bench::subject::{self, Subject};
+use validator_state::SeededSpec;
 
 use super::serve;
 
@@ -50,7 +51,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let tool = Tool::find(LoadTool::Bombardier, &config.0.join("tools"))?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
-    let environment = serve::environment(args.tuning);
+    let environment = Environment::plain(args.tuning, SeededSpec::default());
     fits::check_one(&server, std::slice::from_ref(&workload))?;
     let truth = truth_of(&server, &workload, &environment)?.truth;
     let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));

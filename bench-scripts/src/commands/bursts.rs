@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use rpc_bench::config::{ConfigDir, Environment, Percent, Placement, Tuning};
+use rpc_bench::config::{ConfigDir, Environment, Tuning};
 use rpc_bench::interrupt::Interrupt;
-use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run::{build_servers, bursts};
+use validator_state::SeededSpec;
 
 /// What to try.
 #[derive(clap::Args)]
@@ -33,17 +33,8 @@ pub fn bursts(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
     let servers = args.servers.iter().map(|name| config.server(name)).collect::<Result<Vec<_>>>()?;
-    let environment = Environment {
-        tuning: Tuning::Equal,
-        threads: None,
-        accounts: 1_000,
-        slots: 1_000,
-        ledger_seed: 1,
-        global_queue_interval: None,
-        walk_ns_per_slot: None,
-        placement: Placement::Free,
-        max_foreign_cpu: Percent(MUCH_FOREIGN),
-    };
+    let ledger = SeededSpec { accounts: 1_000, slots: 1_000, seed: 1 };
+    let environment = Environment::plain(Tuning::Equal, ledger);
     let mut plan = bursts::plan(&servers, &args.backlogs, environment, args.seed)?;
     plan.most = plan.most.min(args.most.unwrap_or(u32::MAX));
     build_servers(&servers)?;

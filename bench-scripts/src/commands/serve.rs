@@ -4,9 +4,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use rpc_bench::config::{ConfigDir, Environment, Percent, Server, Tuning};
+use rpc_bench::config::{ConfigDir, Environment, Server, Tuning};
 use rpc_bench::load::{Client, Load, bombardier};
-use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
 use rpc_bench::subject::{self, Files};
@@ -38,23 +37,6 @@ pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
     }
 }
 
-/// The environment of a server that no campaign describes: the default ledger, a thread a core.
-pub(super) fn environment(tuning: Tuning) -> Environment {
-    let SeededSpec { accounts, slots, seed } = SeededSpec::default();
-    let placement = rpc_bench::config::Placement::Free;
-    Environment {
-        tuning,
-        threads: None,
-        accounts,
-        slots,
-        ledger_seed: seed,
-        global_queue_interval: None,
-        walk_ns_per_slot: None,
-        placement,
-        max_foreign_cpu: Percent(MUCH_FOREIGN),
-    }
-}
-
 /// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.
 pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
@@ -62,7 +44,7 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
         bail!("server {}: runs already, at {}", server.name, at.url);
     }
     let workload = config.workload(&args.workload)?;
-    let environment = environment(args.tuning);
+    let environment = Environment::plain(args.tuning, SeededSpec::default());
     let request = workload.opening(&environment.ledger())?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();

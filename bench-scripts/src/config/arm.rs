@@ -5,28 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, ConfigDir, Environment, Server};
-use crate::field::within;
+use super::{Campaign, ConfigDir, Overrides, Server};
 use crate::load::Level;
-use crate::words::count;
-
-/// Settings of one server where they differ from the campaign's environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Overrides {
-    /// Threads that answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
-    /// Slots in the seeded ledger.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slots: Option<u64>,
-    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub global_queue_interval: Option<u32>,
-    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub walk_ns_per_slot: Option<u64>,
-}
 
 /// A server of a campaign with settings of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,81 +32,6 @@ pub struct CampaignArm {
     /// The connection counts (or rates) that it is measured at, by workload; all where left out, or those of `of`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loads: BTreeMap<String, Vec<u32>>,
-}
-
-impl Overrides {
-    /// Whether nothing differs.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// These settings, and those of `base` where they say nothing.
-    #[must_use]
-    pub fn or(&self, base: &Self) -> Self {
-        Self {
-            threads: self.threads.or(base.threads),
-            slots: self.slots.or(base.slots),
-            global_queue_interval: self.global_queue_interval.or(base.global_queue_interval),
-            walk_ns_per_slot: self.walk_ns_per_slot.or(base.walk_ns_per_slot),
-        }
-    }
-
-    /// The settings in words, such as `1 worker, global queue interval 61`.
-    pub fn words(&self) -> String {
-        let workers = |threads: u32| format!("{threads} worker{}", if threads == 1 { "" } else { "s" });
-        let interval = |interval: u32| match interval {
-            0 => "global queue interval left to tokio".to_owned(),
-            polls => format!("global queue interval {polls}"),
-        };
-        let walk = |walk: u64| match walk {
-            0 => "no simulated walk".to_owned(),
-            ns => format!("simulated walk of {ns} ns a slot"),
-        };
-        let words = [
-            self.threads.map(workers),
-            self.global_queue_interval.map(interval),
-            self.slots.map(|slots| format!("chain of {} slots", count(slots))),
-            self.walk_ns_per_slot.map(walk),
-        ];
-        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
-    /// Which settings are stated, and their values.
-    fn stated(&self) -> Vec<(&'static str, u64)> {
-        let stated = [
-            ("threads", self.threads.map(u64::from)),
-            ("slots", self.slots),
-            ("global_queue_interval", self.global_queue_interval.map(u64::from)),
-            ("walk_ns_per_slot", self.walk_ns_per_slot),
-        ];
-        stated.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-
-    fn check(&self) -> Result<()> {
-        for (name, value) in self.stated() {
-            let (least, most) = match name {
-                "threads" => (1, 1_024),
-                "slots" => (1, 20_000_000),
-                _ => (0, 1_000_000),
-            };
-            within(&format!("settings.{name}"), value, least, most)?;
-        }
-        Ok(())
-    }
-}
-
-impl Environment {
-    /// The environment of a server with settings of its own.
-    #[must_use]
-    pub fn with(&self, own: &Overrides) -> Self {
-        Self {
-            threads: own.threads.or(self.threads),
-            slots: own.slots.unwrap_or(self.slots),
-            global_queue_interval: own.global_queue_interval.or(self.global_queue_interval),
-            walk_ns_per_slot: own.walk_ns_per_slot.or(self.walk_ns_per_slot),
-            ..self.clone()
-        }
-    }
 }
 
 impl Campaign {
@@ -191,7 +96,7 @@ impl Campaign {
             "field name: use letters, digits, - and _"
         );
         ensure!(arm.server.is_some() != arm.of.is_some(), "give either server or of (an arm)");
-        arm.settings.check()?;
+        arm.settings.check_ranges("settings")?;
         if let Some(name) = &arm.of {
             let base = self.arm(name).filter(|base| base.server.is_some());
             let base = base.with_context(|| format!("field of: there is no arm {name:?} with a server"))?;
@@ -219,6 +124,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::config::Environment;
 
     fn shipped() -> ConfigDir {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use validator_state::SeededSpec;
 
 use super::arm::CampaignArm;
+use super::environment::{Environment, Placement};
 use super::open::Open;
 use super::percent::Percent;
 use super::slo::Slo;
@@ -14,7 +14,6 @@ use super::stores::Stores;
 use super::threshold::Threshold;
 use crate::field::{distinct, within};
 use crate::load::Level;
-use crate::probe::foreign::MUCH_FOREIGN;
 use crate::stats::Estimate;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
@@ -130,72 +129,6 @@ pub struct Duets {
     pub window_ms: u64,
 }
 
-/// What the servers run in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Environment {
-    /// Whose settings: the same for all, or each framework's own.
-    pub tuning: Tuning,
-    /// Threads of each server; the number of cores where left out. Ignored by `shipped` tuning.
-    pub threads: Option<u32>,
-    /// Accounts in the seeded ledger.
-    pub accounts: usize,
-    /// Slots in the seeded ledger.
-    pub slots: u64,
-    /// Seed of the ledger.
-    pub ledger_seed: u64,
-    /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub global_queue_interval: Option<u32>,
-    /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub walk_ns_per_slot: Option<u64>,
-    /// Which cores server and load tool may use.
-    #[serde(default)]
-    pub placement: Placement,
-    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
-    #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
-    pub max_foreign_cpu: Percent,
-}
-
-fn default_max_foreign_cpu() -> Percent {
-    Percent(MUCH_FOREIGN)
-}
-
-/// Which cores server and load tool may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// Any core that the harness may use; the kernel decides.
-    #[default]
-    Free,
-    /// Both share one core, since cores of one machine can disturb each other. Rates are those of one core.
-    OneCore,
-    /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs the
-    /// other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
-    Duet,
-}
-
-/// Whose settings a server runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tuning {
-    /// The same settings for every server, set explicitly.
-    Equal,
-    /// Each framework's own defaults.
-    Shipped,
-}
-
-impl Tuning {
-    /// As the servers' flag has it.
-    pub const fn flag(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::Shipped => "shipped",
-        }
-    }
-}
-
 /// A bound on a ratio between two servers: the whole interval must lie within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -240,13 +173,6 @@ impl PassRule {
         let most = self.at_most.unwrap_or(1.0);
         ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
         Ok(())
-    }
-}
-
-impl Environment {
-    /// The ledger of the campaign.
-    pub fn ledger(&self) -> SeededSpec {
-        SeededSpec { accounts: self.accounts, slots: self.slots, seed: self.ledger_seed }
     }
 }
 
@@ -338,12 +264,7 @@ impl Campaign {
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
         self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
-        within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
-        within("environment.slots", self.environment.slots, 1, 20_000_000)?;
-        within("environment.threads", u64::from(self.environment.threads.unwrap_or(1)), 1, 1_024)?;
-        let interval = self.environment.global_queue_interval.unwrap_or(0);
-        within("environment.global_queue_interval", interval.into(), 0, 1_000_000)?;
-        within("environment.walk_ns_per_slot", self.environment.walk_ns_per_slot.unwrap_or(0), 0, 1_000_000)?;
+        self.environment.check()?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }

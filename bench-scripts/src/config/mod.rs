@@ -5,6 +5,7 @@
 mod arm;
 mod calibration;
 mod campaign;
+mod environment;
 mod open;
 mod original;
 mod percent;
@@ -21,15 +22,14 @@ use serde::de::DeserializeOwned;
 
 use crate::workload::Workload;
 
-pub use arm::{CampaignArm, Overrides};
+pub use arm::CampaignArm;
 pub use calibration::{Arm, Calibration, Sizing};
-pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
+pub use campaign::{Campaign, Duets, PassRule};
+pub use environment::{Environment, Overrides, Placeholders, Placement, Tuning};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
-pub use server::{
-    Build, COLOURS, Holds, InProcess, Placeholders, Ready, ReadyLine, RunningAt, Server, Version,
-};
+pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Version};
 pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;

@@ -5,7 +5,8 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, Placement};
+use super::campaign::Campaign;
+use super::environment::Placement;
 use crate::field::{distinct, within};
 use crate::load::{Level, LoadTool};
 

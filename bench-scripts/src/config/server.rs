@@ -1,11 +1,9 @@
 //! A subject under test: how it is built and started, and how it says that it is ready.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Overrides};
+use super::environment::{self, Environment, Overrides, Placeholders};
 use crate::target::Target;
 
 /// Colours of lines in charts.
@@ -173,21 +171,8 @@ pub struct ReadyLine {
     pub metrics: Option<String>,
 }
 
-/// Placeholders that always have a value.
-const ALWAYS: [&str; 10] =
-    ["listen", "port", "tuning", "threads", "accounts", "slots", "seed", "request", "folder", "accounts_dir"];
-
-/// Placeholders that have a value where the campaign says so.
-const OPTIONAL: [&str; 2] = ["global_queue_interval", "walk_ns_per_slot"];
-
-impl Environment {
-    /// The values of optional placeholders that are set.
-    pub fn optional(&self) -> Placeholders {
-        let values = [self.global_queue_interval.map(u64::from), self.walk_ns_per_slot];
-        let set = OPTIONAL.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?)));
-        set.filter(|(_, value)| *value > 0).map(|(name, value)| (name, value.to_string())).collect()
-    }
-}
+/// Placeholders that always have a value, beyond those of the environment.
+const ALWAYS: [&str; 5] = ["listen", "port", "request", "folder", "accounts_dir"];
 
 /// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
 fn placeholder(arg: &str) -> Option<(&str, &str)> {
@@ -197,23 +182,13 @@ fn placeholder(arg: &str) -> Option<(&str, &str)> {
     (before.is_empty() || is_flag).then_some((before, name))
 }
 
-/// Values for the placeholders in a server's arguments.
-pub type Placeholders = BTreeMap<&'static str, String>;
-
 impl Server {
     /// The values of its placeholders, its own settings before those of the environment.
     pub fn placeholders(&self, environment: &Environment, listen: &str, request: &str) -> Placeholders {
-        let environment = environment.with(&self.overrides);
-        let threads = environment.threads.unwrap_or_else(|| crate::probe::host::cores() as u32);
-        let mut values = environment.optional();
+        let mut values = environment.with(&self.overrides).values();
         values.extend([
             ("listen", listen.to_owned()),
             ("port", listen.rsplit(':').next().unwrap_or_default().to_owned()),
-            ("tuning", environment.tuning.flag().to_owned()),
-            ("threads", threads.to_string()),
-            ("accounts", environment.accounts.to_string()),
-            ("slots", environment.slots.to_string()),
-            ("seed", environment.ledger_seed.to_string()),
             ("request", request.to_owned()),
         ]);
         values
@@ -242,9 +217,10 @@ impl Server {
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let own = [self.overrides.threads.map(|_| "threads"), self.overrides.slots.map(|_| "slots")];
-        let mut set = environment.optional().into_keys().chain(own.into_iter().flatten());
-        set.find(|name| !self.takes(name))
+        let own = self.overrides.stated();
+        let values = environment.values();
+        let is_set = |name: &str| own.iter().any(|(own, _)| *own == name) || environment::is_optional(name);
+        values.into_keys().find(|name| is_set(name) && !self.takes(name))
     }
 
     /// Whether its arguments have that placeholder.
@@ -317,13 +293,14 @@ impl Server {
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         for arg in &self.args {
             let Some((flag, name)) = placeholder(arg) else { continue };
+            let always = || ALWAYS.iter().chain(&environment::ALWAYS).copied();
             ensure!(
-                ALWAYS.contains(&name) || OPTIONAL.contains(&name),
+                always().any(|known| known == name) || environment::is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
-                [&ALWAYS[..], &OPTIONAL].concat().join(", ")
+                always().chain(environment::optional()).collect::<Vec<_>>().join(", ")
             );
             ensure!(
-                !flag.is_empty() || ALWAYS.contains(&name),
+                !flag.is_empty() || !environment::is_optional(name),
                 "field args: write --flag={arg}, which is left out where the campaign says nothing"
             );
         }

@@ -6,7 +6,8 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, Placement};
+use super::campaign::Campaign;
+use super::environment::Placement;
 use super::percent::Percent;
 use crate::field::known;
 use crate::field::within;

@@ -244,7 +244,7 @@ pub(super) fn environment(run: &Run) -> String {
         ("run", conditions.history()),
         ("commit", known(&host.commit)),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
-        ("placement", placement(run)),
+        ("placement", run.plan.campaign.environment.placement.words().to_owned()),
         ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
         ("kernel", known(&host.kernel)),
         ("governor", known(&host.governor)),
@@ -270,17 +270,6 @@ pub(super) fn environment(run: &Run) -> String {
     }
     out.push_str("```\n");
     out
-}
-
-/// Which cores server and load generator used.
-fn placement(run: &Run) -> String {
-    match run.plan.campaign.environment.placement {
-        Placement::Free => "server and load generator on all cores, as the kernel puts them".to_owned(),
-        Placement::OneCore => "server and load generator together on one core".to_owned(),
-        Placement::Duet => {
-            "both servers and their load generators together on one core, at the same time".to_owned()
-        }
-    }
 }
 
 /// What it cost to read the servers' resources, as a share of the machine that was measured on.
