@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn placement_on_one_core_holds_for_the_child_and_not_for_the_harness() {
+    fn placement_on_one_core_holds_for_the_child_alone() {
         let dir = tempfile::tempdir().unwrap();
         let before = processors("self");
         let pinned = sleeper(Placement::OneCore, dir.path());
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_of_a_child_and_of_its_children_is_known_once_it_has_ended() {
+    fn the_cpu_time_of_an_ended_child_includes_its_children() {
         let dir = tempfile::tempdir().unwrap();
         let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
         let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_used_is_its_owners_while_it_runs_and_once_it_has_ended() {
+    fn a_childs_cpu_time_counts_while_it_runs_and_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
         let args = ["-c".to_owned(), "while :; do :; done".to_owned()];

@@ -1,4 +1,4 @@
-//! What a mix draws, held against what it says: shares, Zipf's law, ranges, and the truth of every answer.
+//! What a mix draws, compared with its definition: shares, Zipf's law, ranges, and the truth of every answer.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 

@@ -118,7 +118,7 @@ fn servers_are_compared_at_each_rate_by_what_a_request_costs() {
 }
 
 #[test]
-fn a_rate_that_was_not_reached_and_a_tool_that_was_late_are_marked() {
+fn missed_rates_and_late_tools_are_marked() {
     let plan = plan(open(&[1_000]));
     let marks = |change: fn(&mut Sample)| {
         let summary = summary(&plan, |trial| {
@@ -140,7 +140,7 @@ fn a_rate_that_was_not_reached_and_a_tool_that_was_late_are_marked() {
 }
 
 #[test]
-fn another_load_shows_as_a_ratio_of_the_same_server_with_and_without_it() {
+fn a_background_load_shows_as_a_ratio() {
     let background = Background {
         workload: "getBalance".into(),
         rate: Some(5),
@@ -168,14 +168,14 @@ fn tools_that_disagree_are_told() {
         let slower = if trial.tool == LoadTool::Oha { 1.3 } else { 1.0 };
         at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
     });
-    let told: Vec<(LoadTool, bool)> =
+    let reported: Vec<(LoadTool, bool)> =
         summary.agreement.iter().map(|found| (found.level.tool, found.holds() == Some(true))).collect();
     let (vegeta, oha) = ((LoadTool::Vegeta, true), (LoadTool::Oha, false));
-    assert_eq!(told, [vegeta, vegeta, oha, oha]);
+    assert_eq!(reported, [vegeta, vegeta, oha, oha]);
 }
 
 #[test]
-fn the_wire_says_whether_a_tool_or_the_server_makes_the_difference() {
+fn the_wire_separates_tool_and_server() {
     let tools = vec![LoadTool::Vegeta, LoadTool::Oha, LoadTool::Bombardier];
     let plan = plan(Open { tools, ..open(&[1_000]) });
     let report = |seen: bool| {
@@ -328,7 +328,7 @@ fn a_recovery_has_its_table_and_its_chart() {
 }
 
 #[test]
-fn steps_of_rate_have_a_page_a_workload_and_its_course_of_latency_is_the_median_trials() {
+fn each_workload_has_a_page_with_a_median_course() {
     let plan = plan(open(&[1_000, 4_000]));
     let gave = |trial: &Trial| {
         let mut sample = at_rate(trial, 10.0, 200.0, 1.0);

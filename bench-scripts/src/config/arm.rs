@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_is_started_with_its_own_settings_and_a_changed_one_with_one_change() {
+    fn an_arm_is_started_with_its_own_settings() {
         let base = arguments("legacy-original");
         for setting in ["--threads 1", "--slots 2023", "--global-queue-interval=61", "--walk-ns-per-slot=129"]
         {

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_with_quotes_and_control_characters_come_through() {
+    fn odd_characters_in_descriptions_are_kept() {
         let sample = parse(ODD).unwrap();
         assert_eq!((sample.succeeded, sample.failures()), (1_776, 889 + 892));
         assert_eq!(sample.failed["HTTP 4xx"], 889);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_requests_are_those_that_failed_or_were_slower_than_the_timeout() {
+    fn bad_requests_failed_or_were_too_late() {
         let at = |text: &str, timeout_ms| parse(text).unwrap().bad(timeout_ms);
         assert_eq!((at(CLEAN, 9), at(CLEAN, 8)), (0, 1), "the slowest took 8.9 ms");
         // 57 timed out after 100 ms; the same requests are the slowest of the quantile function, and count once.

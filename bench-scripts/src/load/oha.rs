@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_in_overtime_is_recorded_and_what_had_no_body_is_said() {
+    fn overtime_and_missing_bodies_are_recorded() {
         let answers = [answer(0.5, 0.6, 1.0), answer(10.4, 10.5, 21.0), answer(20.2, 20.3, 21.0)];
         let records = place(&answers, &errors(&[]), &load(100, 20), 2).unwrap();
         assert_eq!(sample(&records, &load(100, 20)).unwrap().open.unwrap().intended, 3);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_runs_as_long_as_there_are_bodies_and_a_little_longer() {
+    fn the_tool_runs_a_little_longer_than_its_bodies() {
         let args = |bodies| arguments(&load(100, 2_000), bodies, &Source::Body("{}"), "u", Path::new("d"));
         assert_eq!(args(1_000)[1], "2020000us");
         assert_eq!(args(50)[1], "520000us");

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_and_has_no_result_was_not_sent_or_had_no_target() {
+    fn requests_without_a_result_have_a_reason() {
         let text = line(0, 0, 200, 900, "") + &line(1, 100_000, 0, 1, NO_TARGETS);
         let kinds = |targets| {
             let records = records(text.as_bytes(), &load(10, 400), targets).unwrap();

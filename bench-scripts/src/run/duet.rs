@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_leaves_lets_the_other_go_whether_it_waits_or_comes_later() {
+    fn one_that_leaves_releases_the_other() {
         let meeting = Meeting::default();
         let (one, other) = (meeting.side(), meeting.side());
         thread::scope(|scope| {

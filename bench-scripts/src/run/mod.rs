@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_ended_before_it_began_is_still_one_that_was_ended() {
+    fn an_interrupt_before_the_begin_is_still_one() {
         let dir = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(dir.path(), "test").unwrap();
         let error = undone(&folder, Interrupted.into());

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_server_reads_from_every_store_and_asks_what_the_chain_holds() {
+    fn every_server_reads_from_every_store() {
         let (plan, stores) = shipped();
         assert!(plan.trials.is_empty(), "the run itself has no trials");
         let cells = |slots: u64| {

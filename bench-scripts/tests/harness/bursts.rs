@@ -5,7 +5,7 @@ use std::fs;
 use crate::bench::{Bench, listen_queues_in_turn, stderr};
 
 #[test]
-fn of_a_burst_on_a_server_that_is_held_still_one_more_than_the_queue_holds_is_slow() {
+fn a_stopped_server_accepts_its_queue_and_one_more() {
     let Some(bench) = Bench::new(1) else { return };
     let _turn = listen_queues_in_turn();
     let args = ["bursts", "--server", "actix", "--backlog", "5", "--backlog", "100", "--most", "150"];

@@ -1,4 +1,4 @@
-//! Planted faults: each is named by the report of a real run, and nothing that is not there is named beside it.
+//! Planted faults: each is named by the report of a real run, and nothing else is.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, listen_queues_in_turn, stderr};
 
-/// A campaign of two trials on one faulty server: so many connections, `args` and `entry` in its entry.
+/// A campaign of two trials on one faulty server: `connections` connections, `args` and `entry` in its entry.
 fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
     let bench = Bench::new(2)?;
     let args: String = args.iter().map(|arg| format!(", {arg:?}")).collect();

@@ -24,7 +24,7 @@ fn a_server_that_is_killed_is_an_observation() {
 }
 
 #[test]
-fn one_of_a_duet_that_is_killed_takes_the_other_along_and_no_more() {
+fn a_killed_server_of_a_duet_ends_the_other_trial() {
     let Some(bench) = Bench::new(2) else { return };
     bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"duet\"");
     let harness = bench.start(&["run", "tiny"]);
@@ -141,7 +141,7 @@ fn a_wrong_answer_is_never_timed_and_stands_at_the_top() {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_an_observation_with_its_own_words() {
+fn a_server_that_does_not_start_is_an_observation() {
     let Some(bench) = Bench::new(1) else { return };
     bench.replace("servers.toml", "\"--accounts\"", "\"--akkounts\"");
     let output = bench.run(&["run", "tiny"]);

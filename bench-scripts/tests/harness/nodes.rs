@@ -1,5 +1,5 @@
 //! Nodes as subjects: a program on the PATH with a chain of its own, a server of another version, and one that runs already. Our
-//! actix server, told by a script what a node is told, stands for the node.
+//! actix server, started by a script with a node's arguments, stands for the node.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::bench::{Bench, stderr};
 /// The ledger of the tests' campaign.
 const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 50, seed: 1 };
 
-/// Answers late, on the port that it is told, from the accounts that it is told and a chain of its own.
+/// Answers late, on the port and from the accounts of its arguments, with a chain of its own.
 const NODE: &str = r#"#!/bin/sh
 set -e
 while [ $# -gt 0 ]; do
@@ -92,7 +92,7 @@ fn a_node_on_the_path_has_our_accounts_and_a_chain_of_its_own() {
 }
 
 #[test]
-fn a_balance_that_is_not_the_ledgers_is_wrong_whatever_the_chain() {
+fn a_balance_that_is_not_the_ledgers_is_wrong() {
     let Some(bench) = bench(ON_PATH) else { return };
     let node = fs::read_to_string(bench.path("bin/test-node")).unwrap();
     bench.write(
@@ -211,7 +211,7 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
 }
 
 #[test]
-fn a_target_with_another_ledger_is_compared_with_its_own_answer() {
+fn a_target_with_another_ledger_is_its_own_reference() {
     let Some(bench) = Bench::new(1) else { return };
     let started = Started::actix(&bench, "50", "2");
     let output = bench.run(&["run", "tiny", "--target", &started.1]);

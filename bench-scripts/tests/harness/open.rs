@@ -1,4 +1,4 @@
-//! An open loop from its campaign to its report, beside another load on the same server; and gone on with after it was cut short.
+//! An open loop from its campaign to its report, with a background load on the same server; and resumed after it was cut short.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn beside_another_load() -> Option<Bench> {
 }
 
 #[test]
-fn a_rate_beside_another_load_is_measured_and_a_run_that_was_cut_short_goes_on() {
+fn a_rate_with_a_background_load_is_measured_and_resumed() {
     let Some(bench) = beside_another_load() else { return };
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));

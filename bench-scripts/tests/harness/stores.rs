@@ -61,7 +61,7 @@ const FOLDERS: [(&str, usize); 4] =
     [("stores-500", 2), ("stores-500-neighbour", 4), ("stores-2000", 4), ("stores-2000-neighbour", 4)];
 
 #[test]
-fn each_store_is_measured_over_each_chain_and_a_run_that_was_cut_short_goes_on() {
+fn each_store_is_measured_over_each_chain_and_resumed() {
     let Some(bench) = small() else { return };
     let output = bench.run(&["run", "small"]);
     assert!(output.status.success(), "{}", stderr(&output));

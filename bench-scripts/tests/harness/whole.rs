@@ -5,7 +5,7 @@ use std::fs;
 use crate::bench::{Bench, stderr};
 
 #[test]
-fn a_campaign_runs_to_its_report_which_can_be_made_again_without_tools() {
+fn a_campaign_runs_to_its_report() {
     let Some(bench) = Bench::new(1) else { return };
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_holds_all_connections_is_the_reason_until_the_backlog_is_sent() {
+    fn busy_connections_are_the_reason_until_the_backlog_is_sent() {
         // Two connections, a request every 10 ms. The server stops from 100 to 300 ms; then the tool sends what waited, one a
         // millisecond, each answered at once.
         let stops = |i: u64| match i {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((late(8), late(9)), (Some(7_000), Some(0)));
     }
     #[test]
-    fn who_kept_a_request_from_being_sent_is_told_by_the_connections() {
+    fn the_connections_show_who_kept_a_request_back() {
         let not_sent = |from: u64| (from..100).map(|i| Record::failed(10_000 * i, &NOT_SENT.into()));
         // Two connections; the server answers nothing from 500 ms on, and what is due then is never sent.
         let served = |count: u64| (0..count).map(|i| answered(10_000 * i, 0, 500));

@@ -125,7 +125,7 @@ fn a_clean_window_is_kept_request_by_request() {
 }
 
 #[test]
-fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
+fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
     with_each(|tool, fixture| {
         let mut subject = fixture.control();
         let target = subject.target.clone();
@@ -149,7 +149,7 @@ fn a_server_that_is_held_shows_in_all_requests_that_were_due_meanwhile() {
 }
 
 #[test]
-fn a_server_that_stops_answering_leaves_timeouts_and_what_was_not_sent() {
+fn a_server_that_stops_answering_leaves_timeouts() {
     with_each(|tool, fixture| {
         let mut subject = fixture.control();
         let target = subject.target.clone();
