@@ -12,7 +12,7 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, anyhow};
 
 use self::checker::Checker;
 use self::connecting::Holding;
@@ -58,8 +58,38 @@ pub struct Bench<'a> {
 /// Why a trial of a pair is invalid whose other one failed.
 const OTHER_LEFT: &str = "the paired trial failed";
 
-/// A trial's end: a measured sample, or the reason why there is none. The outer error ends the run.
-pub(super) type Ended<T> = Result<std::result::Result<T, Outcome>>;
+/// Why a trial, or a step of it, gave no result.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The trial ends with this outcome.
+    Trial(Outcome),
+    /// The run ends: an interrupt, or a results folder that takes no more.
+    Run(Error),
+}
+
+impl From<Outcome> for Ending {
+    fn from(outcome: Outcome) -> Self {
+        Self::Trial(outcome)
+    }
+}
+
+impl From<Error> for Ending {
+    fn from(error: Error) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<Ending> for Error {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Trial(outcome) => anyhow!(outcome.failure().unwrap_or_default()),
+            Ending::Run(error) => error,
+        }
+    }
+}
+
+/// The result of a trial or of a step of it.
+pub(super) type Ended<T> = std::result::Result<T, Ending>;
 
 /// What questions are drawn for. Each has a seed of its own, so that none depends on what another drew.
 #[derive(Debug, Clone, Copy)]
@@ -90,16 +120,6 @@ impl Seen {
     }
 }
 
-/// Gives the inner value, or leaves the function with the failure as the trial's outcome.
-macro_rules! or_failed {
-    ($ended:expr) => {
-        match $ended {
-            Ok(value) => value,
-            Err(outcome) => return Ok(Err(outcome)),
-        }
-    };
-}
-
 impl Bench<'_> {
     /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
     ///
@@ -121,10 +141,11 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
-                let outcome = match self.measure(trial, workload, &mut subject, paired)? {
+                let outcome = match self.measure(trial, workload, &mut subject, paired) {
                     Ok(sample) => Outcome::Completed(Box::new(sample)),
+                    Err(Ending::Run(error)) => return Err(error),
                     // Whatever was noticed first, a server that has ended is the reason.
-                    Err(outcome) => {
+                    Err(Ending::Trial(outcome)) => {
                         subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how })
                     }
                 };
@@ -149,34 +170,34 @@ impl Bench<'_> {
         paired: Option<Side<'_>>,
     ) -> Ended<Sample> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
-        let seen = or_failed!(Seen::of(subject));
+        let seen = Seen::of(subject)?;
         let known = self.known(trial, workload)?;
-        or_failed!(verify(known, subject, "before the window"));
+        verify(known, subject, "before the window")?;
         let capacity =
             capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
-        or_failed!(meet(paired.as_ref()));
-        let warmup = or_failed!(self.warm_up(trial, workload, &subject.target, seen)?);
+        meet(paired.as_ref())?;
+        let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
         let allowed_ms = self.plan.campaign.connect_ms;
         let holding = seen.filter(|_| trial.rate.is_none()).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
-        or_failed!(meet(paired.as_ref()));
+        meet(paired.as_ref())?;
 
         let capture = self.capture(trial, &subject.target)?;
-        let ready = or_failed!(self.prepare_window(trial, workload, &subject.target, window_ms, holding)?);
-        let counts = or_failed!(counts::read(subject));
+        let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
+        let counts = counts::read(subject)?;
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
-        let cpu_before = or_failed!(Seen::cpu(seen));
+        let cpu_before = Seen::cpu(seen)?;
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
         let others_before = Reading::now();
         let began = Instant::now();
-        let put = or_failed!(self.put_window_on(subject, &ready)?);
+        let put = self.put_window_on(subject, &ready)?;
         let window_s = began.elapsed().as_secs_f64();
         let others = others_before.zip(Reading::now());
-        let server_cpu = or_failed!(Seen::cpu(seen)).zip(cpu_before).map(|(now, before)| now.since(before));
+        let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
@@ -184,12 +205,12 @@ impl Bench<'_> {
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
-        let loaded = or_failed!(self.read_window(&ready, put)?);
-        or_failed!(meet(paired.as_ref()));
+        let loaded = self.read_window(&ready, put)?;
+        meet(paired.as_ref())?;
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
             Err(_) if loaded.sample.failures() > 0 => None,
-            counted => or_failed!(counted),
+            counted => counted?,
         };
         let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
 
@@ -221,21 +242,21 @@ impl Bench<'_> {
             wire,
             checked: checked.checked,
         };
-        or_failed!(counts::check_answers(sample.checked.as_ref()));
+        counts::check_answers(sample.checked.as_ref())?;
         if sample.load.succeeded == 0 {
-            return Ok(Err(Outcome::NoSuccess(Box::new(sample))));
+            return Err(Outcome::NoSuccess(Box::new(sample)).into());
         }
         if is_silent(known, subject) {
-            return Ok(Err(Outcome::Silent(Box::new(sample))));
+            return Err(Outcome::Silent(Box::new(sample)).into());
         }
-        or_failed!(verify(known, subject, "after the window"));
+        verify(known, subject, "after the window")?;
         let loads: Vec<&LoadSample> =
             std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-        or_failed!(counts::check(counted, &loads, trial.connections, sample.checked.as_ref()));
+        counts::check(counted, &loads, trial.connections, sample.checked.as_ref())?;
         if sample.short_of().is_some() {
-            return Ok(Err(Outcome::NotHeld(Box::new(sample))));
+            return Err(Outcome::NotHeld(Box::new(sample)).into());
         }
-        Ok(Ok(sample))
+        Ok(sample)
     }
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it shows why.
@@ -253,16 +274,16 @@ impl Bench<'_> {
         let most = campaign.warmup_connections;
         let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
-        let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target)?;
+        let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target);
         let established = sampler.and_then(|sampler| sampler.stop().most_open_files());
-        let (sample, _) = or_failed!(ended);
-        Ok(Ok(Warmup {
+        let (sample, _) = ended?;
+        Ok(Warmup {
             succeeded: sample.succeeded,
             failed: sample.failed,
             max_us: sample.latency_us.max,
             established,
             network: NetworkCounters::read().since(network),
-        }))
+        })
     }
 
     /// The trial's load for `duration_ms`: a closed loop or, at a rate, an open one.

@@ -13,7 +13,7 @@ use anyhow::Result;
 
 use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
-use super::{Bench, Draw, Ended, find};
+use super::{Bench, Draw, Ended, Ending, find};
 use crate::config::{Background, Stall};
 use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
 use crate::observation::Connecting;
@@ -66,21 +66,15 @@ impl Bench<'_> {
         let (what, tool) = (trial.tool.name(), trial.tool);
         let order = Order { what, tool, load: self.load(trial, trial.connections, duration_ms), holding };
         let mut bodies = self.bodies(trial, workload, Draw::Window)?;
-        let own = match self.prepare(trial, order, &mut bodies, target)? {
-            Ok(own) => own,
-            Err(outcome) => return Ok(Err(outcome)),
-        };
+        let own = self.prepare(trial, order, &mut bodies, target)?;
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());
         let background = open.and_then(|open| open.background.as_ref()).filter(|_| trial.disturbed);
-        let background = match background {
-            None => None,
-            Some(other) => match self.prepare_background(trial, other, target, duration_ms)? {
-                Ok(ready) => Some((Duration::from_millis(other.from_ms), ready)),
-                Err(outcome) => return Ok(Err(outcome)),
-            },
-        };
+        let background = background.map(|other| {
+            let ready = self.prepare_background(trial, other, target, duration_ms)?;
+            Ok::<_, Ending>((Duration::from_millis(other.from_ms), ready))
+        });
         let stall = open.and_then(|open| open.stall).map(|stall| (stall, Duration::from_millis(duration_ms)));
-        Ok(Ok(ReadyWindow { own, background, stall }))
+        Ok(ReadyWindow { own, background: background.transpose()?, stall })
     }
 
     fn prepare_background(
@@ -127,21 +121,16 @@ impl Bench<'_> {
             drop(over);
             (own, background.map(join), stalls.map(join))
         });
-        let (own, background, stalls) = (own?, background.transpose()?.transpose(), stalls.transpose()?);
-        Ok(own.and_then(|own| Ok(PutWindow { own, background: background?, stalls })))
+        Ok(PutWindow { own: own?, background: background.transpose()?, stalls: stalls.transpose()? })
     }
 
     /// Reads the output of the window's tools.
     pub(super) fn read_window(&self, window: &ReadyWindow, put: PutWindow) -> Ended<Loaded> {
         let PutWindow { own, background, stalls } = put;
-        let background = match (&window.background, background) {
-            (Some((_, ready)), Some(ran)) => Some(self.read(ready, &ran)?),
-            _ => None,
-        };
-        Ok(self.read(&window.own, &own)?.and_then(|sample| {
-            let background = background.transpose()?;
-            Ok(Loaded { sample, client_cpu: own.cpu, connecting: own.connecting, background, stalls })
-        }))
+        let sample = self.read(&window.own, &own)?;
+        let background = window.background.as_ref().zip(background);
+        let background = background.map(|((_, ready), ran)| self.read(ready, &ran)).transpose()?;
+        Ok(Loaded { sample, client_cpu: own.cpu, connecting: own.connecting, background, stalls })
     }
 }
 

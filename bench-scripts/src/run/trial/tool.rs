@@ -11,11 +11,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::config::Placement;
+use crate::interrupt::Interrupted;
 use crate::load::bodies::Bodies;
 use crate::load::driver::{Driver, Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
@@ -113,15 +114,9 @@ impl Bench<'_> {
         target: &Target,
     ) -> Ended<(LoadSample, CpuTime)> {
         let order = Order { what, tool, load, holding: None };
-        let prepared = match self.prepare(trial, order, &mut bodies, target)? {
-            Ok(prepared) => prepared,
-            Err(outcome) => return Ok(Err(outcome)),
-        };
-        let ran = match self.put_on(&prepared)? {
-            Ok(ran) => ran,
-            Err(outcome) => return Ok(Err(outcome)),
-        };
-        Ok(self.read(&prepared, &ran)?.map(|sample| (sample, ran.cpu)))
+        let prepared = self.prepare(trial, order, &mut bodies, target)?;
+        let ran = self.put_on(&prepared)?;
+        Ok((self.read(&prepared, &ran)?, ran.cpu))
     }
 
     /// Writes the tool's input. Bodies are taken from the stream here, all that the load needs.
@@ -138,9 +133,11 @@ impl Bench<'_> {
         let Order { what, tool, load, holding } = order;
         let (driver, can) = (tool.driver(), tool.can());
         if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
-            return Ok(Err(failed(what, format!("{} sends the same body again and again", driver.name()))));
+            return Err(failed(what, format!("{} sends the same body again and again", driver.name())).into());
         }
-        ensure!(can.transports.contains(&target.transport()), "{} can't reach {target}", driver.name());
+        if !can.transports.contains(&target.transport()) {
+            return Err(anyhow!("{} can't reach {target}", driver.name()).into());
+        }
         let stem = self.folder.tool_output(trial, what);
         let [asked, answered] = ["asked", "answered"].map(|ending| with_ending(&stem, ending));
         let scratch = [Scratch(asked.clone()), Scratch(answered.clone())];
@@ -150,11 +147,11 @@ impl Bench<'_> {
         let job = Job { load: &load, url: &url, files: &files, connecting_ms };
         let invocation = driver.prepare(&job, bodies)?;
         if invocation.bodies == 0 {
-            return Ok(Err(failed(what, records::EXHAUSTED.to_owned())));
+            return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
         let program = self.tools.get(tool)?.path.clone();
         let what = what.to_owned();
-        Ok(Ok(Prepared { driver, load, program, invocation, holding, files, _scratch: scratch, stem, what }))
+        Ok(Prepared { driver, load, program, invocation, holding, files, _scratch: scratch, stem, what })
     }
 
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
@@ -185,9 +182,7 @@ impl Bench<'_> {
             AnyLoad::Closed(_) => 0,
         };
         let limit = Duration::from_millis(load.timeout_ms()) + TOOL_GRACE + WRITING.saturating_mul(requests);
-        if let Err(outcome) = self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])? {
-            return Ok(Err(outcome));
-        }
+        self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])?;
         if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
             // Where it can't be removed, it stays, and says no more than that.
             let _ = fs::remove_file(&stderr);
@@ -195,7 +190,7 @@ impl Bench<'_> {
         remove_if_empty(&stderr);
         let cpu =
             at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
-        Ok(Ok(Ran { began, cpu, connecting }))
+        Ok(Ran { began, cpu, connecting })
     }
 
     /// Reads the tool's output, and keeps its requests.
@@ -215,15 +210,17 @@ impl Bench<'_> {
         };
         let records = match reading {
             Ok(Reading::Records(records)) => records,
-            Ok(Reading::Sample(sample)) => return Ok(Ok(*sample)),
-            Err(error) if error.is::<crate::interrupt::Interrupted>() => return Err(error),
-            Err(error) => return Ok(Err(prepared.failed(&error))),
+            Ok(Reading::Sample(sample)) => return Ok(*sample),
+            Err(error) if error.is::<Interrupted>() => return Err(error.into()),
+            Err(error) => return Err(prepared.failed(&error).into()),
         };
-        let AnyLoad::Open(load) = load else { anyhow::bail!("{}: records of a closed loop", driver.name()) };
+        let AnyLoad::Open(load) = load else {
+            return Err(anyhow!("{}: records of a closed loop", driver.name()).into());
+        };
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
         histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
-        Ok(records::sample(&records, load).map_err(|error| prepared.failed(&error)))
+        records::sample(&records, load).map_err(|error| prepared.failed(&error).into())
     }
 
     /// Lets the tool print its own record of the requests, and reads that.
@@ -253,15 +250,15 @@ impl Bench<'_> {
                 let reason = format!(
                     "{what}: the load tool did not end within {limit:?} after its window and was killed"
                 );
-                Ok(Err(Outcome::Unanswered { reason }))
+                Err(Outcome::Unanswered { reason }.into())
             }
             Some(status) if !status.success() => {
                 let said = said.iter().find_map(|path| last_line(path));
                 let reason =
                     said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status)));
-                Ok(Err(failed(what, reason)))
+                Err(failed(what, reason).into())
             }
-            Some(_) => Ok(Ok(())),
+            Some(_) => Ok(()),
         }
     }
 }

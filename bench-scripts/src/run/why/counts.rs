@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::Stage;
 use crate::config::Server;
@@ -162,10 +162,8 @@ impl Counting<'_> {
             ..Trial::default()
         };
         let bodies = Bodies::One(self.workload.body()?);
-        match self.bench.ask(&trial, what, AnyLoad::Closed(load), trial.tool, bodies, &subject.target)? {
-            Ok(_) => Ok(()),
-            Err(outcome) => Err(anyhow!(outcome.failure().unwrap_or_default())),
-        }
+        self.bench.ask(&trial, what, AnyLoad::Closed(load), trial.tool, bodies, &subject.target)?;
+        Ok(())
     }
 
     fn file(&self, server: &Server, what: &str) -> std::path::PathBuf {

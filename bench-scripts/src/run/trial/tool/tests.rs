@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use super::super::Ending;
 use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
@@ -72,9 +73,12 @@ impl Fixture {
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        bench
-            .ask(&self.plan.trials[0], tool.name(), AnyLoad::Open(load.clone()), tool, bodies, target)
-            .unwrap()
+        let load = AnyLoad::Open(load.clone());
+        let ended = bench.ask(&self.plan.trials[0], tool.name(), load, tool, bodies, target);
+        ended.map_err(|ending| match ending {
+            Ending::Trial(outcome) => outcome,
+            Ending::Run(error) => panic!("{error:#}"),
+        })
     }
 
     /// Where what a tool wrote is kept.
