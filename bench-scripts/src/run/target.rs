@@ -53,6 +53,11 @@ pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> R
 fn sweep_of(campaign: Campaign, server: &Server) -> Campaign {
     Campaign {
         name: format!("{}-target", campaign.name),
+        why: format!(
+            "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's other servers, its \
+             duets and its searches are left out.",
+            campaign.name
+        ),
         servers: vec![server.name.clone()],
         arms: Vec::new(),
         baseline: None,

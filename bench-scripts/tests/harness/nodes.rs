@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -145,8 +146,12 @@ struct Started(Child, String);
 impl Started {
     /// Actix with this ledger.
     fn actix(bench: &Bench, slots: &str, seed: &str) -> Self {
+        Self::on(bench, "127.0.0.1:0", slots, seed)
+    }
+
+    fn on(bench: &Bench, listen: &str, slots: &str, seed: &str) -> Self {
         let child = Command::new(bench.path("server-actix"))
-            .args(["--listen", "127.0.0.1:0", "--accounts", "50", "--slots", slots, "--seed", seed])
+            .args(["--listen", listen, "--accounts", "50", "--slots", slots, "--seed", seed])
             .stdout(Stdio::piped())
             .spawn();
         let mut started = Self(child.unwrap(), String::new());
@@ -219,6 +224,28 @@ fn a_target_with_another_ledger_is_its_own_reference() {
     assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
     assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
     assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
+}
+
+/// A server on IPv6 stands for one of another machine or user: processes are found by their IPv4 addresses alone.
+#[test]
+fn a_target_whose_process_is_not_known_has_no_cpu_figures() {
+    let Some(bench) = Bench::new(1) else { return };
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("SKIPPED: this machine has no IPv6");
+        return;
+    }
+    let started = Started::on(&bench, "[::1]:0", "50", "1");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("its CPU time, memory and open files are unknown"), "{said}");
+    assert!(said.contains("CPU unknown"), "{said}");
+    let measured = outcomes(&bench, "target").remove(0);
+    assert_eq!(measured["kind"], "completed", "{measured}");
+    assert!(measured["server_cpu"].is_null() && measured["server_peak_memory_bytes"].is_null(), "{measured}");
+    assert!(measured["means"]["alone_us"].is_number(), "{measured}");
+    let report = bench.report();
+    assert!(report.contains("Its CPU time, memory and open files are unknown"), "{report}");
 }
 
 #[test]
