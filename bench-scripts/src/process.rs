@@ -21,6 +21,15 @@ const GRACE: Duration = Duration::from_secs(6);
 /// being measured.
 const SELDOM: Duration = Duration::from_millis(20);
 
+/// What a child may have.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// Files that it may open at once; the harness's own limit where left out.
+    pub open_files: Option<u64>,
+    /// How far it gives way to other processes, from 0 (not at all) to 19.
+    pub niceness: u8,
+}
+
 /// A running child. Dropping it kills it and waits for it.
 #[derive(Debug)]
 pub struct Owned {
@@ -41,17 +50,18 @@ impl Owned {
     /// dies with the harness even where that is killed. Its placement holds from its first instruction, so that a runtime
     /// that asks how many processors it may use sees what it gets.
     pub fn spawn(program: &Path, args: &[String], output: &Output<'_>, placement: Placement) -> Result<Self> {
-        Self::spawn_limited(program, args, output, placement, None)
+        Self::spawn_with(program, args, output, placement, Limits::default())
     }
 
-    /// [`Self::spawn`] for a program that may open no more than `open_files` files, from its first instruction and for good.
-    pub fn spawn_limited(
+    /// [`Self::spawn`] with limits, from its first instruction and for good.
+    pub fn spawn_with(
         program: &Path,
         args: &[String],
         output: &Output<'_>,
         placement: Placement,
-        open_files: Option<u64>,
+        limits: Limits,
     ) -> Result<Self> {
+        let Limits { open_files, niceness } = limits;
         let processor = match placement {
             Placement::Free => None,
             Placement::OneCore | Placement::Duet => Some(
@@ -71,7 +81,8 @@ impl Owned {
             .stderr(create(output.stderr)?)
             .process_group(0);
         let harness = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, setrlimit, sched_setaffinity), and
+        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, setrlimit, setpriority,
+        // sched_setaffinity), and
         // nothing is allocated.
         unsafe {
             command.pre_exec(move || {
@@ -85,6 +96,9 @@ impl Owned {
                     if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
                         return Err(std::io::Error::last_os_error());
                     }
+                }
+                if niceness > 0 && libc::setpriority(libc::PRIO_PROCESS, 0, i32::from(niceness)) != 0 {
+                    return Err(std::io::Error::last_os_error());
                 }
                 match only {
                     Some(set) if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 => {

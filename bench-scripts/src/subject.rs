@@ -18,7 +18,7 @@ use crate::http;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
 use crate::probe::resources::AtRest;
-use crate::process::{Output, Owned, describe};
+use crate::process::{Limits, Output, Owned, describe};
 use crate::target::Target;
 
 pub use files::Files;
@@ -102,12 +102,12 @@ impl Subject {
         let program = program(server)?;
         let mut values = server.placeholders(environment, &listen, request);
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
-        let mut process = Owned::spawn_limited(
+        let mut process = Owned::spawn_with(
             &program,
             &server.arguments(&values),
             &Output { stdout: None, stderr },
             environment.placement,
-            server.open_files,
+            Limits { open_files: server.open_files, ..Limits::default() },
         )?;
         let found = match &server.ready {
             Ready::Line(places) => read_ready_line(&mut process, places, interrupt),

@@ -353,6 +353,7 @@ fn task(plan: &Plan) -> Vec<(&'static str, String)> {
         ("the ledger's seed", environment.ledger_seed.to_string()),
         ("the global queue interval", environment.global_queue_interval.unwrap_or(0).to_string()),
         ("the simulated walk", format!("{} ns a slot", environment.walk_ns_per_slot.unwrap_or(0))),
+        ("the load tool's niceness", environment.tool_niceness.unwrap_or(0).to_string()),
         ("the arms' settings", own_settings(plan)),
         ("warm-up", format!("{} ms", campaign.warmup_ms)),
         ("the window", format!("{} ms", campaign.window_ms)),

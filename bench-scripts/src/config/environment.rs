@@ -35,6 +35,9 @@ pub struct Environment {
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
+    /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_niceness: Option<u8>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -63,11 +66,24 @@ pub struct Overrides {
     /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
+    /// See [`Environment::tool_niceness`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_niceness: Option<u8>,
+}
+
+/// Whose setting it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The server's: one of its arguments.
+    Server,
+    /// The load tool's: how its process is started.
+    Tool,
 }
 
 /// A setting that an arm may change.
 struct Setting {
-    /// Its field, and its placeholder in a server's arguments.
+    of: Of,
+    /// Its field and, of a server's setting, its placeholder in the server's arguments.
     name: &'static str,
     least: u64,
     most: u64,
@@ -78,8 +94,9 @@ struct Setting {
 }
 
 /// The settings that arms may change, in the order in which a reader is given them.
-static SETTINGS: [Setting; 4] = [
+static SETTINGS: [Setting; 5] = [
     Setting {
+        of: Of::Server,
         name: "threads",
         least: 1,
         most: 1_024,
@@ -88,6 +105,7 @@ static SETTINGS: [Setting; 4] = [
         words: |threads| format!("{threads} worker{}", if threads == 1 { "" } else { "s" }),
     },
     Setting {
+        of: Of::Server,
         name: "global_queue_interval",
         least: 0,
         most: 1_000_000,
@@ -99,6 +117,7 @@ static SETTINGS: [Setting; 4] = [
         },
     },
     Setting {
+        of: Of::Server,
         name: "slots",
         least: 1,
         most: 20_000_000,
@@ -107,6 +126,7 @@ static SETTINGS: [Setting; 4] = [
         words: |slots| format!("chain of {} slots", count(slots)),
     },
     Setting {
+        of: Of::Server,
         name: "walk_ns_per_slot",
         least: 0,
         most: 1_000_000,
@@ -117,6 +137,18 @@ static SETTINGS: [Setting; 4] = [
             ns => format!("simulated walk of {ns} ns a slot"),
         },
     },
+    Setting {
+        of: Of::Tool,
+        name: "tool_niceness",
+        least: 0,
+        most: 19,
+        optional: true,
+        value: |own| own.tool_niceness.map(u64::from),
+        words: |niceness| match niceness {
+            0 => "load tool with the server's priority".to_owned(),
+            niceness => format!("load tool with niceness {niceness}"),
+        },
+    },
 ];
 
 /// Placeholders of an environment that always have a value.
@@ -124,7 +156,7 @@ pub(super) const ALWAYS: [&str; 5] = ["tuning", "threads", "accounts", "slots", 
 
 /// Placeholders of an environment that have a value where the campaign says so.
 pub(super) fn optional() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().filter(|setting| setting.optional).map(|setting| setting.name)
+    SETTINGS.iter().filter(|setting| setting.optional && setting.of == Of::Server).map(|setting| setting.name)
 }
 
 /// Whether a placeholder is one of [`optional`].
@@ -146,6 +178,7 @@ impl Environment {
             ledger_seed: ledger.seed,
             global_queue_interval: None,
             walk_ns_per_slot: None,
+            tool_niceness: None,
             placement: Placement::Free,
             max_foreign_cpu: default_max_foreign_cpu(),
         }
@@ -158,22 +191,23 @@ impl Environment {
 
     /// The settings that an arm may change.
     fn settings(&self) -> Overrides {
-        let Self { threads, slots, global_queue_interval, walk_ns_per_slot, .. } = *self;
-        Overrides { threads, slots: Some(slots), global_queue_interval, walk_ns_per_slot }
+        let Self { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness, .. } = *self;
+        Overrides { threads, slots: Some(slots), global_queue_interval, walk_ns_per_slot, tool_niceness }
     }
 
     /// The environment of a server with settings of its own.
     #[must_use]
     pub fn with(&self, own: &Overrides) -> Self {
-        let Overrides { threads, slots, global_queue_interval, walk_ns_per_slot } = own.or(&self.settings());
+        let Overrides { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness } =
+            own.or(&self.settings());
         let slots = slots.unwrap_or(self.slots);
-        Self { threads, slots, global_queue_interval, walk_ns_per_slot, ..self.clone() }
+        Self { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness, ..self.clone() }
     }
 
     /// What a started server is told: the values of the placeholders in its arguments.
     pub fn values(&self) -> Placeholders {
         let settings = self.settings();
-        let set = SETTINGS.iter().filter_map(|setting| {
+        let set = SETTINGS.iter().filter(|setting| setting.of == Of::Server).filter_map(|setting| {
             let value = (setting.value)(&settings).filter(|value| *value > 0 || !setting.optional)?;
             Some((setting.name, value.to_string()))
         });
@@ -211,6 +245,7 @@ impl Overrides {
             slots: self.slots.or(base.slots),
             global_queue_interval: self.global_queue_interval.or(base.global_queue_interval),
             walk_ns_per_slot: self.walk_ns_per_slot.or(base.walk_ns_per_slot),
+            tool_niceness: self.tool_niceness.or(base.tool_niceness),
         }
     }
 
@@ -223,6 +258,13 @@ impl Overrides {
     /// Which settings are stated, and their values.
     pub(super) fn stated(&self) -> Vec<(&'static str, u64)> {
         SETTINGS.iter().filter_map(|setting| Some((setting.name, (setting.value)(self)?))).collect()
+    }
+
+    /// Those of them that are the server's.
+    pub(super) fn stated_of_server(&self) -> Vec<(&'static str, u64)> {
+        let of_server =
+            |name: &str| SETTINGS.iter().any(|known| known.name == name && known.of == Of::Server);
+        self.stated().into_iter().filter(|(name, _)| of_server(name)).collect()
     }
 
     pub(super) fn check_ranges(&self, table: &str) -> Result<()> {

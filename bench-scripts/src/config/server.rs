@@ -217,7 +217,7 @@ impl Server {
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let own = self.overrides.stated();
+        let own = self.overrides.stated_of_server();
         let values = environment.values();
         let is_set = |name: &str| own.iter().any(|(own, _)| *own == name) || environment::is_optional(name);
         values.into_keys().find(|name| is_set(name) && !self.takes(name))

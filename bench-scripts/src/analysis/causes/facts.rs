@@ -99,6 +99,8 @@ pub struct Facts {
     /// Time for which one of the threads that answer had work, as a share of the window, on average over as many threads as
     /// answer. 1: they always ran or waited for a processor.
     pub runnable: Option<f64>,
+    /// How often the server went to sleep, for one request.
+    pub sleeps: Option<f64>,
     /// Time that the server waited for a processor, for one request, in microseconds.
     pub run_delay_us: Option<f64>,
     /// Processors that the server used.
@@ -185,6 +187,11 @@ impl Facts {
         self.run_delay_us = all(samples, |sample| {
             let delay_us: u64 = sample.threads.iter().map(|thread| thread.run_delay_us).sum();
             (!sample.threads.is_empty()).then_some(delay_us as f64 / sample.served().max(1) as f64)
+        })
+        .map(average_of);
+        self.sleeps = all(samples, |sample| {
+            let switches = sample.resources.last()?.voluntary_switches?;
+            Some(switches as f64 / sample.served().max(1) as f64)
         })
         .map(average_of);
         let alone =

@@ -9,6 +9,7 @@
 mod confirm;
 mod facts;
 mod listen_queue;
+mod load_tool;
 mod remedy;
 mod scheduler;
 mod table;

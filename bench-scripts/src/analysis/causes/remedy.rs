@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::Server;
+use crate::config::{Overrides, Server};
 
 /// A change to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub enum Remedy {
     OpenFiles,
     /// The load tool's other client.
     OtherClient,
+    /// The load tool runs with the server's priority.
+    ToolPriority,
 }
 
 /// A global queue interval at which no connection waits long; see [`Remedy::GlobalQueueInterval`].
@@ -48,6 +50,7 @@ impl Remedy {
             Self::OneMoreThread => "one thread more",
             Self::OpenFiles => "four times the open files",
             Self::OtherClient => "the load tool's other client",
+            Self::ToolPriority => "the server's priority for the load tool",
         }
     }
 
@@ -62,7 +65,8 @@ impl Remedy {
             | Self::Threads
             | Self::OneMoreThread
             | Self::OpenFiles
-            | Self::OtherClient => None,
+            | Self::OtherClient
+            | Self::ToolPriority => None,
         }
     }
 }
@@ -136,6 +140,15 @@ pub fn remedied(
             let server = Server { name: format!("{}-other-client", server.name), ..server.clone() };
             Ok(Remedied { server, change: Remedy::OtherClient.words().to_owned() })
         }
+        Remedy::ToolPriority => match server.overrides.tool_niceness {
+            None | Some(0) => Err("the load generator has the server's priority already".to_owned()),
+            Some(_) => {
+                let name = format!("{}-tool-priority", server.name);
+                let overrides = Overrides { tool_niceness: Some(0), ..server.overrides.clone() };
+                let server = Server { name, overrides, ..server.clone() };
+                Ok(Remedied { server, change: remedy.words().to_owned() })
+            }
+        },
     }
 }
 
@@ -159,7 +172,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Holds, Overrides, Ready};
+    use crate::config::{Holds, Ready};
 
     fn server(args: &[&str]) -> Server {
         Server {
@@ -214,6 +227,9 @@ mod tests {
         assert_eq!(found.server.args, ["--threads", "{threads}", "--global-queue-interval", "8"]);
         let found = remedied(&tokio, &interval, Remedy::OneMoreThread, None, 1).unwrap();
         assert_eq!((found.server.args[1].as_str(), found.change.as_str()), ("2", "2 threads"));
+        let nice = Overrides { tool_niceness: Some(10), ..Overrides::default() };
+        let found = try_it(&Server { overrides: nice, ..server(&[]) }, Remedy::ToolPriority);
+        assert_eq!(found.server.overrides.tool_niceness, Some(0));
         let few = Server { open_files: Some(50), ..server(&[]) };
         assert_eq!(try_it(&few, Remedy::OpenFiles).server.open_files, Some(200));
     }
@@ -226,6 +242,7 @@ mod tests {
         let cut = remedied(&server(&[]), &json!({"backlog": 1_024}), Remedy::LongBacklog, Some(4_096), 1);
         assert!(cut.unwrap_err().contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
+        assert!(refused(Remedy::ToolPriority).contains("already"));
         assert!(refused(Remedy::GlobalQueueInterval).contains("no global_queue_interval"));
         assert_eq!(Remedy::GlobalQueueInterval.next(true), Some(Remedy::OneMoreThread));
         assert_eq!(

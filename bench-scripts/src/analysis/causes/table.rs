@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LEAST_SHARE;
 use super::facts::{Facts, STEP_US};
+use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
 use crate::words::{count, counted, percent, time};
@@ -49,6 +50,8 @@ pub enum Kind {
     CpuQueue,
     /// A task scheduler serves as many connections as its workers' queues hold again and again, and the others hardly ever.
     SchedulerStarved,
+    /// The load generator serves few of its connections at a time, while the server waits for requests.
+    ToolUnfair,
     /// Some connections are never served while others are served quickly.
     Starved,
     /// Small segments wait for an acknowledgement.
@@ -118,6 +121,24 @@ pub const TABLE: &[Row] = &[
             )
         },
         remedy: Some(Remedy::OtherClient),
+        unless: &[],
+    },
+    Row {
+        seen: "a median far below the mean, and a server that sleeps after most answers",
+        kind: Kind::ToolUnfair,
+        symptom: Symptom::Failing,
+        explains: load_tool::failing,
+        sentence: load_tool::sentence,
+        remedy: Some(Remedy::ToolPriority),
+        unless: &[],
+    },
+    Row {
+        seen: "a median far below the mean, and a server that sleeps after most answers",
+        kind: Kind::ToolUnfair,
+        symptom: Symptom::Slow,
+        explains: load_tool::slow,
+        sentence: load_tool::sentence,
+        remedy: Some(Remedy::ToolPriority),
         unless: &[],
     },
     Row {
@@ -270,7 +291,13 @@ pub const TABLE: &[Row] = &[
         },
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled, Kind::SchedulerStarved],
+        unless: &[
+            Kind::OpenFiles,
+            Kind::Limit,
+            Kind::AcceptStalled,
+            Kind::SchedulerStarved,
+            Kind::ToolUnfair,
+        ],
     },
     Row {
         seen: "fewer threads than processors, all of them busy",
@@ -279,7 +306,7 @@ pub const TABLE: &[Row] = &[
         explains: too_few_threads,
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[Kind::AcceptStalled, Kind::SchedulerStarved],
+        unless: &[Kind::AcceptStalled, Kind::SchedulerStarved, Kind::ToolUnfair],
     },
     Row {
         seen: "latency up to the timeout with every thread busy or waiting for a processor",
@@ -334,6 +361,7 @@ pub const TABLE: &[Row] = &[
             Kind::SchedulerStarved,
             Kind::TooFewThreads,
             Kind::CpuQueue,
+            Kind::ToolUnfair,
         ],
     },
     Row {

@@ -419,6 +419,51 @@ fn the_scheduler_is_not_named_without_its_evidence() {
     );
 }
 
+/// A second in which the load tool serves its connections one after the other, each for a while.
+fn unfair_load_tool() -> Sample {
+    let mut sample = healthy();
+    sample.load.latency_us =
+        Latency { mean: 8e3, p50: 11.0, p90: 20.0, p99: 57e3, p999: Some(110e3), max: 132e3 };
+    sample.load.quantiles = vec![(0.0, 8.0), (0.5, 11.0), (0.98, 40e3), (0.99, 57e3), (1.0, 132e3)];
+    for moment in &mut sample.resources {
+        moment.voluntary_switches = Some(sample.load.succeeded);
+    }
+    sample.server_requests = Some(sample.load.succeeded);
+    sample
+}
+
+#[test]
+fn a_load_tool_that_serves_few_connections_at_a_time_is_named() {
+    let (kind, sentence) = only(&equal(), unfair_load_tool());
+    assert_eq!(kind, Kind::ToolUnfair);
+    assert!(sentence.starts_with("the load generator, not the server"), "{sentence}");
+    let mut timeouts = unfair_load_tool();
+    timeouts.load.failed = BTreeMap::from([("timeout".to_owned(), 5)]);
+    let causes = found(&equal(), timeouts).causes;
+    let named: Vec<_> = causes.iter().map(|cause| (cause.kind, cause.symptom)).collect();
+    assert!(named.contains(&(Kind::ToolUnfair, Symptom::Failing)), "{named:?}");
+}
+
+#[test]
+fn a_busy_server_does_not_make_the_load_tool_unfair() {
+    let kinds = |change: &dyn Fn(&mut Sample)| {
+        let mut sample = unfair_load_tool();
+        change(&mut sample);
+        found(&equal(), sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
+    };
+    let busy = kinds(&|sample| {
+        sample.resources.iter_mut().for_each(|moment| moment.voluntary_switches = Some(400));
+    });
+    assert!(!busy.contains(&Kind::ToolUnfair), "a server that seldom sleeps is not waiting for requests");
+    let near = kinds(&|sample| sample.load.latency_us.mean = 100.0);
+    assert!(!near.contains(&Kind::ToolUnfair), "the mean is near the median");
+    for other in [starved_by_the_scheduler(), with_timeouts(300)] {
+        assert!(
+            found(&one_worker(Some(61)), other).causes.iter().all(|cause| cause.kind != Kind::ToolUnfair)
+        );
+    }
+}
+
 #[test]
 fn data_that_is_sent_again_is_named() {
     let mut sample = with_timeouts(300);

@@ -24,7 +24,7 @@ use crate::load::{AnyLoad, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
 use crate::plan::Trial;
 use crate::probe::process::{CpuTime, cpu_time};
-use crate::process::{Output, Owned, describe};
+use crate::process::{Limits, Output, Owned, describe};
 use crate::results::RunFolder;
 use crate::target::Target;
 
@@ -59,6 +59,7 @@ pub(super) struct Prepared {
     driver: &'static dyn Driver,
     load: AnyLoad,
     program: PathBuf,
+    niceness: u8,
     invocation: Invocation,
     holding: Option<Holding>,
     files: Files,
@@ -151,7 +152,27 @@ impl Bench<'_> {
         }
         let program = self.tools.get(tool)?.path.clone();
         let what = what.to_owned();
-        Ok(Prepared { driver, load, program, invocation, holding, files, _scratch: scratch, stem, what })
+        let niceness = self.tool_niceness(&trial.server);
+        Ok(Prepared {
+            driver,
+            load,
+            program,
+            niceness,
+            invocation,
+            holding,
+            files,
+            _scratch: scratch,
+            stem,
+            what,
+        })
+    }
+
+    /// How far the load tool gives way to other processes while it loads a server.
+    fn tool_niceness(&self, server: &str) -> u8 {
+        let environment = &self.plan.campaign.environment;
+        let own = self.plan.servers.iter().find(|known| known.name == server);
+        own.map_or(environment.tool_niceness, |own| environment.with(&own.overrides).tool_niceness)
+            .unwrap_or(0)
     }
 
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
@@ -161,7 +182,8 @@ impl Bench<'_> {
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
         let began = SystemTime::now();
-        let mut tool = Owned::spawn(&prepared.program, &invocation.args, &output, placement)?;
+        let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
+        let mut tool = Owned::spawn_with(&prepared.program, &invocation.args, &output, placement, limits)?;
         let connecting = match &prepared.holding {
             Some(holding) => holding.connect(load.connections(), &mut tool, self.interrupt)?,
             None => None,
