@@ -89,7 +89,7 @@ fn extent(cell: &Diagnosed) -> String {
 fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
     let of = match cause.symptom {
         Symptom::Failing => "bad requests",
-        Symptom::Slow => "time",
+        Symptom::Slow | Symptom::Uneven => "time",
         Symptom::Stepped => "requests slower than 0.95 s",
     };
     let explains = format!("explains {:.0} % of the {of}", cause.explains * 100.0);
@@ -128,6 +128,7 @@ fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> Strin
     let Confirmation { before, after, chance, .. } = confirmation;
     let what = match symptom {
         Symptom::Failing => "failed",
+        Symptom::Uneven => "had a median far below their mean",
         Symptom::Slow | Symptom::Stepped => "were slow",
     };
     format!(

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::load_tool;
 use super::table::Symptom;
 use crate::analysis::threshold::{Shown, shown};
 use crate::observation::Observation;
@@ -61,6 +62,10 @@ pub fn confirm(
             Shown::Pass => Some(false),
             Shown::Fail => Some(true),
             Shown::NotHeld | Shown::Nothing => None,
+        }),
+        Symptom::Uneven => Box::new(|observation| {
+            let latency = observation.outcome.sample()?.load.latency_us;
+            Some(latency.mean >= load_tool::APART * latency.p50)
         }),
         Symptom::Slow | Symptom::Stepped => {
             let usual_us = median_latency_us(before);

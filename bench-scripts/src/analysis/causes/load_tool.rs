@@ -17,7 +17,7 @@ const LEAST_CONNECTIONS: u64 = 50;
 const MOST_AT_WORK: f64 = 0.1;
 
 /// The mean is at least this many times the median.
-const APART: f64 = 20.0;
+pub(super) const APART: f64 = 20.0;
 
 /// A busy server sleeps once for many requests; here it does so after at least every second one.
 const LEAST_SLEEPS: f64 = 0.5;

@@ -20,6 +20,8 @@ pub enum Symptom {
     Failing,
     /// Requests that took long, though none was bad for it.
     Slow,
+    /// Most requests take a small part of the mean, though none was bad.
+    Uneven,
     /// Requests slower than 0.95 s, though none was bad: a step that a dropped connection attempt leaves.
     Stepped,
 }
@@ -135,7 +137,7 @@ pub const TABLE: &[Row] = &[
     Row {
         seen: "a median far below the mean, and a server that sleeps after most answers",
         kind: Kind::ToolUnfair,
-        symptom: Symptom::Slow,
+        symptom: Symptom::Uneven,
         explains: load_tool::slow,
         sentence: load_tool::sentence,
         remedy: Some(Remedy::ToolPriority),
