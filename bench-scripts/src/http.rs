@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::questions::is_true;
+use crate::workload::questions::is_true;
 
 /// How long one question may take.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! The harness: campaign to plan to run to observations to summary to report, in one direction.
 //!
-//! [`config`] reads what a person writes; [`plan`] orders the trials; [`questions`] draws what is asked; [`run`] carries the
+//! [`config`] reads what a person writes; [`plan`] orders the trials; [`workload`] draws the requests; [`run`] carries the
 //! trials out with [`subject`] (a server is a process that says when it is ready), [`load`] (a load tool is a process whose
 //! output is read once) and [`probe`] (what the system counts); [`observation`] and [`results`] keep what came of them;
 //! [`analysis`] works out what that allows to say; [`report`] writes it for a person. Analysis and report never reach the
@@ -9,6 +9,8 @@
 pub mod analysis;
 pub mod config;
 pub mod cost;
+mod field;
+pub mod figure;
 pub mod http;
 pub mod interrupt;
 pub mod load;
@@ -16,8 +18,10 @@ pub mod observation;
 pub mod plan;
 pub mod probe;
 pub mod process;
-pub mod questions;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod stats;
 pub mod subject;
+pub mod words;
+pub mod workload;

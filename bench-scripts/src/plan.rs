@@ -1,14 +1,109 @@
-//! From a campaign to the ordered list of its trials.
+//! What a run is to do, resolved: its campaign, and the ordered list of its trials.
 //!
 //! Trials that will be compared stand next to each other, in an order drawn from the campaign's seed: on a machine that
 //! drifts, what ran just before decides more than one would like.
+
+use std::collections::BTreeMap;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Campaign, Placement};
+use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
+use crate::workload::Workload;
+
+/// All that a run was to do, resolved: the report needs nothing else of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its workloads.
+    pub workloads: Vec<Workload>,
+    /// Its servers.
+    pub servers: Vec<Server>,
+    /// Threads that `{threads}` stood for.
+    pub threads: u32,
+    /// Connection counts of the campaign that this machine can't hold, and were left out.
+    pub left_out_connections: Vec<u32>,
+    /// Loads of an open loop that no load tool can send here, and were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out_rates: Vec<u32>,
+    /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<Level>,
+    /// The trials, in order.
+    pub trials: Vec<Trial>,
+}
+
+/// What a calibration's folder holds beyond a run's: `calibration.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationPlan {
+    /// What was asked for.
+    pub calibration: Calibration,
+    /// How the handicaps were sized.
+    pub sizing: Sizing,
+    /// The servers that are compared with the base.
+    pub arms: Vec<Arm>,
+}
+
+/// What a why run's folder holds beyond a run's: `why.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhyPlan {
+    /// What was asked for.
+    pub why: Why,
+    /// The server whose difference is explained.
+    pub server: String,
+    /// The server that it is compared with.
+    pub over: String,
+    /// The request, by name.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
+    pub returned: BTreeMap<String, u64>,
+}
+
+impl Plan {
+    /// The connection counts that are measured, as the campaign orders them.
+    pub fn connections(&self) -> Vec<u32> {
+        let left_out = |count: &u32| self.left_out_connections.contains(count);
+        self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
+    }
+
+    /// The loads that are measured: connection counts as the campaign orders them, or an open loop's rates.
+    pub fn levels(&self) -> Vec<Level> {
+        if !self.rates.is_empty() {
+            return self.rates.clone();
+        }
+        self.connections().into_iter().map(Level::from).collect()
+    }
+
+    /// The load that the headline shows for a workload.
+    pub fn headline_level(&self, workload: &str) -> Level {
+        self.campaign.headline_level(workload, &self.levels())
+    }
+
+    /// How much each of these loads is: connections, or requests a second, each once.
+    pub fn amounts(&self) -> Vec<u32> {
+        let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
+        amounts.dedup();
+        amounts
+    }
+
+    /// The plan of the duets, where the campaign asks for them.
+    pub fn duets(&self) -> Option<Self> {
+        let campaign = self.campaign.duet_campaign()?;
+        let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
+        Some(Self {
+            servers: servers.cloned().collect(),
+            trials: trials(&campaign),
+            left_out_connections: Vec::new(),
+            campaign,
+            ..self.clone()
+        })
+    }
+}
 
 /// One server, one workload, one load, once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,11 +1,9 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,7 +11,8 @@ use anyhow::{Context, Result};
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
-use crate::probe::process::{CpuTime, clock_s};
+use crate::probe::own::children;
+use crate::probe::process::CpuTime;
 
 /// How long a server may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(6);
@@ -21,36 +20,6 @@ const GRACE: Duration = Duration::from_secs(6);
 /// How often a child is looked at while it is expected to run, beyond the usual. A look wakes the harness on a processor that
 /// is being measured.
 const SELDOM: Duration = Duration::from_millis(20);
-
-/// The children of this process, so that their CPU time can be told from that of other processes.
-static CHILDREN: Mutex<Children> = Mutex::new(Children { running: BTreeSet::new(), ended_s: 0.0 });
-
-/// Children that run, by process id, and the CPU time of those that have ended, in seconds.
-struct Children {
-    running: BTreeSet<u32>,
-    ended_s: f64,
-}
-
-fn children() -> MutexGuard<'static, Children> {
-    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// CPU time so far of this process, all its threads, and of every child that it has started, in seconds. The difference of
-/// two readings is what all of them used in between; a child's own children count once it has waited for them and has ended.
-/// `None` where the system does not tell.
-pub fn own_cpu_s() -> Option<f64> {
-    // Held throughout, so that no child is counted twice or not at all while it ends.
-    let children = children();
-    let running: f64 = children.running.iter().filter_map(|pid| clock_s(*pid).ok()).sum();
-    Some(clock_s(std::process::id()).ok()? + running + children.ended_s)
-}
-
-/// This process and its children that run, by process id.
-pub fn own_pids() -> BTreeSet<u32> {
-    let mut pids = children().running.clone();
-    pids.insert(std::process::id());
-    pids
-}
 
 /// A running child. Dropping it kills it and waits for it.
 #[derive(Debug)]
@@ -298,6 +267,8 @@ pub fn describe(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::own::{own_cpu_s, own_pids};
+    use crate::probe::process::clock_s;
 
     fn sleeper(placement: Placement, dir: &Path) -> Owned {
         let output = Output { stdout: None, stderr: &dir.join("stderr") };

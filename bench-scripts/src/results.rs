@@ -13,67 +13,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::analysis::TriedRemedy;
-use crate::analysis::calibration::CalibrationSummary;
-use crate::analysis::slo::{self, SloPlan, SloSummary};
-use crate::analysis::threshold::{self, SearchPlan, ThresholdSummary};
-use crate::config::{Arm, Calibration, Campaign, Server, Sizing, Why, Workload};
-use crate::load::Level;
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
-use crate::plan::Trial;
+use crate::plan::{CalibrationPlan, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
-
-/// All that a run was to do, resolved: the report needs nothing else of the configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// The campaign.
-    pub campaign: Campaign,
-    /// Its workloads.
-    pub workloads: Vec<Workload>,
-    /// Its servers.
-    pub servers: Vec<Server>,
-    /// Threads that `{threads}` stood for.
-    pub threads: u32,
-    /// Connection counts of the campaign that this machine can't hold, and were left out.
-    pub left_out_connections: Vec<u32>,
-    /// Loads of an open loop that no load tool can send here, and were left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out_rates: Vec<u32>,
-    /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rates: Vec<Level>,
-    /// The trials, in order.
-    pub trials: Vec<Trial>,
-}
-
-/// What a calibration's folder holds beyond a run's: `calibration.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CalibrationPlan {
-    /// What was asked for.
-    pub calibration: Calibration,
-    /// How the handicaps were sized.
-    pub sizing: Sizing,
-    /// The servers that are compared with the base.
-    pub arms: Vec<Arm>,
-}
-
-/// What a why run's folder holds beyond a run's: `why.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WhyPlan {
-    /// What was asked for.
-    pub why: Why,
-    /// The server whose difference is explained.
-    pub server: String,
-    /// The server that it is compared with.
-    pub over: String,
-    /// The request, by name.
-    pub workload: String,
-    /// Connections.
-    pub connections: u32,
-    /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
-    pub returned: std::collections::BTreeMap<String, u64>,
-}
 
 /// What a run was measured with and on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,6 +46,18 @@ pub struct Resumed {
     pub at: String,
     /// The commit that was measured from then on, with `+` where files had changed since.
     pub commit: Option<String>,
+}
+
+impl Conditions {
+    /// How and when the run was begun and gone on with.
+    pub fn history(&self) -> String {
+        let mut text = format!("`{}`, begun {}", self.command, self.started_at);
+        for resumed in &self.resumed {
+            let commit = resumed.commit.as_deref().unwrap_or("unavailable");
+            text.push_str(&format!(", gone on with {} (commit {commit})", resumed.at));
+        }
+        text
+    }
 }
 
 /// The file that only a calibration's folder has.
@@ -345,66 +300,9 @@ impl RunFolder {
         Ok(())
     }
 
-    /// What came of the remedies that were tried in the run, by name.
-    pub fn remedies(&self) -> Result<Vec<TriedRemedy>> {
-        Ok(self.tried_remedies()?.into_iter().map(|(tried, _)| tried).collect())
-    }
-
-    /// The same, each with the folder of its trials.
-    pub fn tried_remedies(&self) -> Result<Vec<(TriedRemedy, Self)>> {
-        let Ok(entries) = fs::read_dir(self.0.join(REMEDIES)) else { return Ok(Vec::new()) };
-        let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        folders.retain(|path| path.join(REMEDY).is_file());
-        folders.sort();
-        let tried = folders.into_iter().map(|path| {
-            let inner = Self(path);
-            Ok((inner.tried_remedy()?, inner))
-        });
-        tried.collect()
-    }
-
-    /// What came of the remedy whose folder this is.
-    pub fn tried_remedy(&self) -> Result<TriedRemedy> {
-        let timeout_ms = self.plan()?.campaign.timeout_ms;
-        Ok(TriedRemedy::new(self.read_json(REMEDY)?, timeout_ms, &self.observations()?))
-    }
-
     /// Reads the plan of a calibration.
     pub fn calibration(&self) -> Result<CalibrationPlan> {
         self.read_json(CALIBRATION)
-    }
-
-    /// Reads what was worked out of a calibration when it ended.
-    pub fn calibration_summary(&self) -> Result<CalibrationSummary> {
-        self.read_json("summary.json")
-    }
-
-    /// Reads what is searched in a search's folder.
-    pub fn searches(&self) -> Result<SearchPlan> {
-        self.read_json(SEARCHES)
-    }
-
-    /// Works out what the searches in a search's folder found: thresholds, causes, and what remedies did.
-    pub fn threshold(&self) -> Result<ThresholdSummary> {
-        let (searches, observations) = (self.searches()?, self.observations()?);
-        let mut found = threshold::summarize(&searches, &observations)?;
-        let (plan, conditions) = (self.plan()?, self.conditions()?);
-        let (ready, cores) = (&conditions.servers, conditions.host.cores);
-        found.causes = threshold::causes(&searches, &found, &plan.campaign, ready, cores, &observations);
-        found.remedies = self.remedies()?;
-        found.remedied = self.inside(REMEDIED).map(|inner| inner.threshold()).transpose()?.map(Box::new);
-        Ok(found)
-    }
-
-    /// Reads what is searched in the folder of a search for rates.
-    pub fn slo_plan(&self) -> Result<SloPlan> {
-        self.read_json(SLO_PLAN)
-    }
-
-    /// Works out what the searches for rates found, in their folder.
-    pub fn slo(&self) -> Result<SloSummary> {
-        let (plan, conditions) = (self.plan()?, self.conditions()?);
-        slo::summarize(&self.slo_plan()?, &plan.campaign, &conditions.servers, &self.observations()?)
     }
 
     /// Whether it is a calibration's.
@@ -434,7 +332,8 @@ impl RunFolder {
         self.write_derived("environment.json", &pretty(&conditions)?)
     }
 
-    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+    /// Reads a file of JSON.
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.0.join(name);
         let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
         serde_json::from_str(&text)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
-use crate::config::{Environment, Placeholders, Ready, ReadyLine, Server};
+use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::http;
 use crate::interrupt::Interrupt;
 use crate::probe::host;
@@ -43,24 +43,6 @@ pub struct Subject {
     pub ready: Value,
     /// What it was told of, until it is gone.
     _files: Option<Files>,
-}
-
-/// The values for a server's placeholders, its own settings before those of the environment.
-pub fn placeholders(server: &Server, environment: &Environment, listen: &str, request: &str) -> Placeholders {
-    let environment = environment.with(&server.overrides);
-    let threads = environment.threads.unwrap_or_else(|| host::cores() as u32);
-    let mut values = environment.optional();
-    values.extend([
-        ("listen", listen.to_owned()),
-        ("port", listen.rsplit(':').next().unwrap_or_default().to_owned()),
-        ("tuning", environment.tuning.flag().to_owned()),
-        ("threads", threads.to_string()),
-        ("accounts", environment.accounts.to_string()),
-        ("slots", environment.slots.to_string()),
-        ("seed", environment.ledger_seed.to_string()),
-        ("request", request.to_owned()),
-    ]);
-    values
 }
 
 /// Builds servers, each command once. What they print goes to the terminal.
@@ -101,7 +83,7 @@ impl Subject {
             }
         };
         let program = program(server)?;
-        let mut values = placeholders(server, environment, &listen, request);
+        let mut values = server.placeholders(environment, &listen, request);
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
         let mut process = Owned::spawn_limited(
             &program,

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rpc_bench::analysis::Verdict;
 use rpc_bench::analysis::calibration::{CalibrationSummary, CommonWay, Power, calibrate};
-use rpc_bench::analysis::{Figure, Verdict};
 use rpc_bench::config::{Arm, Calibration, ConfigDir, Placement};
+use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
 use samples::sample;

@@ -11,10 +11,11 @@ use std::path::PathBuf;
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
 use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
-use rpc_bench::results::{Plan, RunFolder, pretty};
+use rpc_bench::results::{RunFolder, pretty};
 use samples::sample;
 use serde_json::json;
 

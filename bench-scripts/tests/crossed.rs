@@ -7,13 +7,14 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use rpc_bench::analysis::crossed::{Crossed, Layer, crossed};
-use rpc_bench::analysis::stats::Estimate;
 use rpc_bench::analysis::summarize;
 use rpc_bench::config::{Campaign, ConfigDir};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan;
+use rpc_bench::plan::Plan;
 use rpc_bench::report;
-use rpc_bench::results::{Plan, RunFolder, pretty};
+use rpc_bench::results::{RunFolder, pretty};
+use rpc_bench::stats::Estimate;
 use samples::sample;
 use serde_json::json;
 

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rpc_bench::config::{ConfigDir, Workload};
-use rpc_bench::questions::Question;
+use rpc_bench::config::ConfigDir;
+use rpc_bench::workload::Workload;
+use rpc_bench::workload::questions::Question;
 use serde_json::Value;
 use validator_state::{Commitment, Ledger, Pubkey, SeededSpec, State};
 

@@ -13,11 +13,12 @@ use rpc_bench::analysis::{Mark, Summary, summarize};
 use rpc_bench::config::{Background, Campaign, ConfigDir, Open};
 use rpc_bench::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
-use rpc_bench::results::{Plan, RunFolder, pretty};
+use rpc_bench::results::{RunFolder, pretty};
 use serde_json::json;
 
 use crate::samples::sample;

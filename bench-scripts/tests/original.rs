@@ -10,9 +10,10 @@ use rpc_bench::analysis::original::reproduced;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::Latency;
 use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::report;
-use rpc_bench::results::{Plan, RunFolder, pretty};
+use rpc_bench::results::{RunFolder, pretty};
 use samples::sample;
 use serde_json::json;
 

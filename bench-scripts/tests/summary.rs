@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use rpc_bench::analysis::sequence::planned_looks;
-use rpc_bench::analysis::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
-use rpc_bench::analysis::{Comparison, Figure, Lost, Mark, Observed, Standing, Summary, Verdict, summarize};
+use rpc_bench::analysis::{Comparison, Lost, Mark, Observed, Standing, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
+use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::foreign::ForeignCpu;
+use rpc_bench::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use samples::sample;
 
 /// Two servers, one request, one load.

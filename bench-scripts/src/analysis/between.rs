@@ -6,15 +6,17 @@ use std::fmt::Display;
 use anyhow::{Result, bail, ensure};
 
 use super::comparison::{JUDGED, demand};
-use super::figure::Figure;
 use super::observed::{Observed, Samples, invalid, log_ratios, valid};
-use super::stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
-use crate::config::{Percent, Tuning, Workload};
+use crate::config::{Percent, Tuning};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
-use crate::results::{Conditions, Plan};
+use crate::plan::Plan;
+use crate::results::Conditions;
+use crate::stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
+use crate::workload::Workload;
 
 /// A run with all that was observed in it.
 #[derive(Debug, Clone)]
@@ -174,7 +176,7 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
 
 /// ln of a figure in each sample that has it.
 fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
-    let values = samples.values().filter_map(|sample| Some(figure.of(sample)?.ln()));
+    let values = samples.values().filter_map(|sample| Some(sample.figure(figure)?.ln()));
     values.filter(|value| value.is_finite()).collect()
 }
 

@@ -8,13 +8,13 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::comparison::JUDGED;
-use super::figure::Figure;
 use super::observed::{Observed, Samples, log_ratios, valid};
 use super::sequence::{Question, Rules, planned_looks, replay};
-use super::stats::{Estimate, binomial_interval, hodges_lehmann, median};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use crate::config::{Arm, Calibration, Placement};
+use crate::figure::Figure;
 use crate::observation::Observation;
+use crate::stats::{Estimate, binomial_interval, hodges_lehmann, median};
 
 /// Differences that a reader of one or three runs may take for real.
 const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
@@ -262,7 +262,7 @@ fn power(
 /// The handicap over what the base needed for a request, block by block; the median.
 fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<'_>) -> Option<f64> {
     let handicap_us = arm.rounds as f64 * round_ns / 1e3;
-    let base_us = handicapped.keys().filter_map(|block| Figure::CpuUsPerRequest.of(base.get(block)?));
+    let base_us = handicapped.keys().filter_map(|block| base.get(block)?.figure(Figure::CpuUsPerRequest));
     let shares: Vec<f64> = base_us.map(|base_us| handicap_us / base_us).collect();
     median(&shares).map(|share| share.value).filter(|_| arm.rounds > 0)
 }
@@ -357,7 +357,7 @@ fn apart(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, runs: usize) -> 
 
 /// The figure of the arm and of the base, in the blocks that have both.
 fn both(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32]) -> Vec<(f64, f64)> {
-    let of = |block: &u32| Some((figure.of(arm.get(block)?)?, figure.of(base.get(block)?)?));
+    let of = |block: &u32| Some((arm.get(block)?.figure(figure)?, base.get(block)?.figure(figure)?));
     blocks.iter().filter_map(of).collect()
 }
 

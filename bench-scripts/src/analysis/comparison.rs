@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
 use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
 use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay};
-use super::stats::{Estimate, hodges_lehmann};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::plan::Trial;
+use crate::stats::{Estimate, hodges_lehmann};
 
 /// The figures that get a verdict, and which way each is better. Each is a question, and so a family, of its own.
 pub const JUDGED: [(Figure, Better); 2] =

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::Comparison;
-use super::figure::Figure;
 use super::observed::{Observed, log_ratios, valid};
-use super::stats::{Estimate, hodges_lehmann};
 use crate::config::{Placement, Server};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
-use crate::results::Plan;
+use crate::plan::Plan;
+use crate::stats::{Estimate, hodges_lehmann};
 
 /// One of a server's two layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

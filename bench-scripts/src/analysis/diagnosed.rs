@@ -2,7 +2,10 @@
 //! of each remedy that was tried.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,6 +13,7 @@ use super::causes::{Cause, Confirmation, Diagnosis, Setting, confirm, diagnose};
 use crate::config::Campaign;
 use crate::load::{Client, Level};
 use crate::observation::Observation;
+use crate::results::{REMEDIES, REMEDY, RunFolder};
 
 /// A diagnosis and what it is of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,4 +107,37 @@ pub fn diagnosed(
         }
     });
     diagnosed.filter(|found| !found.diagnosis.is_clean()).collect()
+}
+
+/// What came of the remedies that were tried in a run, by name.
+///
+/// # Errors
+/// A file of a remedy's folder can't be read.
+pub fn remedies(run: &RunFolder) -> Result<Vec<TriedRemedy>> {
+    Ok(tried_remedies(run)?.into_iter().map(|(tried, _)| tried).collect())
+}
+
+/// The same, each with the folder of its trials.
+///
+/// # Errors
+/// As [`remedies`].
+pub fn tried_remedies(run: &RunFolder) -> Result<Vec<(TriedRemedy, RunFolder)>> {
+    let Ok(entries) = fs::read_dir(run.0.join(REMEDIES)) else { return Ok(Vec::new()) };
+    let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    folders.retain(|path| path.join(REMEDY).is_file());
+    folders.sort();
+    let tried = folders.into_iter().map(|path| {
+        let inner = RunFolder(path);
+        Ok((tried_remedy(&inner)?, inner))
+    });
+    tried.collect()
+}
+
+/// What came of the remedy whose folder this is.
+///
+/// # Errors
+/// As [`remedies`].
+pub fn tried_remedy(folder: &RunFolder) -> Result<TriedRemedy> {
+    let timeout_ms = folder.plan()?.campaign.timeout_ms;
+    Ok(TriedRemedy::new(folder.read_json(REMEDY)?, timeout_ms, &folder.observations()?))
 }

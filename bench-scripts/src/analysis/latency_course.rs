@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::stats::median;
 use crate::load::Bin;
 use crate::observation::Sample;
+use crate::stats::median;
 
 /// Latency from when requests were due, of those due in one part of the window: medians over trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 //! clock, so the same observations always give the same summary.
 
 pub mod between;
+pub mod bursts;
 pub mod calibration;
 pub mod causes;
 pub mod ceilings;
 mod comparison;
 pub mod crossed;
 mod diagnosed;
-mod figure;
 mod latency_course;
 mod marks;
 mod observed;
@@ -19,7 +19,6 @@ mod quantiles;
 pub mod schedule;
 pub mod sequence;
 pub mod slo;
-pub mod stats;
 mod summary;
 pub mod threshold;
 mod timeline;
@@ -27,8 +26,7 @@ mod verdict;
 pub mod why;
 
 pub use comparison::{Comparison, JUDGED, Standing, Terms, demand};
-pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed};
-pub use figure::Figure;
+pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use latency_course::LatencyMoment;
 pub use marks::{Mark, NEAR_CEILING};
 pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Outcome, Sample};
 use crate::probe::foreign::ForeignCpu;
@@ -164,7 +164,7 @@ pub fn invalid_reason(sample: &Sample) -> Option<String> {
 /// ln(a / b) of a figure by block, where both were measured and have it.
 pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<u32, f64> {
     let ratio = |(block, sample): (&u32, &&Sample)| {
-        let ratio = (figure.of(sample)? / figure.of(b.get(block)?)?).ln();
+        let ratio = (sample.figure(figure)? / b.get(block)?.figure(figure)?).ln();
         ratio.is_finite().then_some((*block, ratio))
     };
     a.iter().filter_map(ratio).collect()

@@ -4,14 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
-use super::figure::Figure;
 use super::latency_course::width_ms;
 use super::observed::{Observed, valid};
-use super::stats::{Estimate, median};
 use crate::config::{Background, Campaign};
+use crate::figure::Figure;
 use crate::load::{Bin, Level, LoadSample, LoadTool};
 use crate::observation::Sample;
 use crate::probe::wire::Wire;
+use crate::stats::{Estimate, median};
 
 /// So long p99 must stay at its old level to count as recovered, in milliseconds.
 const STAYS_MS: u32 = 1_000;
@@ -246,7 +246,7 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
             let own = valid(&observed.samples(server, workload, level));
             let other = valid(&observed.samples(server, workload, Level { tool: against, ..level }));
             let over = |figure: Figure| {
-                median(&own.values().filter_map(|sample| figure.of(sample)).collect::<Vec<_>>())
+                median(&own.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<_>>())
             };
             let unseen = own.values().find_map(|sample| match &sample.wire {
                 Some(Wire::Unseen { reason }) => Some(reason.clone()),

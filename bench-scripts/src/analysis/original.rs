@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
 use super::observed::{Observed, Samples, valid};
-use super::stats::median;
 use crate::config::OriginalRun;
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Sample};
-use crate::results::Plan;
+use crate::plan::Plan;
+use crate::stats::median;
 
 /// One load as bombardier prints it. Times are in microseconds; what is not known is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Printed {
             let values: Vec<f64> = samples.values().filter_map(|sample| figure(sample)).collect();
             median(&values).map(|estimate| estimate.value)
         };
-        let latency = |figure: Figure| of(&|sample| figure.of(sample));
+        let latency = |figure: Figure| of(&|sample| sample.figure(figure));
         Some(Self {
             requests_per_second: of(&|sample| Some(sample.load.sent_per_second()))?,
             answered_per_second: latency(Figure::RequestsPerSecond)?,

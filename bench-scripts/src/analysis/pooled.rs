@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::comparison::Comparison;
-use super::stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
 use super::summary::Summary;
 use super::verdict::Finding;
-use crate::config::{Asks, Environment, Placement};
-use crate::results::{Conditions, Plan};
+use crate::config::{Environment, Placement};
+use crate::plan::Plan;
+use crate::results::Conditions;
+use crate::stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
+use crate::workload::Asks;
 
 /// What a server says in its ready line that is no property of the server: where it listens, and what this machine allows.
 const NO_SETTINGS: [&str; 5] = ["ready", "addr", "metrics", "server", "open_files"];

@@ -1,8 +1,8 @@
 //! A cell's quantile function of latency. Requests of several trials are never pooled: a trial that the machine disturbed would
 //! make the tail by itself.
 
-use super::stats::median;
 use crate::observation::Sample;
+use crate::stats::median;
 
 /// For each probability that all trials tell, from 0 to 1, the median over trials of the trial's own quantile, in microseconds.
 /// Empty where a trial tells none.

@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::stats::{FAMILY_ERROR, Paired, holm, least_count, nominal_level};
 use super::verdict::{Better, Demand, Finding};
+use crate::stats::{FAMILY_ERROR, Paired, holm, least_count, nominal_level};
 
 /// Each look has this many times the blocks of the one before.
 const LOOK_FACTOR: f64 = 1.5;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{Comparison, Standing, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
-use super::figure::{Figure, count_disagreement};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
 use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason, valid};
@@ -15,13 +14,14 @@ use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery
 use super::original::Reproduced;
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
-use super::stats::{Estimate, median};
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use crate::config::{Campaign, PassRule, Placement};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
 use crate::plan::{self, Trial};
+use crate::stats::{Estimate, median};
 
 /// What a run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -365,7 +365,7 @@ fn cell(
 ) -> Cell {
     let (server, beside, workload, level) = place;
     let values =
-        |figure: Figure| measured.values().filter_map(|sample| figure.of(sample)).collect::<Vec<f64>>();
+        |figure: Figure| measured.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<f64>>();
     let figures: BTreeMap<Figure, Estimate> =
         Figure::ALL.into_iter().filter_map(|figure| Some((figure, median(&values(figure))?))).collect();
     let sum = |count: fn(&Sample) -> Option<u64>| {
@@ -378,7 +378,8 @@ fn cell(
     let listen_overflows = sum(|sample| sample.network.listen_overflows);
     let is_ceiling = share_of_ceiling == Some(1.0);
     let figure = |figure: Figure| figures.get(&figure).map_or(0.0, |estimate| estimate.value);
-    let disagreements: Vec<f64> = measured.values().filter_map(|sample| count_disagreement(sample)).collect();
+    let disagreements: Vec<f64> =
+        measured.values().filter_map(|sample| sample.count_disagreement()).collect();
     let is_open = level.rate.is_some();
     // In an open loop the tool holds as many connections as it happens to need, and its CPU holds no rate back.
     let share_of_connections = |figure: Figure| {

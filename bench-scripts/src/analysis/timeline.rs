@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::stats::median;
 use crate::observation::Sample;
 use crate::probe::resources::ResourceSample;
+use crate::stats::median;
 
 /// The most moments of a course.
 const MOST_MOMENTS: f64 = 50.0;

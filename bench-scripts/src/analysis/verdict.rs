@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::stats::{Estimate, Paired, blocks_for, least_count};
+use crate::stats::{Estimate, Paired, blocks_for, least_count};
 
 /// What a comparison allows to say of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use rpc_bench::analysis::bursts::BURSTS;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
-use rpc_bench::run::bursts::BURSTS;
 
 /// Writes the report and prints its headline.
 pub fn report(run: &Path) -> Result<bool> {

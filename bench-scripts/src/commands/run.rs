@@ -7,9 +7,10 @@ use rpc_bench::config::{ConfigDir, Neighbour, Stores};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
+use rpc_bench::plan::Plan;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::{DUETS, Plan, RunFolder, SLO, THRESHOLD};
+use rpc_bench::results::{DUETS, RunFolder, SLO, THRESHOLD};
 use rpc_bench::run;
 
 /// What to run.

@@ -4,12 +4,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use rpc_bench::config::{ConfigDir, Environment, Percent, Server, Tuning, Workload};
+use rpc_bench::config::{ConfigDir, Environment, Percent, Server, Tuning};
 use rpc_bench::load::{Client, Load, bombardier};
 use rpc_bench::probe::foreign::MUCH_FOREIGN;
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
-use rpc_bench::subject::{self, Files, placeholders};
+use rpc_bench::subject::{self, Files};
+use rpc_bench::workload::Workload;
 use validator_state::SeededSpec;
 
 /// Which server, and where.
@@ -65,7 +66,7 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     print_hints(&server, &workload, &request, &args.listen.to_string());
-    let mut values = placeholders(&server, &environment, &args.listen.to_string(), &request);
+    let mut values = server.placeholders(&environment, &args.listen.to_string(), &request);
     // Nobody is left to remove them once this process is the server.
     Files::of(&server, &environment.ledger(), &mut values)?.into_iter().for_each(Files::keep);
     // Comes back only where the program could not be started.

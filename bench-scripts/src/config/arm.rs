@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::within;
 use super::{Campaign, ConfigDir, Environment, Server};
-use crate::analysis::causes::count;
+use crate::field::within;
 use crate::load::Level;
+use crate::words::count;
 
 /// Settings of one server where they differ from the campaign's environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,7 +219,6 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::subject::placeholders;
 
     fn shipped() -> ConfigDir {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -232,7 +231,7 @@ mod tests {
     fn arguments(name: &str) -> String {
         let campaign = original();
         let server = campaign.server(&shipped(), name).unwrap();
-        server.arguments(&placeholders(&server, &campaign.environment, "a:1", "{}")).join(" ")
+        server.arguments(&server.placeholders(&campaign.environment, "a:1", "{}")).join(" ")
     }
 
     #[test]

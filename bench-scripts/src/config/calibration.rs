@@ -3,9 +3,10 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{CONNECT_MS, within};
+use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent};
-use crate::analysis::stats::Estimate;
+use crate::field::within;
+use crate::stats::Estimate;
 
 /// `calibration.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

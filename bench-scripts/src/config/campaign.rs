@@ -1,8 +1,8 @@
 //! A campaign: which servers, workloads and loads, in which environment, how often, in which order, and what must hold.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
@@ -12,9 +12,10 @@ use super::percent::Percent;
 use super::slo::Slo;
 use super::stores::Stores;
 use super::threshold::Threshold;
-use crate::analysis::stats::Estimate;
+use crate::field::{distinct, within};
 use crate::load::Level;
 use crate::probe::foreign::MUCH_FOREIGN;
+use crate::stats::Estimate;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
@@ -200,7 +201,7 @@ impl Tuning {
 #[serde(deny_unknown_fields)]
 pub struct PassRule {
     /// The figure; `cpu_us_per_request` or `requests_per_second`.
-    pub figure: crate::analysis::Figure,
+    pub figure: crate::figure::Figure,
     /// The server in the numerator.
     pub server: String,
     /// The server in the denominator.
@@ -401,21 +402,4 @@ impl Campaign {
         );
         Ok(())
     }
-}
-
-pub(super) fn distinct<T: std::hash::Hash + Eq + std::fmt::Debug>(field: &str, values: &[T]) -> Result<()> {
-    ensure!(!values.is_empty(), "field {field}: is empty; name at least one");
-    let mut seen = HashSet::new();
-    if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {
-        bail!("field {field}: {twice:?} stands twice");
-    }
-    Ok(())
-}
-
-pub(super) fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
-    ensure!(
-        (least..=most).contains(&value),
-        "field {field}: {value} is out of range; give {least} to {most}"
-    );
-    Ok(())
 }

@@ -5,7 +5,6 @@
 mod arm;
 mod calibration;
 mod campaign;
-mod mix;
 mod open;
 mod original;
 mod percent;
@@ -14,18 +13,17 @@ mod slo;
 mod stores;
 mod threshold;
 mod why;
-mod workload;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 
+use crate::workload::Workload;
+
 pub use arm::{CampaignArm, Overrides};
 pub use calibration::{Arm, Calibration, Sizing};
 pub use campaign::{Campaign, Duets, Environment, PassRule, Placement, Tuning};
-pub(crate) use mix::fixed_params;
-pub use mix::{Account, BlockRange, Place, Request};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
@@ -34,7 +32,6 @@ pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
-pub use workload::{Asks, Expected, Workload};
 
 /// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`,
 /// `why.toml`.

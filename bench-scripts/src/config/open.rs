@@ -5,7 +5,8 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, Placement, distinct, within};
+use super::campaign::{Campaign, Placement};
+use crate::field::{distinct, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.

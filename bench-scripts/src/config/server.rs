@@ -193,6 +193,24 @@ fn placeholder(arg: &str) -> Option<(&str, &str)> {
 pub type Placeholders = BTreeMap<&'static str, String>;
 
 impl Server {
+    /// The values of its placeholders, its own settings before those of the environment.
+    pub fn placeholders(&self, environment: &Environment, listen: &str, request: &str) -> Placeholders {
+        let environment = environment.with(&self.overrides);
+        let threads = environment.threads.unwrap_or_else(|| crate::probe::host::cores() as u32);
+        let mut values = environment.optional();
+        values.extend([
+            ("listen", listen.to_owned()),
+            ("port", listen.rsplit(':').next().unwrap_or_default().to_owned()),
+            ("tuning", environment.tuning.flag().to_owned()),
+            ("threads", threads.to_string()),
+            ("accounts", environment.accounts.to_string()),
+            ("slots", environment.slots.to_string()),
+            ("seed", environment.ledger_seed.to_string()),
+            ("request", request.to_owned()),
+        ]);
+        values
+    }
+
     /// What a reader knows it by: its label, or its name where it has none.
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)

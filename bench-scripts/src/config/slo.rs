@@ -6,9 +6,10 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, Placement, within};
+use super::campaign::{Campaign, Placement};
 use super::percent::Percent;
-use super::threshold::known;
+use crate::field::known;
+use crate::field::within;
 use crate::load::LoadTool;
 
 /// The `[slo]` table of a campaign.

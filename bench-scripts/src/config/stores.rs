@@ -5,8 +5,9 @@
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, distinct, within};
+use super::campaign::Campaign;
 use super::server::{Build, Server};
+use crate::field::{distinct, within};
 use crate::load::LoadTool;
 
 /// The `[stores]` table of a campaign.

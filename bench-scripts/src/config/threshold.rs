@@ -2,14 +2,12 @@
 //!
 //! Says nothing of what this machine can carry; that is found out where the search begins.
 
-use std::fmt::Debug;
-use std::hash::Hash;
-
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Tuning;
-use super::campaign::{Campaign, distinct, within};
+use super::campaign::Campaign;
+use crate::field::{distinct, known, within};
 use crate::load::Client;
 
 /// The `[threshold]` table of a campaign.
@@ -96,16 +94,4 @@ impl Threshold {
         );
         Ok(())
     }
-}
-
-/// A subset of the campaign's names, each once; none stands for all.
-pub(super) fn known<T: Hash + Eq + Debug>(field: &str, subset: &[T], of: &str, all: &[T]) -> Result<()> {
-    if subset.is_empty() {
-        return Ok(());
-    }
-    distinct(field, subset)?;
-    for name in subset {
-        ensure!(all.contains(name), "field {field}: {name:?} is not among {of}");
-    }
-    Ok(())
 }

@@ -4,8 +4,10 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::campaign::{CONNECT_MS, within};
-use super::{Asks, Campaign, Environment, Expected, Percent, Placement, Workload};
+use super::campaign::CONNECT_MS;
+use super::{Campaign, Environment, Percent, Placement};
+use crate::field::within;
+use crate::workload::{Asks, Expected, Workload};
 
 /// Longest range of slots that a server answers.
 const LONGEST_RANGE: u64 = 500_000;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Result, ensure};
 
-use crate::questions::Stream;
+use crate::workload::questions::Stream;
 
 /// What a load's requests hold.
 pub enum Bodies<'a> {

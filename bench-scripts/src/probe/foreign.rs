@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::host::may_use;
+use super::own::{own_cpu_s, own_pids};
 use super::process::clock_s;
-use crate::process::{own_cpu_s, own_pids};
 
 /// The share of the processors' time above which other processes make a trial invalid. Readings of `/proc/stat` are good to
 /// 10 ms a processor, 2 % of the shortest window there is (500 ms); the services of an idle machine use well below 1 %. What is

@@ -8,6 +8,7 @@ pub mod host;
 pub mod listen;
 pub mod listener;
 pub mod network;
+pub mod own;
 pub mod process;
 mod reader;
 pub mod resources;

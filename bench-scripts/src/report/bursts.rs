@@ -3,9 +3,10 @@
 use anyhow::Result;
 
 use super::format::Table;
-use crate::analysis::causes::{Tried, count, predict};
+use crate::analysis::bursts::{self, BurstPlan};
+use crate::analysis::causes::{Tried, predict};
 use crate::results::RunFolder;
-use crate::run::bursts::{self, BurstPlan};
+use crate::words::count;
 
 /// A prediction for a running server came true where it is off by no more than this factor: the share that a server accepts
 /// while a burst arrives differs from burst to burst.
@@ -44,7 +45,7 @@ pub fn markdown(folder: &RunFolder) -> Result<String> {
 }
 
 fn read(folder: &RunFolder) -> Result<Written> {
-    let (plan, arms) = bursts::load(folder)?;
+    let (plan, arms) = bursts::read(folder)?;
     let outcomes: Vec<Outcome> = arms.iter().map(|arm| outcome(arm, &arms, plan.most)).collect();
     let text = text(&plan, &arms, &outcomes);
     Ok(Written { text, all_came_true: !outcomes.contains(&Outcome::False) })

@@ -6,10 +6,12 @@ use anyhow::Result;
 
 use super::format::{Table, bytes, estimate, thousands};
 use super::power_chart;
+use crate::analysis::Verdict;
 use crate::analysis::calibration::{CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate};
-use crate::analysis::{Figure, Verdict};
 use crate::config::Placement;
-use crate::results::{CalibrationPlan, Conditions, RunFolder, pretty};
+use crate::figure::Figure;
+use crate::plan::CalibrationPlan;
+use crate::results::{Conditions, RunFolder, pretty};
 
 /// The error that a verdict may have.
 const NOMINAL: f64 = 0.05;

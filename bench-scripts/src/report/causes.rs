@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::Run;
 use super::format::{load, time_us};
-use crate::analysis::causes::{Cause, Confirmation, Diagnosis, Standing, Symptom, count};
+use crate::analysis::causes::{Cause, Confirmation, Diagnosis, Standing, Symptom};
 use crate::analysis::{Diagnosed, TriedRemedy};
+use crate::words::count;
 
 /// The section; empty where nothing failed and no server was held back.
 pub fn section(run: &Run) -> String {

@@ -12,8 +12,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::Run;
 use super::format::{significant, thousands, time_us};
 use super::series::{Series, series};
-use crate::analysis::Figure;
-use crate::analysis::stats::Estimate;
+use crate::figure::Figure;
+use crate::stats::Estimate;
 
 const PANEL: (u32, u32) = (560, 400);
 const LEGEND_HEIGHT: u32 = 44;

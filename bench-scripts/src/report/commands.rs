@@ -2,10 +2,10 @@
 
 use super::Run;
 use super::format::shell;
-use crate::config::{Placement, Server, Workload};
+use crate::config::{Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Client, Level, Load, LoadTool, OpenLoad, bombardier, oha, vegeta};
-use crate::subject::placeholders;
+use crate::workload::Workload;
 
 /// The address that the commands use: one that a person can type.
 const ADDR: &str = "127.0.0.1:8899";
@@ -20,7 +20,7 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     let mut command = vec![server.program.clone()];
     // A ledger that lacks what a workload asks for was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
-    command.extend(server.arguments(&placeholders(server, &environment, ADDR, &request)));
+    command.extend(server.arguments(&server.placeholders(&environment, ADDR, &request)));
     on_its_core(run, &shell(&command))
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::Run;
 use super::format::{Table, estimate, load, ratio, significant};
 use crate::analysis::crossed::{Crossed, Layer, LayerCell, Path, Step};
-use crate::analysis::stats::Estimate;
 use crate::config::Placement;
+use crate::stats::Estimate;
 
 /// The section of a run whose headline does not show it already: that of its duets, or else its own.
 pub(super) fn section(run: &Run) -> String {

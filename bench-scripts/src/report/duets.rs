@@ -3,7 +3,8 @@
 use super::format::{PAIRED_RATIOS, Table, at, estimate, ratio, significant, thousands};
 use super::tables::resolution;
 use super::{Run, lost};
-use crate::analysis::{Cell, Comparison, Figure};
+use crate::analysis::{Cell, Comparison};
+use crate::figure::Figure;
 
 /// The comparison of a pair on a workload.
 pub(super) fn of<'a>(duets: &'a Run, server: &str, over: &str, workload: &str) -> Option<&'a Comparison> {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::analysis::stats::Estimate;
 use crate::load::Level;
+use crate::stats::Estimate;
 
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
 use super::{Run, crossed, duets, lost, open, original, sections, slo, stores, threshold};
-use crate::analysis::{Cell, Comparison, Figure, Finding, Mark, Summary, Verdict};
+use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::{Percent, Placement};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::load::toolchain::Tool;
 
@@ -80,13 +81,6 @@ fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level
     let failed = summary.failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
     let invalid = summary.invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
     lost::why_none(pair, failed, invalid)
-}
-
-impl crate::results::Plan {
-    /// The load that the headline shows for a workload.
-    pub fn headline_level(&self, workload: &str) -> Level {
-        self.campaign.headline_level(workload, &self.levels())
-    }
 }
 
 /// What must be read before any figure.

@@ -38,13 +38,12 @@ use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::crossed::crossed;
 use crate::analysis::original::reproduced;
 use crate::analysis::threshold::Ending;
-use crate::analysis::{
-    self, Cell, Comparison, FailedTrial, Figure, InvalidTrial, Summary, diagnosed, summarize,
-};
-use crate::config::{Server, Workload};
-use crate::load::Level;
-use crate::plan;
-use crate::results::{CEILINGS, Conditions, DUETS, Plan, RunFolder, SLO, THRESHOLD, pretty};
+use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
+use crate::config::Server;
+use crate::figure::Figure;
+use crate::plan::Plan;
+use crate::results::{CEILINGS, Conditions, DUETS, RunFolder, SLO, THRESHOLD, pretty};
+use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
 pub use headline::headline;
@@ -86,13 +85,13 @@ impl Run {
         let conditions = folder.conditions()?;
         let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
         summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
-        summary.remedies = folder.remedies()?;
+        summary.remedies = analysis::remedies(folder)?;
         summary.original = reproduced(&plan, &observations);
         summary.crossed = crossed(&plan, &summary.comparisons, &observations);
         if let Some(inner) = &searched {
-            summary.threshold = Some(inner.threshold()?);
+            summary.threshold = Some(analysis::threshold::read(inner)?);
         }
-        summary.slo = rates.as_ref().map(RunFolder::slo).transpose()?;
+        summary.slo = rates.as_ref().map(analysis::slo::read).transpose()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -196,54 +195,6 @@ impl Run {
         let rates = summary.slo.as_ref();
         (campaign.threshold.is_some() && thresholds.is_none_or(|summary| summary.left > 0))
             || (campaign.slo.is_some() && rates.is_none_or(|summary| summary.left > 0))
-    }
-}
-
-impl Plan {
-    /// The connection counts that are measured, as the campaign orders them.
-    pub fn connections(&self) -> Vec<u32> {
-        let left_out = |count: &u32| self.left_out_connections.contains(count);
-        self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
-    }
-
-    /// The loads that are measured: connection counts as the campaign orders them, or an open loop's rates.
-    pub fn levels(&self) -> Vec<Level> {
-        if !self.rates.is_empty() {
-            return self.rates.clone();
-        }
-        self.connections().into_iter().map(Level::from).collect()
-    }
-
-    /// How much each of these loads is: connections, or requests a second, each once.
-    pub fn amounts(&self) -> Vec<u32> {
-        let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
-        amounts.dedup();
-        amounts
-    }
-
-    /// The plan of the duets, where the campaign asks for them.
-    pub fn duets(&self) -> Option<Self> {
-        let campaign = self.campaign.duet_campaign()?;
-        let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
-        Some(Self {
-            servers: servers.cloned().collect(),
-            trials: plan::trials(&campaign),
-            left_out_connections: Vec::new(),
-            campaign,
-            ..self.clone()
-        })
-    }
-}
-
-impl Conditions {
-    /// How and when the run was begun and gone on with.
-    fn history(&self) -> String {
-        let mut text = format!("`{}`, begun {}", self.command, self.started_at);
-        for resumed in &self.resumed {
-            let commit = resumed.commit.as_deref().unwrap_or("unavailable");
-            text.push_str(&format!(", gone on with {} (commit {commit})", resumed.at));
-        }
-        text
     }
 }
 

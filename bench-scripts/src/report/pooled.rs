@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::Run;
 use super::format::{Table, ratio, thousands};
 use crate::analysis::pooled::{Group, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
-use crate::analysis::stats::Estimate;
 use crate::config::Placement;
 use crate::results::{DUETS, LADDER, RunFolder, pretty};
+use crate::stats::Estimate;
 
 /// The files that hold it, in the folder of runs.
 pub const PAGE: &str = "pooled.md";

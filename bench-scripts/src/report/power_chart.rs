@@ -5,8 +5,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart::{Area, COLOURS, FONT, Frame, INK, broken, draw_marker};
-use crate::analysis::Figure;
 use crate::analysis::calibration::{CalibrationSummary, Share};
+use crate::figure::Figure;
 
 const SIZE: (u32, u32) = (1_120, 470);
 const LEGEND_HEIGHT: u32 = 76;

@@ -8,9 +8,11 @@ use super::{
     Run, causes, commands, crossed, duets, headline, open, original, quantile_chart, resource_chart, slo,
     stores, terms, threshold,
 };
-use crate::analysis::{Figure, Mark, SamplingCores};
-use crate::config::{Placement, Workload};
+use crate::analysis::{Mark, SamplingCores};
+use crate::config::Placement;
+use crate::figure::Figure;
 use crate::load::toolchain::Tool;
+use crate::workload::Workload;
 
 /// The whole report.
 pub fn markdown(run: &Run) -> String {

@@ -7,9 +7,10 @@ use validator_state::Ledger;
 
 use super::Run;
 use super::format::{Table, estimate, significant, thousands, time_us};
-use crate::analysis::Figure;
-use crate::config::{Stores, Workload};
+use crate::config::Stores;
+use crate::figure::Figure;
 use crate::results::RunFolder;
+use crate::workload::Workload;
 
 /// The runs of one chain.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use super::format::{PAIRED_RATIOS, Table, bytes, estimate, ratio, significant, thousands, time_us};
 use super::headline::with_marks;
 use super::{Run, lost};
-use crate::analysis::{Cell, Figure, Finding};
+use crate::analysis::{Cell, Finding};
+use crate::figure::Figure;
 
 fn show(cell: &Cell, figure: Figure, format: fn(f64) -> String) -> String {
     cell.figure(figure).map_or_else(|| "-".to_owned(), |value| estimate(value, format))

@@ -66,7 +66,7 @@ fn decides(terms: &Terms) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::stats::Estimate;
+    use crate::stats::Estimate;
 
     fn terms(cores: f64, cpu: f64) -> Terms {
         let of = |value: f64| Estimate { value, interval: Some((value * 0.99, value * 1.01)) };

@@ -1,18 +1,17 @@
 //! Bursts of connections on servers with known backlogs: from how many on is a connection slow? Each burst meets a fresh
 //! server; the servers take turns in a drawn order.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::most_connections;
+use crate::analysis::bursts::{BURST_LINES, BURSTS, BurstPlan, Line};
 use crate::analysis::causes::{Burst, Tried, with_backlog};
 use crate::config::{Environment, Server};
 use crate::interrupt::Interrupt;
@@ -23,41 +22,11 @@ use crate::probe::network::NetworkCounters;
 use crate::results::{RunFolder, pretty};
 use crate::subject::Subject;
 
-/// The file that only such a run's folder has.
-pub const BURSTS: &str = "bursts.json";
-
 /// The smallest burst.
 const FROM: u32 = 64;
 
 /// How near the largest clean burst and the smallest with a slow connection come to each other, where the server runs.
 const NEAR: f64 = 1.1;
-
-/// What to try, and on what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BurstPlan {
-    /// The servers with their backlogs.
-    pub servers: Vec<Server>,
-    /// What each is, in the same order, without bursts.
-    pub arms: Vec<Tried>,
-    /// What they run in.
-    pub environment: Environment,
-    /// The largest burst that this machine carries.
-    pub most: u32,
-    /// Decides the order.
-    pub seed: u64,
-    /// The machine.
-    pub host: Host,
-    /// When it began, in UTC.
-    pub started_at: String,
-}
-
-/// One burst, as a line of `bursts.ndjson`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Line {
-    arm: usize,
-    #[serde(flatten)]
-    burst: Burst,
-}
 
 /// Every server with every backlog, once held still while the burst arrives and once running.
 pub fn plan(servers: &[Server], backlogs: &[u32], environment: Environment, seed: u64) -> Result<BurstPlan> {
@@ -102,7 +71,7 @@ pub fn carry_out(folder: &RunFolder, plan: &BurstPlan, interrupt: &Interrupt) ->
             let burst = one(folder, plan, server, arm.held, connections, interrupt)
                 .with_context(|| format!("a burst of {connections} on {}", server.name))?;
             let line = Line { arm: index, burst };
-            append(folder, &line)?;
+            folder.append_to(BURST_LINES, &line)?;
             let how = if arm.held { "held still" } else { "running" };
             eprintln!(
                 "{:<24} {how:<10} {connections:>6} connections: {} slow, {} found the queue full",
@@ -113,36 +82,6 @@ pub fn carry_out(folder: &RunFolder, plan: &BurstPlan, interrupt: &Interrupt) ->
             arm.bursts.push(burst);
         }
     }
-}
-
-/// What was tried in a folder.
-pub fn load(folder: &RunFolder) -> Result<(BurstPlan, Vec<Tried>)> {
-    let path = folder.0.join(BURSTS);
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    let plan: BurstPlan = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    let mut arms = plan.arms.clone();
-    let path = lines(folder);
-    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    for line in text.lines() {
-        let line: Line = serde_json::from_str(line).with_context(|| path.display().to_string())?;
-        let arm = arms.get_mut(line.arm).with_context(|| format!("{}: no such arm", path.display()))?;
-        arm.bursts.push(line.burst);
-    }
-    Ok((plan, arms))
-}
-
-fn lines(folder: &RunFolder) -> std::path::PathBuf {
-    folder.0.join("bursts.ndjson")
-}
-
-fn append(folder: &RunFolder, line: &Line) -> Result<()> {
-    let path = lines(folder);
-    let mut text = serde_json::to_string(line)?;
-    text.push('\n');
-    let written = OpenOptions::new().create(true).append(true).open(&path);
-    written
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("can't add to {}", path.display()))
 }
 
 /// One burst on a fresh server.

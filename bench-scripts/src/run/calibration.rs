@@ -11,15 +11,17 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::{Bench, Truths, begin_folder, note_ready_lines};
 use crate::analysis::calibration::finished;
-use crate::analysis::stats::{hodges_lehmann, median};
-use crate::analysis::{Figure, Observed, log_ratios};
+use crate::analysis::{Observed, log_ratios};
 use crate::config::{Arm, Build, Calibration, ConfigDir, Placement, Server, Sizing};
+use crate::figure::Figure;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::{self, Trial};
+use crate::plan::{CalibrationPlan, Plan};
 use crate::probe::host;
-use crate::results::{CALIBRATION, CalibrationPlan, Plan, RunFolder, pretty};
+use crate::results::{CALIBRATION, RunFolder, pretty};
+use crate::stats::{hodges_lehmann, median};
 
 /// The server again, under another name.
 const TWIN: &str = "twin";
@@ -132,7 +134,8 @@ fn size(
             reason.unwrap_or_else(|| "no trial was measured".to_owned())
         )
     };
-    let base_us: Vec<f64> = base.values().filter_map(|sample| Figure::CpuUsPerRequest.of(sample)).collect();
+    let base_us: Vec<f64> =
+        base.values().filter_map(|sample| sample.figure(Figure::CpuUsPerRequest)).collect();
     let base_cpu_us = median(&base_us).with_context(failed)?;
     let ratios: Vec<f64> = log_ratios(Figure::CpuUsPerRequest, &sizer, &base).into_values().collect();
     let ratio = hodges_lehmann(&ratios).with_context(failed)?;
@@ -247,7 +250,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::analysis::stats::Estimate;
+    use crate::stats::Estimate;
 
     #[test]
     fn every_trial_has_a_number_of_its_own_and_the_order_is_drawn() {

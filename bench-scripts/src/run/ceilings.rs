@@ -10,8 +10,9 @@ use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::load::{Level, LoadTool};
+use crate::plan::Plan;
 use crate::plan::Trial;
-use crate::results::{CEILINGS, Plan, RunFolder};
+use crate::results::{CEILINGS, RunFolder};
 
 /// The tools of open loops, in the order in which they are tried: the one that is there at once first.
 const TOOLS: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];

@@ -4,8 +4,9 @@
 use anyhow::{Context, Result, ensure};
 use validator_state::Method;
 
-use crate::config::{Asks, Campaign, Expected, Holds, Placement, Ready, Server, Workload};
+use crate::config::{Campaign, Holds, Placement, Ready, Server};
 use crate::subject::{find_running, program};
+use crate::workload::{Asks, Expected, Workload};
 
 /// Whether a campaign's servers can be measured with its workloads.
 ///

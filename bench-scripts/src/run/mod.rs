@@ -21,14 +21,16 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, ensure};
 
 use crate::analysis::{Observed, Standing};
-use crate::config::{Campaign, ConfigDir, Server, Stores, Workload};
+use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
+use crate::plan::Plan;
 use crate::plan::{self, Trial};
 use crate::probe::host::{self, Host};
-use crate::results::{Conditions, DUETS, Plan, Resumed, RunFolder, pretty};
+use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
+use crate::workload::Workload;
 
 pub use trial::Bench;
 pub use truths::{Truths, truth_of};

@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::trial_line::TrialLine;
 use crate::analysis::invalid_reason;
 use crate::observation::Observation;
+use crate::plan::Plan;
 use crate::plan::{self, Trial};
-use crate::results::Plan;
 
 /// Seconds that a trial takes beyond its warm-up and window, until one has shown it: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;

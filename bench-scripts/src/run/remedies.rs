@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::{Bench, Truths, begin_folder, opening};
 use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
-use crate::analysis::{Diagnosed, RemedyPlan, diagnosed};
+use crate::analysis::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
 use crate::config::{Campaign, Server};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tools;
 use crate::plan;
+use crate::plan::Plan;
 use crate::probe::host;
-use crate::results::{Plan, REMEDIES, REMEDY, RunFolder, pretty};
+use crate::results::{REMEDIES, REMEDY, RunFolder, pretty};
 use crate::subject::Subject;
 
 /// What finding causes works on: a run, or an inner one of it.
@@ -72,7 +73,7 @@ impl Inquiry<'_> {
         let mut remedy = cause.remedy;
         while let Some(asked) = remedy {
             let cause = Cause { remedy, ..cause.clone() };
-            let tried = self.try_remedy(cell, &cause, asked, trials, ready)?.tried_remedy()?;
+            let tried = tried_remedy(&self.try_remedy(cell, &cause, asked, trials, ready)?)?;
             let helped = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
             remedy = if helped { None } else { asked.next(tried.plan.refused.is_some()) };
         }

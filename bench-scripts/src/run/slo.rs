@@ -17,9 +17,10 @@ use crate::config::{Campaign, Server, Slo};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
+use crate::plan::Plan;
 use crate::plan::Trial;
 use crate::probe::host;
-use crate::results::{Plan, RunFolder, SLO, SLO_PLAN, pretty};
+use crate::results::{RunFolder, SLO, SLO_PLAN, pretty};
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run.
 pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
@@ -103,7 +104,7 @@ fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> 
 /// Runs searches from wherever they are to their end.
 fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
-    let searches = folder.slo_plan()?;
+    let searches: SloPlan = folder.read_json(SLO_PLAN)?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
     let mut schedule = searches.after(&folder.observations()?).with_context(place)?;
     if schedule.next().is_none() {

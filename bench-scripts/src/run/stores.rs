@@ -7,14 +7,16 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::{begin_folder, sweep};
-use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, Stores, Workload};
+use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, Stores};
 use crate::interrupt::Interrupt;
 use crate::load::Level;
 use crate::load::toolchain::Tools;
 use crate::plan;
+use crate::plan::Plan;
 use crate::process::describe;
-use crate::results::{Plan, RunFolder};
+use crate::results::RunFolder;
 use crate::subject;
+use crate::workload::Workload;
 
 /// Whether the shortest chain is long enough for the heavy request, and this machine can hold the connections.
 pub(super) fn check(stores: &Stores, workloads: &[Workload], most_connections: u64) -> Result<()> {

@@ -16,9 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::load::Client;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
+use crate::plan::Plan;
 use crate::plan::Trial;
 use crate::probe::host;
-use crate::results::{Plan, RunFolder, SEARCHES, THRESHOLD, pretty};
+use crate::results::{RunFolder, SEARCHES, THRESHOLD, pretty};
 
 /// Connections of the warm-up at most. It is to warm the server's code and no more: the window is the first to ask for all
 /// connections, and the ports that a warm-up has used can't be used again at once.
@@ -168,7 +169,7 @@ fn limit(most: u32, client: Client) -> Result<Limit> {
 /// Runs searches from wherever they are to their end.
 pub fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
-    let searches = folder.searches()?;
+    let searches: SearchPlan = folder.read_json(SEARCHES)?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
     let mut schedule = searches.after(&folder.observations()?).with_context(place)?;
     if schedule.next().is_none() {

@@ -20,13 +20,14 @@ use self::connecting::Holding;
 use self::tool::remove_if_empty;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::config::{Asks, Server, Workload};
+use crate::config::Server;
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
+use crate::plan::Plan;
 use crate::plan::Trial;
 use crate::probe::foreign::{ForeignCpu, Reading};
 use crate::probe::host::HostActivity;
@@ -35,9 +36,10 @@ use crate::probe::network::NetworkCounters;
 use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
-use crate::questions::{Known, Questions};
-use crate::results::{Plan, RunFolder};
+use crate::results::RunFolder;
 use crate::subject::Subject;
+use crate::workload::questions::{Known, Questions};
+use crate::workload::{Asks, Workload};
 
 /// What every trial of a run shares.
 pub struct Bench<'a> {

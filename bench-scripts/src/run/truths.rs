@@ -7,9 +7,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use validator_state::{Ledger, SeededSpec, State};
 
-use crate::config::{Environment, Server, Version, Workload};
-use crate::questions::{Known, Questions, without_context};
-use crate::results::Plan;
+use crate::config::{Environment, Server, Version};
+use crate::plan::Plan;
+use crate::workload::Workload;
+use crate::workload::questions::{Known, Questions, without_context};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]

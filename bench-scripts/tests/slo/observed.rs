@@ -13,11 +13,12 @@ use rpc_bench::config::{Campaign, ConfigDir, Slo};
 use rpc_bench::load::records::{HELD, TOOL_LATE};
 use rpc_bench::load::{Latency, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::Plan;
 use rpc_bench::plan::Trial;
 use rpc_bench::probe::foreign::ForeignCpu;
 use rpc_bench::probe::process::CpuTime;
 use rpc_bench::report;
-use rpc_bench::results::{Plan, RunFolder, SLO, SLO_PLAN, pretty};
+use rpc_bench::results::{RunFolder, SLO, SLO_PLAN, pretty};
 use serde_json::json;
 
 use crate::samples::sample;

@@ -1,7 +1,7 @@
 //! Pooling of runs where the truth is known: how often its intervals hold it, and whether a run's standard error is read rightly from
 //! its interval.
 
-use rpc_bench::analysis::stats::{Paired, RunEstimate, random_effects, standard_error};
+use rpc_bench::stats::{Paired, RunEstimate, random_effects, standard_error};
 
 use super::Draw;
 

@@ -1,6 +1,6 @@
 //! What must hold for any numbers: scale, sides, order, nesting, and that p-values and intervals are one test.
 
-use rpc_bench::analysis::stats::{Paired, Unpaired, binomial_interval, least_count};
+use rpc_bench::stats::{Paired, Unpaired, binomial_interval, least_count};
 
 use crate::{Draw, differences};
 

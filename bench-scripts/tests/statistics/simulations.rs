@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use rpc_bench::analysis::stats::{FAMILY_ERROR, Paired, Unpaired, holm, nominal_level};
+use rpc_bench::stats::{FAMILY_ERROR, Paired, Unpaired, holm, nominal_level};
 
 use crate::{Draw, differences};
 

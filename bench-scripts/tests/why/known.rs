@@ -8,8 +8,8 @@ use rpc_bench::config::{ConfigDir, Server};
 use rpc_bench::cost::{CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{self, Trial};
+use rpc_bench::plan::{Plan, WhyPlan};
 use rpc_bench::probe::process::CpuTime;
-use rpc_bench::results::{Plan, WhyPlan};
 
 use crate::samples::sample;
 

@@ -12,7 +12,6 @@ mod listen_queue;
 mod remedy;
 mod scheduler;
 mod table;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +23,6 @@ pub use facts::{Facts, Setting};
 pub use listen_queue::{Burst, Prediction, Tried, predict};
 pub use remedy::{Remedied, Remedy, remedied, with_backlog};
 pub use table::{Kind, Row, Symptom, TABLE};
-pub use words::count;
 
 /// The share of what is to be explained that a cause must explain to be named.
 pub const LEAST_SHARE: f64 = 0.5;

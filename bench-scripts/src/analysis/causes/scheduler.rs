@@ -7,7 +7,7 @@
 use super::LEAST_SHARE;
 use super::facts::{Facts, STEP_US};
 use super::table::{BUSY, of_bad};
-use super::words::{count, counted, percent, time};
+use crate::words::{count, counted, percent, time};
 
 /// Tasks that a worker's own queue holds.
 const OWN_QUEUE: u64 = 256;

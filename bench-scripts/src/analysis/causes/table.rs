@@ -9,7 +9,7 @@ use super::LEAST_SHARE;
 use super::facts::{Facts, STEP_US};
 use super::remedy::Remedy;
 use super::scheduler;
-use super::words::{count, counted, percent, time};
+use crate::words::{count, counted, percent, time};
 
 /// What a cause is the cause of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,10 @@
 //! What the RFC calls the loss ratio of a trial is here the share of its requests that missed the level: those that failed and
 //! those that were too late.
 
+use anyhow::Result;
+
+use crate::results::{RunFolder, SLO_PLAN};
+
 mod found;
 mod goal;
 mod judge;
@@ -24,3 +28,13 @@ pub type Asked = super::schedule::Asked<Load>;
 
 /// Many searches at once.
 pub type Schedule = super::schedule::Schedule<Search>;
+
+/// Works out what the searches for rates found, in their folder.
+///
+/// # Errors
+/// A file of the folder can't be read, or its trials are not those of its searches.
+pub fn read(folder: &RunFolder) -> Result<SloSummary> {
+    let (plan, conditions) = (folder.plan()?, folder.conditions()?);
+    let searches: SloPlan = folder.read_json(SLO_PLAN)?;
+    summarize(&searches, &plan.campaign, &conditions.servers, &folder.observations()?)
+}

@@ -12,9 +12,9 @@ use super::plan::{SloPlan, SloSearched};
 use super::search::Shown;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::diagnosed::{Diagnosed, diagnosed};
-use crate::analysis::stats::median;
 use crate::config::{Campaign, Slo};
 use crate::observation::{Observation, Outcome, Sample};
+use crate::stats::median;
 
 /// What the searches of a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Block, row};
-use crate::analysis::figure::Figure;
 use crate::analysis::observed::Samples;
-use crate::analysis::stats::{Estimate, hodges_lehmann};
+use crate::figure::Figure;
+use crate::stats::{Estimate, hodges_lehmann};
 
 /// A part of the CPU time for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -141,6 +141,6 @@ fn share(
 
 /// What was measured over HTTP: all CPU time, user time, system time.
 pub(super) fn measured(a: &Samples<'_>, b: &Samples<'_>) -> Option<[Row; 3]> {
-    let of = |figure: Figure| row(a, b, |sample| figure.of(sample));
+    let of = |figure: Figure| row(a, b, |sample| sample.figure(figure));
     Some([of(Figure::CpuUsPerRequest)?, of(Figure::UserUsPerRequest)?, of(Figure::SystemUsPerRequest)?])
 }

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Standing, Terms};
-use super::figure::Figure;
 use super::observed::{Observed, Samples, valid};
-use super::stats::{Estimate, hodges_lehmann, median};
 use super::summary::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::Placement;
 use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
+use crate::figure::Figure;
 use crate::observation::Observation;
-use crate::results::{Plan, WhyPlan};
+use crate::plan::{Plan, WhyPlan};
+use crate::stats::{Estimate, hodges_lehmann, median};
 
 pub use ladder::{Ladder, Part, Row};
 pub use slope::{Line, PartsNs, Point, SlopeSummary};
@@ -211,7 +211,7 @@ fn missing(seen: &Seen<'_>, pair: [&String; 2]) -> Option<String> {
 impl Side {
     fn new(server: &str, samples: &Samples<'_>) -> Self {
         let figure = |figure: Figure| {
-            median(&samples.values().filter_map(|sample| figure.of(sample)).collect::<Vec<_>>())
+            median(&samples.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<_>>())
         };
         Self {
             server: server.to_owned(),
@@ -251,12 +251,12 @@ impl Block {
             let base = base.get(block)?;
             let [state, dispatch, base_dispatch] = *in_process.get(block)?;
             let one = Self {
-                user: Figure::UserUsPerRequest.of(sample)?,
-                system: Figure::SystemUsPerRequest.of(sample)?,
+                user: sample.figure(Figure::UserUsPerRequest)?,
+                system: sample.figure(Figure::SystemUsPerRequest)?,
                 state,
                 dispatch,
-                base_user: Figure::UserUsPerRequest.of(base)?,
-                base_system: Figure::SystemUsPerRequest.of(base)?,
+                base_user: base.figure(Figure::UserUsPerRequest)?,
+                base_system: base.figure(Figure::SystemUsPerRequest)?,
                 base_dispatch,
             };
             Some((*block, one))

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Seen, cpu_us, samples};
-use crate::analysis::figure::Figure;
-use crate::analysis::stats::{Estimate, hodges_lehmann, median};
 use crate::cost::Rung;
-use crate::results::WhyPlan;
+use crate::figure::Figure;
+use crate::plan::WhyPlan;
+use crate::stats::{Estimate, hodges_lehmann, median};
 
 /// Lengths that a line takes at least.
 const LEAST_POINTS: usize = 3;
@@ -124,7 +124,8 @@ fn by_block(asked: &WhyPlan, seen: &Seen<'_>, server: &str) -> BTreeMap<u32, Vec
         let samples = samples(seen, server, &workload.name, asked);
         let [state, dispatch] = Rung::ALL.map(|rung| cpu_us(seen.in_process, server, &workload.name, rung));
         for (block, sample) in samples {
-            let figures = Figure::CpuUsPerRequest.of(sample).zip(Figure::SystemUsPerRequest.of(sample));
+            let figures =
+                sample.figure(Figure::CpuUsPerRequest).zip(sample.figure(Figure::SystemUsPerRequest));
             let Some((cpu, system)) = figures.filter(|(cpu, _)| *cpu > 0.0) else { continue };
             let in_process = state.get(&block).copied().zip(dispatch.get(&block).copied());
             let slots = *slots as f64;

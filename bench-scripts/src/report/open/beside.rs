@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use super::super::Run;
 use super::super::format::{Table, at, ratio, thousands, time_us};
-use crate::analysis::Figure;
 use crate::analysis::open::{AGREEMENT, Agreement, Recovery};
-use crate::analysis::stats::{Estimate, median};
 use crate::config::Background;
+use crate::figure::Figure;
 use crate::load::Level;
+use crate::stats::{Estimate, median};
 
 /// All of them that the campaign asks for.
 pub(in crate::report) fn sections(run: &Run) -> String {

@@ -14,10 +14,12 @@ use super::headline::{by_cpu, used_marks, warnings, with_marks};
 use super::tables::resolution;
 use super::{Run, commands, lost, quantile_chart, resource_chart};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::{Cell, Comparison, Figure, Mark, Verdict};
-use crate::config::{Open, Percent, Workload};
+use crate::analysis::{Cell, Comparison, Mark, Verdict};
+use crate::config::{Open, Percent};
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Checked;
+use crate::workload::Workload;
 
 pub(super) use beside::sections as beside;
 pub(super) use recovery_chart::svg as recovery_chart;

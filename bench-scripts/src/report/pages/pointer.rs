@@ -6,8 +6,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::analysis::stats::Estimate;
 use crate::report::format::{bytes, estimate, ratio, significant, thousands, time_us};
+use crate::stats::Estimate;
 
 /// The value that a pointer names.
 pub(super) fn find<'a>(value: &'a Value, pointer: &str) -> Result<&'a Value> {

@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Quoted;
+use crate::analysis::bursts::BURSTS;
 use crate::report::pooled::{self, PooledRuns};
 use crate::report::why::WhyRun;
 use crate::report::{self, Run};
 use crate::results::{RunFolder, WHY};
-use crate::run::bursts::BURSTS;
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug)]

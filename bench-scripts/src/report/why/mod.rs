@@ -13,7 +13,8 @@ use super::series::styles;
 use crate::analysis::why::{Part, Seen, WhySummary, explain};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
-use crate::results::{LADDER, Plan, RunFolder, SLOPE, WhyPlan, pretty};
+use crate::plan::{Plan, WhyPlan};
+use crate::results::{LADDER, RunFolder, SLOPE, pretty};
 
 pub(super) use page::quotation;
 pub use sections::markdown;

@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use super::words::{difference, headline, share};
 use super::{WhyRun, name};
-use crate::analysis::stats::Estimate;
 use crate::analysis::why::{Ladder, Line, Part, Row, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
 use crate::report::format::{Table, estimate, significant, thousands};
 use crate::report::sections::environment;
+use crate::stats::Estimate;
 
 /// System calls that are rarer than this for a request are not listed.
 const RARE: f64 = 0.005;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::name;
 use crate::analysis::Terms;
-use crate::analysis::stats::Estimate;
 use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
 use crate::report::format::{ratio, significant, thousands};
 use crate::report::lost;
+use crate::stats::Estimate;
 
 /// A line that misses some length by more than this is no good line, relative.
 const MUCH_MISFIT: f64 = 0.15;

@@ -9,8 +9,9 @@ use crate::config::Slo;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
+use crate::plan::Plan;
 use crate::plan::Trial;
-use crate::results::{CEILINGS, Plan, RunFolder};
+use crate::results::{CEILINGS, RunFolder};
 use crate::run::ceilings::{WINDOW_MS, on_ceiling};
 use crate::run::{Bench, Truths, begin_folder};
 

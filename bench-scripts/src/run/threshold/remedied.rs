@@ -4,13 +4,14 @@
 use anyhow::{Context, Result};
 
 use super::{begin, search};
-use crate::analysis::TriedRemedy;
 use crate::analysis::causes::{Remedy, Standing};
 use crate::analysis::threshold::{SearchPlan, Searched};
+use crate::analysis::{TriedRemedy, threshold, tried_remedies};
 use crate::config::{Campaign, Server};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
-use crate::results::{Plan, REMEDIED, RunFolder};
+use crate::plan::Plan;
+use crate::results::{REMEDIED, RunFolder, SEARCHES};
 use crate::run::remedies::Inquiry;
 
 /// Finds causes and tries remedies, as far as the campaign asks for that.
@@ -27,8 +28,8 @@ pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) 
         }
         None => {
             let inquiry = Inquiry { outer: folder, folder, plan: &plan, tools, interrupt };
-            inquiry.try_remedies_of(&folder.threshold()?.causes, trials)?;
-            let (servers, searches) = with_remedies(folder, &folder.searches()?)?;
+            inquiry.try_remedies_of(&threshold::read(folder)?.causes, trials)?;
+            let (servers, searches) = with_remedies(folder, &folder.read_json(SEARCHES)?)?;
             if searches.searches.is_empty() {
                 return Ok(());
             }
@@ -69,7 +70,7 @@ impl RunFolder {
     /// Each remedy that took the symptom away, and the server with it.
     fn remedied_servers(&self) -> Result<Vec<(TriedRemedy, Server)>> {
         let mut found = Vec::new();
-        for (tried, inner) in self.tried_remedies()? {
+        for (tried, inner) in tried_remedies(self)? {
             let confirmed = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
             let Some((name, _)) = tried.plan.remedied.clone().filter(|_| confirmed) else { continue };
             let server = inner.plan()?.servers.into_iter().find(|server| server.name == name);

@@ -11,7 +11,7 @@ use validator_state::State;
 use crate::http::Connection;
 use crate::observation::Checked;
 use crate::probe::process::thread_cpu_s;
-use crate::questions::{Question, Questions, Stream, is_true, without_context};
+use crate::workload::questions::{Question, Questions, Stream, is_true, without_context};
 
 /// Time between two questions.
 const EVERY: Duration = Duration::from_millis(100);
@@ -136,7 +136,7 @@ mod tests {
     use validator_state::{Ledger, SeededSpec};
 
     use super::*;
-    use crate::config::Workload;
+    use crate::workload::Workload;
 
     const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 100, seed: 1 };
 

@@ -14,12 +14,13 @@ use anyhow::Result;
 use super::connecting::Holding;
 use super::open::{Asked, Prepared};
 use super::{Bench, Draw, Ended, find};
-use crate::config::{Background, Stall, Workload};
+use crate::config::{Background, Stall};
 use crate::load::{Client, Load, LoadSample, OpenLoad};
 use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::subject::{Process, Subject};
+use crate::workload::Workload;
 
 /// One load of a window, ready to be put on.
 enum Ready<'a> {

@@ -8,13 +8,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::connecting::Holding;
 use super::{Bench, Ended};
-use crate::config::Workload;
 use crate::load::{Load, LoadSample, bombardier};
 use crate::observation::{Connecting, Outcome};
 use crate::plan::Trial;
 use crate::probe::process::CpuTime;
 use crate::process::{Output, Owned, describe};
 use crate::results::RunFolder;
+use crate::workload::Workload;
 
 /// How long a load tool may take beyond its window and its timeout.
 pub(super) const TOOL_GRACE: Duration = Duration::from_secs(10);

@@ -8,17 +8,18 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::Stage;
-use crate::config::{Server, Workload};
+use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use crate::http;
 use crate::interrupt::Interrupted;
 use crate::load::{Client, Load};
 use crate::plan::Trial;
+use crate::plan::WhyPlan;
 use crate::probe::syscalls::{INSTALL, Tracer};
 use crate::process::{Output, Owned};
-use crate::results::WhyPlan;
 use crate::run::{Bench, Truths};
 use crate::subject::Subject;
+use crate::workload::Workload;
 
 /// How long a tracer may take to begin or to end.
 const TRACER_WITHIN: Duration = Duration::from_secs(10);

@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::Stage;
-use crate::config::{InProcess, Server, Workload};
+use crate::config::{InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::Interrupted;
 use crate::process::{Output, Owned, describe};
 use crate::run::Truths;
+use crate::workload::Workload;
 
 /// How long one call may take.
 const LIMIT: Duration = Duration::from_secs(120);

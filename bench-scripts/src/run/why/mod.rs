@@ -14,14 +14,16 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines, progress};
 use crate::analysis::why::blocks;
-use crate::config::{ConfigDir, Placement, Server, Why, Workload};
+use crate::config::{ConfigDir, Placement, Server, Why};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::plan::{self, Trial};
+use crate::plan::{Plan, WhyPlan};
 use crate::probe::host;
-use crate::results::{LADDER, Plan, RunFolder, SLOPE, WHY, WhyPlan, pretty};
+use crate::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
 use crate::subject;
+use crate::workload::Workload;
 
 /// The method whose answer has a length.
 const MEASURED_BY_LENGTH: &str = "getBlocks";

@@ -10,7 +10,8 @@ use crate::interrupt::Interrupt;
 use crate::load::OpenWindow;
 use crate::load::toolchain::{Tool, Tools};
 use crate::observation::Outcome;
-use crate::results::{Plan, RunFolder};
+use crate::plan::Plan;
+use crate::results::RunFolder;
 use crate::run::Truths;
 use crate::subject::Subject;
 

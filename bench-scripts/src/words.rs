@@ -14,12 +14,12 @@ pub fn count(value: u64) -> String {
 }
 
 /// So many of a thing: `1 connection`, `2,300 connections`.
-pub(super) fn counted(value: u64, what: &str) -> String {
+pub fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
 /// A time in microseconds, with the unit that fits.
-pub(super) fn time(us: f64) -> String {
+pub fn time(us: f64) -> String {
     match us {
         us if us >= 1e6 => format!("{:.2} s", us / 1e6),
         us if us >= 1e4 => format!("{:.0} ms", us / 1e3),
@@ -29,7 +29,7 @@ pub(super) fn time(us: f64) -> String {
 }
 
 /// A share in percent.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 

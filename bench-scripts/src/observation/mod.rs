@@ -1,10 +1,11 @@
 //! What one trial gave. A failure is an observation too: it is written down with its reason and never becomes a zero.
 
+mod figures;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::causes::count;
 use crate::load::LoadSample;
 use crate::plan::Trial;
 use crate::probe::foreign::ForeignCpu;
@@ -14,6 +15,7 @@ use crate::probe::process::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
 use crate::probe::wire::Wire;
+use crate::words::count;
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

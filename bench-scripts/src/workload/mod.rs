@@ -1,5 +1,8 @@
 //! A workload: what is asked, and where the true answer comes from. One request to the letter, or a mix of requests.
 
+pub mod mix;
+pub mod questions;
+
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -7,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
-use super::mix::Request;
-use crate::questions::{Questions, Stream};
+pub use mix::{Account, BlockRange, Place, Request};
+use questions::{Questions, Stream};
 
 /// What is asked, and where the true answer comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -212,7 +215,7 @@ impl Workload {
         Ok(())
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.asks {
             Asks::One { body, expected, .. } => {
                 let body: Value =

@@ -1,12 +1,12 @@
 //! A mix: requests with weights, whose parameters are drawn from the ledger. What a person writes of it, and whether that
-//! makes sense; [`crate::questions`] draws.
+//! makes sense; [`crate::workload::questions`] draws.
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator_state::Method;
 
-use super::campaign::within;
+use crate::field::within;
 
 /// The largest weight, so that shares can be told apart and sums can't overflow.
 const MOST_WEIGHT: u64 = 1_000_000;
@@ -160,7 +160,8 @@ pub(crate) fn fixed_params(text: &str) -> Result<String> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::{ConfigDir, Workload};
+    use crate::config::ConfigDir;
+    use crate::workload::Workload;
 
     const GOOD: &str = "why = \"a test\"\n\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.5 }\n\n\
                         [[request]]\nweight = 1\nmethod = \"getBlocks\"\nblocks = { slots = 50, from = \"tip\" }\n";

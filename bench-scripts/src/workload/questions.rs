@@ -16,7 +16,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use validator_state::{Method, Pubkey, SeededSpec, State};
 
-use crate::config::{Account, Asks, BlockRange, Expected, Place, Request, Workload, fixed_params};
+use super::mix::{Account, BlockRange, Place, Request, fixed_params};
+use super::{Asks, Expected, Workload};
 
 /// What a workload asks of a ledger.
 #[derive(Debug)]

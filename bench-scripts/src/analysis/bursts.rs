@@ -1,0 +1,60 @@
+//! Bursts of connections on servers with known backlogs: what was to be tried, and what was seen.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::causes::{Burst, Tried};
+use crate::config::{Environment, Server};
+use crate::probe::host::Host;
+use crate::results::RunFolder;
+
+/// The file that only such a run's folder has.
+pub const BURSTS: &str = "bursts.json";
+
+/// One line a burst.
+pub const BURST_LINES: &str = "bursts.ndjson";
+
+/// What to try, and on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BurstPlan {
+    /// The servers with their backlogs.
+    pub servers: Vec<Server>,
+    /// What each is, in the same order, without bursts.
+    pub arms: Vec<Tried>,
+    /// What they run in.
+    pub environment: Environment,
+    /// The largest burst that this machine carries.
+    pub most: u32,
+    /// Decides the order.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// When it began, in UTC.
+    pub started_at: String,
+}
+
+/// One burst, as a line of `bursts.ndjson`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its place in the plan's arms.
+    pub arm: usize,
+    /// What was seen.
+    #[serde(flatten)]
+    pub burst: Burst,
+}
+
+/// What was tried in a folder.
+///
+/// # Errors
+/// A file can't be read, or a burst belongs to no arm of the plan.
+pub fn read(folder: &RunFolder) -> Result<(BurstPlan, Vec<Tried>)> {
+    let plan: BurstPlan = folder.read_json(BURSTS)?;
+    let mut arms = plan.arms.clone();
+    for line in folder.lines::<Line>(BURST_LINES)? {
+        let arm = arms.get_mut(line.arm);
+        let arm =
+            arm.with_context(|| format!("{}/{BURST_LINES}: no arm {}", folder.0.display(), line.arm))?;
+        arm.bursts.push(line.burst);
+    }
+    Ok((plan, arms))
+}

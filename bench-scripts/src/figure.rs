@@ -1,0 +1,90 @@
+//! The figures of a trial: what each is called, and in which unit.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Successful requests a second.
+    RequestsPerSecond,
+    /// Server CPU time for a request, in microseconds.
+    CpuUsPerRequest,
+    /// Median latency, in microseconds.
+    P50Us,
+    /// 99th percentile of latency, in microseconds.
+    P99Us,
+    /// 99.9th percentile of latency, in microseconds.
+    P999Us,
+    /// Slowest request, in microseconds.
+    MaxUs,
+    /// Processors that the server used.
+    ServerCores,
+    /// Processors that the load tool used.
+    ClientCores,
+    /// Part of the server's CPU time spent in the kernel, from 0 to 1.
+    SystemShare,
+    /// The most memory that the server held, in bytes.
+    PeakMemoryBytes,
+    /// Memory that the server took for each connection, in bytes: what it held in the window above what it held before.
+    ConnectionMemoryBytes,
+    /// Connections that waited for an answer on average, by Little's law: rate times mean latency.
+    ActiveConnections,
+    /// The most connections that the server held open at once.
+    EstablishedConnections,
+    /// CPU time for a request in the first half of the window over that in the second: 1 where the window is steady.
+    FirstHalfCpuRatio,
+    /// Server CPU time for a request spent in the program itself, in microseconds.
+    UserUsPerRequest,
+    /// Server CPU time for a request spent in the kernel on its behalf, in microseconds.
+    SystemUsPerRequest,
+    /// How often the server's threads left a processor, for a request.
+    SwitchesPerRequest,
+    /// How often the server was stopped in the window.
+    Stalls,
+    /// Requests a second that the load tool sent in an open loop.
+    AchievedRate,
+    /// 99th percentile of how late a request was sent in an open loop, in microseconds.
+    SendLagP99Us,
+    /// The same where the server was not the reason; in runs of before that was told apart, all of it.
+    OwnLagP99Us,
+    /// Median latency from the send itself in an open loop, in microseconds.
+    P50FromSendUs,
+    /// 99th percentile of latency from the send itself in an open loop, in microseconds.
+    P99FromSendUs,
+    /// Median time from a request's first segment on the network interface to its answer's, in microseconds.
+    WireP50Us,
+    /// What the median from the send has beyond that, in microseconds: the load tool's own work.
+    ToolUs,
+}
+
+impl Figure {
+    /// All figures.
+    pub const ALL: [Self; 25] = [
+        Self::RequestsPerSecond,
+        Self::CpuUsPerRequest,
+        Self::P50Us,
+        Self::P99Us,
+        Self::P999Us,
+        Self::MaxUs,
+        Self::ServerCores,
+        Self::ClientCores,
+        Self::SystemShare,
+        Self::PeakMemoryBytes,
+        Self::ConnectionMemoryBytes,
+        Self::ActiveConnections,
+        Self::EstablishedConnections,
+        Self::FirstHalfCpuRatio,
+        Self::UserUsPerRequest,
+        Self::SystemUsPerRequest,
+        Self::SwitchesPerRequest,
+        Self::Stalls,
+        Self::AchievedRate,
+        Self::SendLagP99Us,
+        Self::OwnLagP99Us,
+        Self::P50FromSendUs,
+        Self::P99FromSendUs,
+        Self::WireP50Us,
+        Self::ToolUs,
+    ];
+}

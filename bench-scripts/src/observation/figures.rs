@@ -1,0 +1,81 @@
+//! The figures of a trial, as they are read from its sample.
+
+use super::Sample;
+use crate::figure::Figure;
+
+/// The part of the first half that the question for its count may take.
+const SLOW_QUESTION: f64 = 0.05;
+
+impl Sample {
+    /// The value of a figure; `None` where the machine or the tool does not tell.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        Some(match figure {
+            Figure::RequestsPerSecond => self.load.requests_per_second(),
+            Figure::CpuUsPerRequest => self.cpu_us_per_request(),
+            Figure::P50Us => self.load.latency_us.p50,
+            Figure::P99Us => self.load.latency_us.p99,
+            Figure::P999Us => self.load.latency_us.p999?,
+            Figure::MaxUs => self.load.latency_us.max,
+            Figure::ServerCores => self.server_cores(),
+            Figure::ClientCores => self.client_cores(),
+            Figure::SystemShare => self.server_cpu.system_s / self.server_cpu.total_s(),
+            Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
+            Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,
+            Figure::ActiveConnections => active_connections(self),
+            Figure::EstablishedConnections => self.established? as f64,
+            Figure::FirstHalfCpuRatio => first_half_cpu_ratio(self)?,
+            Figure::UserUsPerRequest => self.server_cpu.user_s * 1e6 / self.served() as f64,
+            Figure::SystemUsPerRequest => self.server_cpu.system_s * 1e6 / self.served() as f64,
+            Figure::SwitchesPerRequest => switches_per_request(self)?,
+            Figure::Stalls => f64::from(self.stalls?),
+            Figure::AchievedRate => self.load.open.as_ref()?.achieved_rate,
+            Figure::SendLagP99Us => self.load.open.as_ref()?.send_lag_us?.p99,
+            Figure::OwnLagP99Us => {
+                let open = self.load.open.as_ref()?;
+                open.own_lag_us.or(open.send_lag_us)?.p99
+            }
+            Figure::P50FromSendUs => self.load.open.as_ref()?.from_send_us.p50,
+            Figure::P99FromSendUs => self.load.open.as_ref()?.from_send_us.p99,
+            Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
+            Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
+        })
+    }
+
+    /// How far server and load tools disagree about the number of requests, relative to the tools'.
+    pub fn count_disagreement(&self) -> Option<f64> {
+        let loads = std::iter::once(&self.load).chain(self.background.as_deref());
+        let beside = self.checked.as_ref().map_or(0, |checked| checked.asked);
+        let tool = (loads.map(|load| load.succeeded + load.failures()).sum::<u64>() + beside) as f64;
+        Some((self.counted_of_load()? as f64 - tool).abs() / tool)
+    }
+}
+
+/// Little's law over all requests, failed ones included: how many were under way on average.
+fn active_connections(sample: &Sample) -> f64 {
+    let load = &sample.load;
+    let requests = (load.succeeded + load.failures()) as f64;
+    requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// Both kinds together: a thread that waits, and one that is taken off.
+fn switches_per_request(sample: &Sample) -> Option<f64> {
+    let last = sample.resources.last()?;
+    Some((last.voluntary_switches? + last.involuntary_switches?) as f64 / sample.served() as f64)
+}
+
+/// What the server held at most in the window, above what it held before, for each connection that it held.
+fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
+    let held = sample.resources.iter().filter_map(|moment| moment.memory_bytes).max()?;
+    let connections = sample.established.filter(|count| *count > 0)?;
+    Some(held.saturating_sub(sample.memory_before_bytes?) as f64 / connections as f64)
+}
+
+fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
+    let (first, second) = (sample.first_half?, sample.second_half()?);
+    // Where the server took long to tell its count, the middle is not known well enough.
+    if first.question_s > SLOW_QUESTION * first.wall_s {
+        return None;
+    }
+    let cost = |cpu_s: f64, requests: u64| (requests > 0).then(|| cpu_s / requests as f64);
+    Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
+}
