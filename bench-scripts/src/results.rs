@@ -1,11 +1,13 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
-//! `observations.ndjson` with one line a trial, `tool-output/` byte for byte; and what is worked out from these and can be
-//! made again: `summary.json`, `report.md`, `*.svg`.
+//! `observations.ndjson` with one line a trial (`observations.ndjson.gz` once the run is packed), `tool-output/` byte for byte;
+//! and what is worked out from these and can be made again: `summary.json`, `report.md`, `*.svg`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+mod pack;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -96,6 +98,14 @@ pub const LADDER: &str = "ladder";
 /// See [`LADDER`].
 pub const SLOPE: &str = "slope";
 
+/// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
+pub const REPORT: &str = "report.md";
+/// See [`REPORT`].
+pub const SUMMARY: &str = "summary.json";
+
+/// The folder of what load tools and servers printed.
+const TOOL_OUTPUT: &str = "tool-output";
+
 /// Where trials' observations are.
 const OBSERVATIONS: &str = "observations.ndjson";
 
@@ -114,7 +124,7 @@ impl RunFolder {
             let path = results.join(format!("{time}-{campaign}{suffix}"));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    let tools = path.join("tool-output");
+                    let tools = path.join(TOOL_OUTPUT);
                     fs::create_dir(&tools).with_context(|| format!("can't create {}", tools.display()))?;
                     return Ok(Self(path));
                 }
@@ -130,7 +140,7 @@ impl RunFolder {
     /// Makes the folder of a run that belongs to another one, inside its folder.
     pub fn create_inside(outer: &Self, name: &str) -> Result<Self> {
         let path = outer.0.join(name);
-        let tools = path.join("tool-output");
+        let tools = path.join(TOOL_OUTPUT);
         fs::create_dir_all(&tools).with_context(|| format!("can't create {}", tools.display()))?;
         Ok(Self(path))
     }
@@ -188,7 +198,7 @@ impl RunFolder {
             Some(rate) => format!("r{rate}-{}{}", tool.name(), if *disturbed { "-disturbed" } else { "" }),
         };
         let name = format!("{number:04}-b{block}-{server}-{workload}-{load}.{what}");
-        self.0.join("tool-output").join(name)
+        self.0.join(TOOL_OUTPUT).join(name)
     }
 
     /// Writes a file that is not there yet.
@@ -219,6 +229,7 @@ impl RunFolder {
     /// Adds a line of JSON to a file and brings it to the disk.
     pub fn append_to(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let path = self.0.join(name);
+        ensure!(!pack::packed(&path).exists(), "can't add to {}: it is packed", path.display());
         let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
@@ -238,15 +249,11 @@ impl RunFolder {
     /// The whole lines of a file of JSON lines; none where there is no such file.
     pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>> {
         let path = self.0.join(name);
-        // Anything but a file, such as a device, holds no line and may have no end.
-        if !path.is_file() {
-            return Ok(Vec::new());
-        }
-        let file = File::open(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let context = || format!("can't read {}", path.display());
+        let Some(mut reader) = pack::open_lines(&path).with_context(context)? else { return Ok(Vec::new()) };
         let mut values = Vec::new();
-        let mut reader = BufReader::new(file);
         let mut line = String::new();
-        while reader.read_line(&mut line).with_context(|| format!("can't read {}", path.display()))? > 0 {
+        while reader.read_line(&mut line).with_context(context)? > 0 {
             if line.ends_with('\n') {
                 let place = || format!("{}:{}", path.display(), values.len() + 1);
                 let value = serde_json::from_str(&line).with_context(place)?;

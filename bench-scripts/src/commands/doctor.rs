@@ -78,7 +78,7 @@ fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
     let Some(newest) = calibrations.max_by_key(RunFolder::name) else {
         return "what this machine can tell apart is not known: run `just calibrate` (15 minutes)".to_owned();
     };
-    match newest.read_json("summary.json") {
+    match report::calibration::summary(&newest) {
         Ok(summary) => format!(
             "what a machine like this could tell apart ({}):\n{}",
             newest.0.display(),
