@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 
 /// What of a machine decides figures. Names no person, no path and no address.
@@ -78,15 +80,8 @@ pub fn cores() -> usize {
 
 /// The processors that this process may use, by their numbers, rising; empty where the system does not tell.
 pub fn may_use() -> Vec<usize> {
-    // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; the pointer is to a local that outlives the call, and
-    // CPU_ISSET reads only within the set's size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|processor| libc::CPU_ISSET(*processor, &set)).collect()
-    }
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
 }
 
 /// The last processor that this process may use, by its number.
@@ -108,21 +103,14 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 /// Open files that a process may hold now (the soft limit).
 pub fn open_files() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a local that outlives the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Raises the soft limit of open files to the hard one, for the harness and the processes that it starts.
 pub fn raise_open_files() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a local that outlives both calls. A refusal leaves the limit as it was, which is reported.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-    }
+    let limit = getrlimit(Resource::Nofile);
+    // A refusal leaves the limit as it was, which is reported.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn commit() -> Option<String> {

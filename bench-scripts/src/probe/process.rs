@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// CPU time since a process started, in seconds.
@@ -68,11 +69,9 @@ pub fn clock_s(pid: u32) -> Result<f64> {
 }
 
 /// CPU time of the calling thread, in seconds.
-pub fn thread_cpu_s() -> Option<f64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a local that outlives the call.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) != 0 };
-    (!failed).then(|| time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+pub fn thread_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// The most memory that a process has held, in bytes.

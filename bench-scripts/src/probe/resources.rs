@@ -128,13 +128,13 @@ impl Sampler {
                 if last {
                     break;
                 }
-                let cost_s = thread_cpu_s().zip(before).map_or(0.0, |(now, before)| now - before);
+                let cost_s = thread_cpu_s() - before;
                 let rested = began.elapsed() + Duration::from_secs_f64(cost_s / BUDGET);
                 while next < rested {
                     next += interval;
                 }
             }
-            Sampled { resources, cpu_s: thread_cpu_s() }
+            Sampled { resources, cpu_s: Some(thread_cpu_s()) }
         });
         Self { stop, thread }
     }

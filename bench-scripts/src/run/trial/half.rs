@@ -47,7 +47,7 @@ pub(super) fn ask_after(time: Duration, start: Start) -> Question {
             Err(RecvTimeoutError::Timeout) => ask(began, &start),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
         };
-        Asked { half, cpu_s: thread_cpu_s() }
+        Asked { half, cpu_s: Some(thread_cpu_s()) }
     });
     Question { window_ended, thread }
 }
