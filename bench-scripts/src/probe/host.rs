@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use procfs::{CpuInfo, Current, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -49,18 +50,11 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 impl Host {
     /// Looks at the machine.
     pub fn look() -> Self {
-        let info = |file: &str, field: &str| {
-            let text = text(file)?;
-            let line = text.lines().find(|line| line.starts_with(field))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        };
-        let memory = info("/proc/meminfo", "MemTotal");
+        let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
         Self {
-            cpu: info("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+            cpu: model.unwrap_or_else(|| "unknown".to_owned()),
             cores: cores(),
-            memory_bytes: memory
-                .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
-                .map(|kib| kib * 1024),
+            memory_bytes: Meminfo::current().ok().map(|memory| memory.mem_total),
             kernel: text("/proc/sys/kernel/osrelease"),
             governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             open_files: open_files(),

@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use procfs::process::Process;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -76,9 +77,8 @@ pub fn thread_cpu_s() -> f64 {
 
 /// The most memory that a process has held, in bytes.
 pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+    let status = Process::new(i32::try_from(pid).ok()?).ok()?.status().ok()?;
+    status.vmhwm.map(|kib| kib * 1024)
 }
 
 #[cfg(test)]
