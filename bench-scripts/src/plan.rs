@@ -13,8 +13,15 @@ use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
 use crate::workload::Workload;
 
+/// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before; runs of
+/// another format are refused.
+pub const FORMAT: &str = "1";
+
 /// All that a run was to do, resolved: the report needs nothing else of the configuration.
+///
+/// The tag is written as its first field, `"format": "1"`: [`FORMAT`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "format", rename = "1")]
 pub struct Plan {
     /// The campaign.
     pub campaign: Campaign,
@@ -119,13 +126,13 @@ pub struct Trial {
     /// Connections that the load tool holds.
     pub connections: u32,
     /// In a duet, the server that runs at the same time and that this one is compared with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
     /// Requests a second in an open loop; `None` in a closed one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -134,7 +141,7 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
 }
 
@@ -228,6 +235,23 @@ mod tests {
 
     fn quick() -> Campaign {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).campaign("quick").unwrap().0
+    }
+
+    #[test]
+    fn a_plan_states_its_format_first() {
+        let plan = Plan {
+            campaign: quick(),
+            workloads: Vec::new(),
+            servers: Vec::new(),
+            threads: 1,
+            left_out_connections: Vec::new(),
+            left_out_rates: Vec::new(),
+            rates: Vec::new(),
+            trials: Vec::new(),
+        };
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(text.starts_with(&format!(r#"{{"format":"{FORMAT}","#)), "{text}");
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
     }
 
     #[test]

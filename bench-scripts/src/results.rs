@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
-use crate::plan::{CalibrationPlan, Plan, Trial, WhyPlan};
+use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 
 /// What a run was measured with and on.
@@ -286,7 +286,22 @@ impl RunFolder {
     }
 
     /// Reads the plan.
+    ///
+    /// # Errors
+    /// It can't be read, or the run is of another format.
     pub fn plan(&self) -> Result<Plan> {
+        #[derive(Deserialize)]
+        struct Stated {
+            format: Option<String>,
+        }
+        let Stated { format } = self.read_json("plan.json")?;
+        let format = format.as_deref().unwrap_or("unknown");
+        ensure!(
+            format == FORMAT,
+            "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the run, or measure \
+             again",
+            self.0.join("plan.json").display()
+        );
         self.read_json("plan.json")
     }
 
@@ -356,45 +371,4 @@ pub fn pretty(value: &impl Serialize) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::observation::Outcome;
-
-    fn observation(number: u32) -> Observation {
-        let trial = Trial {
-            number,
-            block: 1,
-            server: "a".into(),
-            workload: "w".into(),
-            connections: 1,
-            ..Trial::default()
-        };
-        let outcome = Outcome::ToolFailed { reason: "x".into() };
-        Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }
-    }
-
-    #[test]
-    fn a_line_that_a_crash_cut_off_is_left_out_and_mended() {
-        let dir = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(dir.path(), "test").unwrap();
-        run.append(&observation(1)).unwrap();
-        let path = run.0.join("observations.ndjson");
-        let mut text = fs::read_to_string(&path).unwrap();
-        text.push_str(r#"{"number":2,"blo"#);
-        fs::write(&path, text).unwrap();
-        assert_eq!(run.observations().unwrap(), [observation(1)]);
-        run.mend().unwrap();
-        run.append(&observation(2)).unwrap();
-        assert_eq!(run.observations().unwrap(), [observation(1), observation(2)]);
-    }
-
-    #[test]
-    fn no_run_is_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let runs: Vec<_> = (0..3).map(|_| RunFolder::create(dir.path(), "test").unwrap().0).collect();
-        assert!(runs[0] != runs[1] && runs[1] != runs[2] && runs[0] != runs[2]);
-        let run = RunFolder(runs[0].clone());
-        run.write_new("plan.json", "a").unwrap();
-        assert!(run.write_new("plan.json", "b").is_err());
-    }
-}
+mod tests;

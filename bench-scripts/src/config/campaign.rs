@@ -56,7 +56,7 @@ pub struct Campaign {
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
@@ -69,7 +69,7 @@ pub struct Campaign {
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
     /// Connections of that load at most; as many as in the window where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_connections: Option<u32>,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
@@ -87,19 +87,19 @@ pub struct Campaign {
     #[serde(default)]
     pub remedy_trials: u32,
     /// Rates of an open loop, in place of connection counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
     /// The search for where servers start to fail, after the sweep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// The search for the highest rate that servers sustain under a service level, at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stores: Option<Stores>,
 }
 
@@ -145,10 +145,10 @@ pub struct Environment {
     /// Seed of the ledger.
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// Which cores server and load tool may use.
     #[serde(default)]
@@ -207,10 +207,10 @@ pub struct PassRule {
     /// The server in the denominator.
     pub over: String,
     /// The largest ratio that passes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Percent>,
 }
 

@@ -24,10 +24,10 @@ pub struct Open {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LoadTool>,
     /// Another load that runs beside this one; every rate is measured without and with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
     /// The server is stopped now and then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
     /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be told
     /// from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
@@ -43,7 +43,7 @@ pub struct Background {
     /// What it asks.
     pub workload: String,
     /// Requests a second. Left out, each connection asks again once it is answered: as much as the server gives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// Connections; with a rate, those that it may hold at most.
     pub connections: u32,
@@ -54,7 +54,7 @@ pub struct Background {
     #[serde(default)]
     pub from_ms: u64,
     /// How long it runs, in milliseconds; to the window's end where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// Whether trials without it are left out: where what follows it is the question, and not what it does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

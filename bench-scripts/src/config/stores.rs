@@ -29,7 +29,7 @@ pub struct Stores {
     /// there.
     pub ledger: Build,
     /// A light request beside a heavy one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
 }
 

@@ -30,7 +30,6 @@ pub struct Host {
     /// Longest accept queue that the kernel grants (`somaxconn`).
     pub max_backlog: Option<u64>,
     /// The processor that placement `one-core` puts server and load tool on: the last that this process may use.
-    #[serde(default)]
     pub one_core: Option<usize>,
     /// The compiler.
     pub rustc: Option<String>,
@@ -124,13 +123,12 @@ pub struct HostActivity {
     /// Periods in which the control group was held back (throttled).
     pub throttled_periods: Option<u64>,
     /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
-    #[serde(default)]
     pub cpu_pressure_us: Option<u64>,
     /// Time in which some task had to wait for memory (`some` of /proc/pressure/memory), in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_pressure_us: Option<u64>,
     /// Time for which the control group was held back, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_us: Option<u64>,
 }
 

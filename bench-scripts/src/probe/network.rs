@@ -11,7 +11,7 @@ macro_rules! counters {
         /// so is one that a run of before it was recorded lacks.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct NetworkCounters {
-            $($(#[doc = $doc])+ #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<u64>,)+
+            $($(#[doc = $doc])+ #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<u64>,)+
         }
 
         impl NetworkCounters {

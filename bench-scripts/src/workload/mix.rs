@@ -23,13 +23,13 @@ pub struct Request {
     /// The JSON-RPC method.
     pub method: String,
     /// Which accounts it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// Which slots it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
     /// Fixed parameters: the text of a JSON array.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<String>,
 }
 

@@ -57,11 +57,11 @@ pub enum Expected {
 struct Written {
     #[serde(default)]
     name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<Expected>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     needs_slots: Option<u64>,
     #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
     requests: Vec<Request>,
