@@ -20,8 +20,8 @@ use crate::stats::Estimate;
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
 
-/// What to run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What to run. The default has nothing in it: what the harness puts together by itself begins there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Campaign {
     /// The file's name without its ending.
@@ -131,7 +131,7 @@ pub struct Duets {
 }
 
 /// What the servers run in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Whose settings: the same for all, or each framework's own.
@@ -177,10 +177,11 @@ pub enum Placement {
 }
 
 /// Whose settings a server runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tuning {
     /// The same settings for every server, set explicitly.
+    #[default]
     Equal,
     /// Each framework's own defaults.
     Shipped,
