@@ -20,7 +20,7 @@ pub const FORMAT: &str = "1";
 /// All that a run was to do, resolved: the report needs nothing else of the configuration.
 ///
 /// The tag is written as its first field, `"format": "1"`: [`FORMAT`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "format", rename = "1")]
 pub struct Plan {
     /// The campaign.
@@ -239,16 +239,7 @@ mod tests {
 
     #[test]
     fn a_plan_states_its_format_first() {
-        let plan = Plan {
-            campaign: quick(),
-            workloads: Vec::new(),
-            servers: Vec::new(),
-            threads: 1,
-            left_out_connections: Vec::new(),
-            left_out_rates: Vec::new(),
-            rates: Vec::new(),
-            trials: Vec::new(),
-        };
+        let plan = Plan { campaign: quick(), ..Plan::default() };
         let text = serde_json::to_string(&plan).unwrap();
         assert!(text.starts_with(&format!(r#"{{"format":"{FORMAT}","#)), "{text}");
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);

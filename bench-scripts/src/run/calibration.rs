@@ -67,10 +67,7 @@ pub fn begin(
             .chain(others.iter().map(|(name, rounds)| handicapped(&server, name, *rounds)))
             .collect(),
         threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
-        trials: Vec::new(),
+        ..Plan::default()
     };
     let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
     let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;

@@ -88,9 +88,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
         workloads,
         servers: servers.clone(),
         threads,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
+        ..Plan::default()
     };
     let slope = (workload.method() == MEASURED_BY_LENGTH)
         .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
