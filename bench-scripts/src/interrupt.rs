@@ -1,4 +1,4 @@
-//! Ctrl-C, asked for at every wait: the harness ends by returning, so that everything it owns is put away.
+//! Ctrl-C, checked at every wait: the harness ends by returning, so that everything it owns is put away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// How often a wait looks around. Short against every window, long against the cost of looking.
+/// How often a wait checks. Short against every window, long against the cost of a check.
 const POLL: Duration = Duration::from_millis(2);
 
 /// The run was ended by a signal.
@@ -22,7 +22,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// What is recorded of a part of a run: its value, or what `failed` makes of its error, told on one line. Only an interrupt stays
+/// What is recorded of a part of a run: its value, or what `failed` makes of its error, on one line. Only an interrupt stays
 /// an error, because it ends the run.
 ///
 /// # Errors

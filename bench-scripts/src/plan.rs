@@ -46,7 +46,7 @@ pub struct Plan {
 /// What a calibration's folder holds beyond a run's: `calibration.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationPlan {
-    /// What was asked for.
+    /// What was requested.
     pub calibration: Calibration,
     /// How the handicaps were sized.
     pub sizing: Sizing,
@@ -57,7 +57,7 @@ pub struct CalibrationPlan {
 /// What a why run's folder holds beyond a run's: `why.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhyPlan {
-    /// What was asked for.
+    /// What was requested.
     pub why: Why,
     /// The server whose difference is explained.
     pub server: String,
@@ -98,7 +98,7 @@ impl Plan {
         amounts
     }
 
-    /// The plan of the duets, where the campaign asks for them.
+    /// The plan of the duets, where the campaign has them.
     pub fn duets(&self) -> Option<Self> {
         let campaign = self.campaign.duet_campaign()?;
         let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
@@ -137,7 +137,7 @@ pub struct Trial {
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
     pub tool: LoadTool,
-    /// Whether the campaign's other load runs beside it.
+    /// Whether the campaign's background load runs at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
@@ -146,7 +146,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// How much is asked of the server.
+    /// The load on the server.
     pub const fn level(&self) -> Level {
         let Self { connections, rate, tool, disturbed, .. } = self;
         Level { connections: *connections, rate: *rate, tool: *tool, disturbed: *disturbed }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_may_be_run_again_change_nothing_of_those_that_are_planned() {
+    fn extra_blocks_change_no_planned_one() {
         let with = |max_extra_blocks| trials(&Campaign { max_extra_blocks, ..quick() });
         let (without, with) = (with(Some(0)), with(Some(4)));
         assert_eq!(with[..without.len()], without);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duet_holds_every_pair_once_a_block_and_its_two_trials_together() {
+    fn a_duet_holds_every_pair_once_a_block() {
         let mut campaign = quick();
         campaign.environment.placement = Placement::Duet;
         let trials = trials(&campaign);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_comes_first_about_as_often_as_any_other() {
+    fn each_server_comes_first_equally_often() {
         let campaign = Campaign { max_blocks: 400, ..quick() };
         let (trials, servers) = (trials(&campaign), campaign.servers.len());
         for server in &campaign.servers {

@@ -36,12 +36,12 @@ pub struct Conditions {
     pub servers: std::collections::BTreeMap<String, Value>,
     /// How the harness was called.
     pub command: String,
-    /// When it was gone on with, where it was stopped.
+    /// When it was resumed, where it was stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<Resumed>,
 }
 
-/// A run that was stopped is gone on with.
+/// A stopped run was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
     /// When, in UTC.
@@ -51,12 +51,12 @@ pub struct Resumed {
 }
 
 impl Conditions {
-    /// How and when the run was begun and gone on with.
+    /// How and when the run was begun and resumed.
     pub fn history(&self) -> String {
         let mut text = format!("`{}`, begun {}", self.command, self.started_at);
         for resumed in &self.resumed {
             let commit = resumed.commit.as_deref().unwrap_or("unavailable");
-            text.push_str(&format!(", gone on with {} (commit {commit})", resumed.at));
+            text.push_str(&format!(", resumed {} (commit {commit})", resumed.at));
         }
         text
     }
@@ -109,7 +109,7 @@ const TOOL_OUTPUT: &str = "tool-output";
 /// Where trials' observations are.
 const OBSERVATIONS: &str = "observations.ndjson";
 
-/// A run's folder.
+/// The folder of a run.
 #[derive(Debug, Clone)]
 pub struct RunFolder(pub PathBuf);
 
@@ -347,7 +347,7 @@ impl RunFolder {
         self.read_json("environment.json")
     }
 
-    /// Notes that the run is gone on with.
+    /// Records that the run is resumed.
     pub fn note_resumed(&self, resumed: Resumed) -> Result<()> {
         let mut conditions = self.conditions()?;
         conditions.resumed.push(resumed);

@@ -22,7 +22,7 @@ pub struct Calibration {
     pub handicaps: Vec<Percent>,
     /// Blocks from which the handicaps are sized.
     pub sizing_blocks: u32,
-    /// Every so many blocks a handicapped server runs in place of the twin, each in its turn; from 2.
+    /// Once in this number of blocks a handicapped server runs in place of the twin, each in its turn; from 2.
     pub handicap_every: u32,
     /// Blocks of one comparison at most.
     pub max_blocks: u32,

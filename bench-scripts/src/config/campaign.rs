@@ -169,7 +169,7 @@ pub enum Placement {
     /// Any core that the harness may use; the kernel decides.
     #[default]
     Free,
-    /// Both share one core, since cores of one machine can disturb each other. Rates are those of one core.
+    /// Both share one core, because cores of one machine can disturb each other. Rates are those of one core.
     OneCore,
     /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs the
     /// other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
@@ -275,7 +275,7 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
-    /// The campaign that runs the compared pairs side by side, where this one asks for it.
+    /// The campaign that runs the compared pairs side by side, where this one has duets.
     pub fn duet_campaign(&self) -> Option<Self> {
         let duets = self.duets.as_ref()?;
         let comparisons = self.compared();

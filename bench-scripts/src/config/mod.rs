@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_calibration_reads_and_its_mistakes_are_named() {
+    fn rubbish_in_the_calibration_is_named() {
         let (calibration, _) = shipped().calibration().unwrap();
         drop(shipped().server(&calibration.server).unwrap());
         let cases = [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_why_reads_and_its_mistakes_are_named() {
+    fn rubbish_in_why_is_named() {
         let (why, _) = shipped().why().unwrap();
         drop(shipped().workload(&why.transport).unwrap());
         let cases = [

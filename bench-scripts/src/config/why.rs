@@ -1,4 +1,4 @@
-//! A why run: how two servers' CPU time for a request is measured, taken apart and held against the length of the answer.
+//! A why run: how two servers' CPU time for a request is measured, broken down and set against the length of the answer.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -65,9 +65,9 @@ pub struct Blocks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slope {
-    /// Lengths of the asked range, rising; about one slot in twenty is skipped and not returned.
+    /// Lengths of the requested range, rising; about one slot in twenty is skipped and not returned.
     pub slots: Vec<u64>,
-    /// Connections: few, since one answer takes megabytes.
+    /// Connections: few, because one answer takes megabytes.
     pub connections: u32,
     /// Blocks.
     pub blocks: u32,
@@ -125,7 +125,7 @@ impl Why {
         }
     }
 
-    /// The campaign of the ladder: the request and that of the transport, both servers at the same time on one core, since what
+    /// The campaign of the ladder: the request and that of the transport, both servers at the same time on one core, because what
     /// disturbs one then disturbs the other as much.
     pub fn ladder_campaign(&self, pair: &[String; 2], workload: &str, connections: u32) -> Campaign {
         let Blocks { blocks, warmup_ms, window_ms } = self.ladder;
@@ -193,7 +193,7 @@ mod tests {
     use crate::config::ConfigDir;
 
     #[test]
-    fn every_request_of_the_slope_has_a_true_answer_of_about_its_length() {
+    fn answers_of_the_slope_have_about_its_lengths() {
         let (mut why, _) = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).why().unwrap();
         why.slope.slots = vec![10, 100, 1_000];
         let campaign = why.slope_campaign(&["a".to_owned(), "b".to_owned()]);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn long_answers_are_asked_for_less_often() {
+    fn long_answers_are_requested_less_often() {
         let (why, _) = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).why().unwrap();
         assert_eq!(why.in_process_requests(50), why.most_requests);
         assert_eq!(why.in_process_requests(why.answer_bytes / 100), 100);

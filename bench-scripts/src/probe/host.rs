@@ -71,7 +71,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The processors that this process may use, by their numbers, rising; empty where the system does not tell.
+/// The processors that this process may use, by their numbers, rising; empty where the system does not say.
 pub fn may_use() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()

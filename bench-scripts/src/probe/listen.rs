@@ -1,4 +1,4 @@
-//! How many connections wait to be accepted, and how many may: asked of the kernel (`sock_diag`), which looks at listening
+//! How many connections wait to be accepted, and how many may: read from the kernel (`sock_diag`), which visits listening
 //! sockets alone and so costs the same with ten thousand connections as with none.
 //!
 //! IPv4 only, as the harness starts servers. Where the kernel does not answer, the queue is unknown, never empty.
@@ -34,7 +34,7 @@ const HEAD: usize = 16;
 const REQUEST: usize = 56;
 const ANSWER: usize = 72;
 
-/// A question that can be asked again and again.
+/// A query that can be sent again and again.
 #[derive(Debug)]
 pub struct Listening {
     socket: File,
@@ -43,7 +43,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Prepares the question for an address; `None` where the machine does not take it.
+    /// Prepares the query for an address; `None` where the machine does not take it.
     pub fn at(addr: &str) -> Option<Self> {
         let addr: SocketAddrV4 = addr.parse().ok()?;
         let mut request = [0; HEAD + REQUEST];
@@ -108,7 +108,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A socket on which the kernel answers questions about sockets; the standard library lacks this kind.
+/// A socket on which the kernel answers queries about sockets; the standard library lacks this kind.
 fn diagnosis() -> rustix::io::Result<File> {
     let protocol = Some(netlink::SOCK_DIAG);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_that_nobody_accepts_are_seen_waiting() {
+    fn unaccepted_connections_are_seen_waiting() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         let Some(listening) = Listening::at(&addr) else {

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_that_listens_is_found_until_it_stops_listening() {
+    fn a_listener_is_found_until_it_stops() {
         for bound in ["127.0.0.1:0", "0.0.0.0:0"] {
             let listener = TcpListener::bind(bound).unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_socket_of_that_port_and_address_takes_its_connections() {
+    fn only_that_port_and_address_take_connections() {
         let addr = "127.0.0.1:8899".parse().unwrap();
         for (local, expected) in [
             ("127.0.0.1:8899", true),

@@ -1,4 +1,4 @@
-//! A finished run made small: its files of JSON lines are compressed beside their names, and what can be worked out again or
+//! A finished run made small: its files of JSON lines are compressed next to their names, and what can be worked out again or
 //! what no report reads is removed. A packed run is read like any other, and is never added to.
 
 use std::fs::{self, File};

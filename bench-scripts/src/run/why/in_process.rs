@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_and_other_measurements_are_errors_and_no_zero() {
+    fn other_text_is_an_error_and_no_zero() {
         for text in ["", "ready\n", "{}\n", &LINE.replace("12.5", "0.0"), &LINE.replace("12.5", "-1")] {
             assert!(read(text, "actix", Rung::State, 500).is_err(), "{text}");
         }
