@@ -265,12 +265,12 @@ impl RunFolder {
     }
 
     /// Cuts a last line off that has no end, so that the next one starts on its own.
-    pub fn mend(&self) -> Result<()> {
-        self.mend_lines(OBSERVATIONS)
+    pub fn repair(&self) -> Result<()> {
+        self.repair_lines(OBSERVATIONS)
     }
 
     /// The same for any file of lines.
-    pub fn mend_lines(&self, name: &str) -> Result<()> {
+    pub fn repair_lines(&self, name: &str) -> Result<()> {
         let path = self.0.join(name);
         if !path.is_file() {
             return Ok(());
@@ -282,7 +282,7 @@ impl RunFolder {
         }
         let file = OpenOptions::new().write(true).open(&path);
         file.and_then(|file| file.set_len(whole as u64))
-            .with_context(|| format!("can't mend {}", path.display()))
+            .with_context(|| format!("can't repair {}", path.display()))
     }
 
     /// Reads the plan.

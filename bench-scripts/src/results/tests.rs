@@ -17,7 +17,7 @@ fn observation(number: u32) -> Observation {
 }
 
 #[test]
-fn a_line_that_a_crash_cut_off_is_left_out_and_mended() {
+fn a_line_that_a_crash_cut_off_is_left_out_and_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let run = RunFolder::create(dir.path(), "test").unwrap();
     run.append(&observation(1)).unwrap();
@@ -26,7 +26,7 @@ fn a_line_that_a_crash_cut_off_is_left_out_and_mended() {
     text.push_str(r#"{"number":2,"blo"#);
     fs::write(&path, text).unwrap();
     assert_eq!(run.observations().unwrap(), [observation(1)]);
-    run.mend().unwrap();
+    run.repair().unwrap();
     run.append(&observation(2)).unwrap();
     assert_eq!(run.observations().unwrap(), [observation(1), observation(2)]);
 }

@@ -184,9 +184,9 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     folder.write_new("plan.json", &pretty(plan)?)
 }
 
-/// Opens a run to go on with it: notes that, and mends what a crash cut off.
+/// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
-    folder.mend()?;
+    folder.repair()?;
     folder.note_resumed(Resumed { at: now(), commit: Host::look().commit })
 }
 
@@ -210,7 +210,7 @@ fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     let Some(duets) = plan.duets() else { return Ok(()) };
     let inner = match RunFolder::open_inside(folder, DUETS)? {
         Some(inner) => {
-            inner.mend()?;
+            inner.repair()?;
             inner
         }
         None => {

@@ -153,8 +153,8 @@ fn folders(folder: &RunFolder) -> Result<Vec<RunFolder>> {
 /// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
     for folder in folders(folder)? {
-        folder.mend_lines(IN_PROCESS)?;
-        folder.mend_lines(COUNTS)?;
+        folder.repair_lines(IN_PROCESS)?;
+        folder.repair_lines(COUNTS)?;
         super::resume(&folder)?;
     }
     Ok(())
