@@ -331,20 +331,7 @@ impl Campaign {
         if has_sweep {
             within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
         }
-        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
-        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
-        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
-        within("window_ms", self.window_ms, 500, 600_000)?;
-        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
-        within("connect_ms", self.connect_ms, 500, 600_000)?;
-        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
-        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
-        within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
-        within("environment.slots", self.environment.slots, 1, 20_000_000)?;
-        within("environment.threads", u64::from(self.environment.threads.unwrap_or(1)), 1, 1_024)?;
-        let interval = self.environment.global_queue_interval.unwrap_or(0);
-        within("environment.global_queue_interval", interval.into(), 0, 1_000_000)?;
-        within("environment.walk_ns_per_slot", self.environment.walk_ns_per_slot.unwrap_or(0), 0, 1_000_000)?;
+        self.check_ranges()?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }
@@ -362,6 +349,30 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
+        self.check_headline_and_pass()?;
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
+        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.stores.iter().try_for_each(|stores| stores.check(self))
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 500, 600_000)?;
+        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
+        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
+        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
+        within("environment.accounts", self.environment.accounts as u64, 1, 20_000_000)?;
+        within("environment.slots", self.environment.slots, 1, 20_000_000)?;
+        within("environment.threads", u64::from(self.environment.threads.unwrap_or(1)), 1, 1_024)?;
+        let interval = self.environment.global_queue_interval.unwrap_or(0);
+        within("environment.global_queue_interval", interval.into(), 0, 1_000_000)?;
+        within("environment.walk_ns_per_slot", self.environment.walk_ns_per_slot.unwrap_or(0), 0, 1_000_000)
+    }
+
+    fn check_headline_and_pass(&self) -> Result<()> {
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
             let (amounts, name) = match &self.open {
@@ -391,9 +402,7 @@ impl Campaign {
                 rule.over
             );
         }
-        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
-        self.slo.iter().try_for_each(|slo| slo.check(self))?;
-        self.stores.iter().try_for_each(|stores| stores.check(self))
+        Ok(())
     }
 
     fn knows(&self, field: &str, server: &str) -> Result<()> {
