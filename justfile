@@ -72,6 +72,12 @@ why *question:
 report run:
     @{{bench}} report {{run}}
 
+# Make finished runs small enough to keep in the repository; they can't be resumed after that
+[group('measure')]
+[no-exit-message]
+pack +runs:
+    @{{bench}} pack {{runs}}
+
 # Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
 [group('measure')]
 [no-exit-message]

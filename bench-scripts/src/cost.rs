@@ -1,4 +1,4 @@
-//! What a why run observes beside trials: what a request costs in process, and what is counted of it. A failure is an
+//! What a why run observes besides trials: what a request costs in process, and what is counted of it. A failure is an
 //! observation with its reason here too, and never a zero.
 
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub enum CountOutcome {
         requests: u64,
         /// Allocations.
         allocations: u64,
-        /// Bytes that they asked for.
+        /// Bytes that they requested.
         bytes: u64,
     },
     /// The kernel's calls were counted.

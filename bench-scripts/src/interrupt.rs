@@ -1,4 +1,4 @@
-//! Ctrl-C, asked for at every wait: the harness ends by returning, so that everything it owns is put away.
+//! Ctrl-C, checked at every wait: the harness ends by returning, so that everything it owns is put away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// How often a wait looks around. Short against every window, long against the cost of looking.
+/// How often a wait checks. Short against every window, long against the cost of a check.
 const POLL: Duration = Duration::from_millis(2);
 
 /// The run was ended by a signal.
@@ -21,6 +21,18 @@ impl std::fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// What is recorded of a part of a run: its value, or what `failed` makes of its error, on one line. Only an interrupt stays
+/// an error, because it ends the run.
+///
+/// # Errors
+/// [`Interrupted`].
+pub fn recorded<T>(part: Result<T>, failed: impl FnOnce(String) -> T) -> Result<T> {
+    match part {
+        Err(error) if !error.is::<Interrupted>() => Ok(failed(format!("{error:#}").replace('\n', " "))),
+        part => part,
+    }
+}
 
 /// Whether a person or the system wants the harness to end.
 #[derive(Debug, Clone)]
@@ -54,5 +66,19 @@ impl Interrupt {
             }
             std::thread::sleep(POLL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_interrupt_ends_the_run() {
+        assert_eq!(recorded(Ok("value".to_owned()), |reason| reason).unwrap(), "value");
+        let failed = anyhow::anyhow!("two\nlines").context("a part");
+        assert_eq!(recorded(Err(failed), |reason| reason).unwrap(), "a part: two lines");
+        let ended = anyhow::Error::from(Interrupted).context("a part");
+        assert!(recorded(Err(ended), |reason| reason).unwrap_err().is::<Interrupted>());
     }
 }

@@ -40,6 +40,12 @@ enum Verb {
         /// The run's folder, such as results/2026-11-20T120000Z-quick.
         run: PathBuf,
     },
+    /// Make finished runs small enough to keep: compress their observations, and remove raw output and summary.json.
+    Pack {
+        /// The runs' folders. A packed run can't be resumed.
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+    },
     /// Say whether a run is whole: every trial measured, every answer true, every bound kept.
     Check {
         /// The run's folder; the newest run where left out.
@@ -92,6 +98,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run } => commands::report::report(&run)?.into(),
+        Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
         Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,

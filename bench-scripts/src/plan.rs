@@ -13,8 +13,15 @@ use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
 use crate::workload::Workload;
 
+/// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before; runs of
+/// another format are refused.
+pub const FORMAT: &str = "1";
+
 /// All that a run was to do, resolved: the report needs nothing else of the configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+///
+/// The tag is written as its first field, `"format": "1"`: [`FORMAT`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "format", rename = "1")]
 pub struct Plan {
     /// The campaign.
     pub campaign: Campaign,
@@ -48,7 +55,7 @@ pub struct MostLoad {
 /// What a calibration's folder holds beyond a run's: `calibration.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationPlan {
-    /// What was asked for.
+    /// What was requested.
     pub calibration: Calibration,
     /// How the handicaps were sized.
     pub sizing: Sizing,
@@ -59,7 +66,7 @@ pub struct CalibrationPlan {
 /// What a why run's folder holds beyond a run's: `why.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhyPlan {
-    /// What was asked for.
+    /// What was requested.
     pub why: Why,
     /// The server whose difference is explained.
     pub server: String,
@@ -109,7 +116,7 @@ impl Plan {
         MostLoad { connections, seconds: (trials * (warmup_ms + connect_ms + window_ms)).div_ceil(1_000) }
     }
 
-    /// The plan of the duets, where the campaign asks for them.
+    /// The plan of the duets, where the campaign has them.
     pub fn duets(&self) -> Option<Self> {
         let campaign = self.campaign.duet_campaign()?;
         let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
@@ -137,27 +144,27 @@ pub struct Trial {
     /// Connections that the load tool holds.
     pub connections: u32,
     /// In a duet, the server that runs at the same time and that this one is compared with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
     /// Requests a second in an open loop; `None` in a closed one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
     pub tool: LoadTool,
-    /// Whether the campaign's other load runs beside it.
+    /// Whether the campaign's background load runs at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
 }
 
 impl Trial {
-    /// How much is asked of the server.
+    /// The load on the server.
     pub const fn level(&self) -> Level {
         let Self { connections, rate, tool, disturbed, .. } = self;
         Level { connections: *connections, rate: *rate, tool: *tool, disturbed: *disturbed }
@@ -249,6 +256,14 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_states_its_format_first() {
+        let plan = Plan { campaign: quick(), ..Plan::default() };
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(text.starts_with(&format!(r#"{{"format":"{FORMAT}","#)), "{text}");
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+
+    #[test]
     fn every_block_holds_every_trial_once() {
         let campaign = quick();
         let trials = trials(&campaign);
@@ -265,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_may_be_run_again_change_nothing_of_those_that_are_planned() {
+    fn extra_blocks_change_no_planned_one() {
         let with = |max_extra_blocks| trials(&Campaign { max_extra_blocks, ..quick() });
         let (without, with) = (with(Some(0)), with(Some(4)));
         assert_eq!(with[..without.len()], without);
@@ -284,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duet_holds_every_pair_once_a_block_and_its_two_trials_together() {
+    fn a_duet_holds_every_pair_once_a_block() {
         let mut campaign = quick();
         campaign.environment.placement = Placement::Duet;
         let trials = trials(&campaign);
@@ -311,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_comes_first_about_as_often_as_any_other() {
+    fn each_server_comes_first_equally_often() {
         let campaign = Campaign { max_blocks: 400, ..quick() };
         let (trials, servers) = (trials(&campaign), campaign.servers.len());
         for server in &campaign.servers {

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
@@ -69,7 +70,11 @@ impl Owned {
                     .context("placement on one core: it is not known which processors the harness may use")?,
             ),
         };
-        let only = processor.map(only_processor);
+        let only = processor.map(|processor| {
+            let mut set = CpuSet::new();
+            set.set(processor);
+            set
+        });
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
@@ -100,12 +105,10 @@ impl Owned {
                 if niceness > 0 && libc::setpriority(libc::PRIO_PROCESS, 0, i32::from(niceness)) != 0 {
                     return Err(std::io::Error::last_os_error());
                 }
-                match only {
-                    Some(set) if libc::sched_setaffinity(0, size_of_val(&set), &raw const set) != 0 => {
-                        Err(std::io::Error::last_os_error())
-                    }
-                    _ => Ok(()),
+                if let Some(set) = &only {
+                    sched_setaffinity(None, set)?;
                 }
+                Ok(())
             });
         }
         let child = command.spawn().with_context(|| match processor {
@@ -254,16 +257,6 @@ impl Adopted {
 impl Drop for Adopted {
     fn drop(&mut self) {
         children().running.remove(&self.0);
-    }
-}
-
-fn only_processor(processor: usize) -> libc::cpu_set_t {
-    // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; CPU_SET writes only within the set's size, where the
-    // processor's number comes from.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        set
     }
 }
 

@@ -1,11 +1,13 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
-//! `observations.ndjson` with one line a trial, `tool-output/` byte for byte; and what is worked out from these and can be
-//! made again: `summary.json`, `report.md`, `*.svg`.
+//! `observations.ndjson` with one line a trial (`observations.ndjson.gz` once the run is packed), `tool-output/` byte for byte;
+//! and what is worked out from these and can be made again: `summary.json`, `report.md`, `*.svg`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+mod pack;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use crate::load::toolchain::Tool;
 use crate::observation::Observation;
-use crate::plan::{CalibrationPlan, Plan, Trial, WhyPlan};
+use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 
 /// What a run was measured with and on.
@@ -34,12 +36,12 @@ pub struct Conditions {
     pub servers: std::collections::BTreeMap<String, Value>,
     /// How the harness was called.
     pub command: String,
-    /// When it was gone on with, where it was stopped.
+    /// When it was resumed, where it was stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<Resumed>,
 }
 
-/// A run that was stopped is gone on with.
+/// A stopped run was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
     /// When, in UTC.
@@ -49,12 +51,12 @@ pub struct Resumed {
 }
 
 impl Conditions {
-    /// How and when the run was begun and gone on with.
+    /// How and when the run was begun and resumed.
     pub fn history(&self) -> String {
         let mut text = format!("`{}`, begun {}", self.command, self.started_at);
         for resumed in &self.resumed {
             let commit = resumed.commit.as_deref().unwrap_or("unavailable");
-            text.push_str(&format!(", gone on with {} (commit {commit})", resumed.at));
+            text.push_str(&format!(", resumed {} (commit {commit})", resumed.at));
         }
         text
     }
@@ -96,10 +98,18 @@ pub const LADDER: &str = "ladder";
 /// See [`LADDER`].
 pub const SLOPE: &str = "slope";
 
+/// The report of a run, and the estimates behind it for programs: both are worked out from the observations.
+pub const REPORT: &str = "report.md";
+/// See [`REPORT`].
+pub const SUMMARY: &str = "summary.json";
+
+/// The folder of what load tools and servers printed.
+const TOOL_OUTPUT: &str = "tool-output";
+
 /// Where trials' observations are.
 const OBSERVATIONS: &str = "observations.ndjson";
 
-/// A run's folder.
+/// The folder of a run.
 #[derive(Debug, Clone)]
 pub struct RunFolder(pub PathBuf);
 
@@ -114,7 +124,7 @@ impl RunFolder {
             let path = results.join(format!("{time}-{campaign}{suffix}"));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    let tools = path.join("tool-output");
+                    let tools = path.join(TOOL_OUTPUT);
                     fs::create_dir(&tools).with_context(|| format!("can't create {}", tools.display()))?;
                     return Ok(Self(path));
                 }
@@ -130,7 +140,7 @@ impl RunFolder {
     /// Makes the folder of a run that belongs to another one, inside its folder.
     pub fn create_inside(outer: &Self, name: &str) -> Result<Self> {
         let path = outer.0.join(name);
-        let tools = path.join("tool-output");
+        let tools = path.join(TOOL_OUTPUT);
         fs::create_dir_all(&tools).with_context(|| format!("can't create {}", tools.display()))?;
         Ok(Self(path))
     }
@@ -188,7 +198,7 @@ impl RunFolder {
             Some(rate) => format!("r{rate}-{}{}", tool.name(), if *disturbed { "-disturbed" } else { "" }),
         };
         let name = format!("{number:04}-b{block}-{server}-{workload}-{load}.{what}");
-        self.0.join("tool-output").join(name)
+        self.0.join(TOOL_OUTPUT).join(name)
     }
 
     /// Writes a file that is not there yet.
@@ -219,6 +229,7 @@ impl RunFolder {
     /// Adds a line of JSON to a file and brings it to the disk.
     pub fn append_to(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let path = self.0.join(name);
+        ensure!(!pack::packed(&path).exists(), "can't add to {}: it is packed", path.display());
         let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
@@ -238,15 +249,11 @@ impl RunFolder {
     /// The whole lines of a file of JSON lines; none where there is no such file.
     pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>> {
         let path = self.0.join(name);
-        // Anything but a file, such as a device, holds no line and may have no end.
-        if !path.is_file() {
-            return Ok(Vec::new());
-        }
-        let file = File::open(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let context = || format!("can't read {}", path.display());
+        let Some(mut reader) = pack::open_lines(&path).with_context(context)? else { return Ok(Vec::new()) };
         let mut values = Vec::new();
-        let mut reader = BufReader::new(file);
         let mut line = String::new();
-        while reader.read_line(&mut line).with_context(|| format!("can't read {}", path.display()))? > 0 {
+        while reader.read_line(&mut line).with_context(context)? > 0 {
             if line.ends_with('\n') {
                 let place = || format!("{}:{}", path.display(), values.len() + 1);
                 let value = serde_json::from_str(&line).with_context(place)?;
@@ -258,12 +265,12 @@ impl RunFolder {
     }
 
     /// Cuts a last line off that has no end, so that the next one starts on its own.
-    pub fn mend(&self) -> Result<()> {
-        self.mend_lines(OBSERVATIONS)
+    pub fn repair(&self) -> Result<()> {
+        self.repair_lines(OBSERVATIONS)
     }
 
     /// The same for any file of lines.
-    pub fn mend_lines(&self, name: &str) -> Result<()> {
+    pub fn repair_lines(&self, name: &str) -> Result<()> {
         let path = self.0.join(name);
         if !path.is_file() {
             return Ok(());
@@ -275,11 +282,26 @@ impl RunFolder {
         }
         let file = OpenOptions::new().write(true).open(&path);
         file.and_then(|file| file.set_len(whole as u64))
-            .with_context(|| format!("can't mend {}", path.display()))
+            .with_context(|| format!("can't repair {}", path.display()))
     }
 
     /// Reads the plan.
+    ///
+    /// # Errors
+    /// It can't be read, or the run is of another format.
     pub fn plan(&self) -> Result<Plan> {
+        #[derive(Deserialize)]
+        struct Stated {
+            format: Option<String>,
+        }
+        let Stated { format } = self.read_json("plan.json")?;
+        let format = format.as_deref().unwrap_or("unknown");
+        ensure!(
+            format == FORMAT,
+            "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the run, or measure \
+             again",
+            self.0.join("plan.json").display()
+        );
         self.read_json("plan.json")
     }
 
@@ -325,7 +347,7 @@ impl RunFolder {
         self.read_json("environment.json")
     }
 
-    /// Notes that the run is gone on with.
+    /// Records that the run is resumed.
     pub fn note_resumed(&self, resumed: Resumed) -> Result<()> {
         let mut conditions = self.conditions()?;
         conditions.resumed.push(resumed);
@@ -349,45 +371,4 @@ pub fn pretty(value: &impl Serialize) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::observation::Outcome;
-
-    fn observation(number: u32) -> Observation {
-        let trial = Trial {
-            number,
-            block: 1,
-            server: "a".into(),
-            workload: "w".into(),
-            connections: 1,
-            ..Trial::default()
-        };
-        let outcome = Outcome::ToolFailed { reason: "x".into() };
-        Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }
-    }
-
-    #[test]
-    fn a_line_that_a_crash_cut_off_is_left_out_and_mended() {
-        let dir = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(dir.path(), "test").unwrap();
-        run.append(&observation(1)).unwrap();
-        let path = run.0.join("observations.ndjson");
-        let mut text = fs::read_to_string(&path).unwrap();
-        text.push_str(r#"{"number":2,"blo"#);
-        fs::write(&path, text).unwrap();
-        assert_eq!(run.observations().unwrap(), [observation(1)]);
-        run.mend().unwrap();
-        run.append(&observation(2)).unwrap();
-        assert_eq!(run.observations().unwrap(), [observation(1), observation(2)]);
-    }
-
-    #[test]
-    fn no_run_is_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let runs: Vec<_> = (0..3).map(|_| RunFolder::create(dir.path(), "test").unwrap().0).collect();
-        assert!(runs[0] != runs[1] && runs[1] != runs[2] && runs[0] != runs[2]);
-        let run = RunFolder(runs[0].clone());
-        run.write_new("plan.json", "a").unwrap();
-        assert!(run.write_new("plan.json", "b").is_err());
-    }
-}
+mod tests;

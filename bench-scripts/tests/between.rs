@@ -191,7 +191,7 @@ fn a_machine_that_is_slower_as_a_whole_is_seen_through() {
 }
 
 #[test]
-fn without_a_common_reference_the_judgement_is_absolute_and_says_so() {
+fn without_a_reference_the_judgement_is_absolute() {
     let mut after = run("b", 6, 0.003, |_| 0.8);
     (after.plan.campaign.ceiling, after.plan.campaign.baseline) = (None, None);
     let (code, said, _) = called("gate", &usual("a", 5), &after);
@@ -248,7 +248,7 @@ fn a_difference_of_open_size_passes_only_to_the_better() {
 }
 
 #[test]
-fn a_failed_trial_fails_the_gate_and_an_unmeasured_cell_leaves_it_open() {
+fn a_failed_trial_fails_the_gate() {
     let before = usual("a", 11);
     let mut after = usual("b", 12);
     let wrong = Outcome::WrongAnswer { when: "before the window".into(), answer: "HTTP 500".into() };
@@ -263,7 +263,7 @@ fn a_failed_trial_fails_the_gate_and_an_unmeasured_cell_leaves_it_open() {
 }
 
 #[test]
-fn trials_that_the_hypervisor_disturbed_are_left_out_and_counted() {
+fn trials_with_steal_are_left_out_and_counted() {
     let before = usual("a", 13);
     let mut after = usual("b", 14);
     let stolen = after.observations.iter_mut().find(|o| o.trial.server == "actix").unwrap();
@@ -322,7 +322,7 @@ fn what_is_not_the_same_task_is_refused() {
 }
 
 #[test]
-fn the_gate_judges_the_newest_run_where_none_is_named() {
+fn the_gate_takes_the_newest_run() {
     let dir = tempfile::tempdir().unwrap();
     let base = save(dir.path(), &usual("2026-01-01", 1));
     save(dir.path(), &usual("2026-01-02", 2));
@@ -334,7 +334,7 @@ fn the_gate_judges_the_newest_run_where_none_is_named() {
 }
 
 #[test]
-fn another_environment_is_told_before_any_figure() {
+fn another_environment_is_reported_before_any_figure() {
     let before = usual("a", 17);
     let mut after = usual("b", 18);
     after.conditions.host.kernel = Some("6.2".into());
@@ -356,7 +356,7 @@ fn another_environment_is_told_before_any_figure() {
 }
 
 #[test]
-fn the_reference_is_the_ceiling_unless_it_was_measured_too_seldom() {
+fn the_reference_is_the_ceiling_if_it_was_measured() {
     let thin = |mut run: Measured, blocks| {
         run.observations.retain(|o| o.trial.server != "control" || o.trial.block <= blocks);
         run
@@ -378,7 +378,7 @@ fn the_reference_is_the_ceiling_unless_it_was_measured_too_seldom() {
 /// Four hundred pairs of runs in which no server changed, on a machine that is 5 % faster or slower from run to run: the
 /// relative family keeps its 5 % (three standard errors of a share on top), the absolute one is wrong most of the time.
 #[test]
-fn false_alarms_are_as_rare_as_stated_where_a_reference_cancels_the_machine() {
+fn false_alarms_are_as_rare_as_stated() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(21);
     let mut false_alarms = (0, 0);
     for pair in 0..400 {

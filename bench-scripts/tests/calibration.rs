@@ -30,7 +30,7 @@ fn placed(placement: Placement) -> Calibration {
 }
 
 fn arms() -> Vec<Arm> {
-    // The base needs 10 us for a request.
+    // The base needs 10 µs for a request.
     let rounds = |handicap: f64| (handicap * 10e3 / ROUND_NS).round() as u64;
     let arm = |name: &str, handicap| Arm { name: name.to_owned(), handicap, rounds: rounds(handicap) };
     vec![arm("twin", 0.0), arm("plus-1", 0.01), arm("plus-10", 0.10)]
@@ -82,7 +82,7 @@ fn common<'a>(summary: &'a CalibrationSummary, arm: &str, runs: u32, threshold: 
 }
 
 #[test]
-fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
+fn false_claims_are_rare_and_a_large_handicap_is_seen() {
     let summary = calibrate(&shipped(), ROUND_NS, &arms(), &blocks(1_200, 3));
     let twin = ours(&summary, "twin");
     assert!(twin.claimed.of >= 30, "{twin:?}");
@@ -98,7 +98,7 @@ fn false_claims_are_as_rare_as_promised_and_a_large_handicap_is_always_seen() {
 }
 
 #[test]
-fn comparisons_share_no_block_and_an_unfinished_one_does_not_count() {
+fn comparisons_share_no_block() {
     let most = shipped().max_blocks;
     // Two trials of a second a block, one after the other or at the same time.
     for (placement, block_s) in [(Placement::OneCore, 2.0), (Placement::Duet, 1.0)] {
@@ -135,7 +135,7 @@ fn common_way(summary: &CalibrationSummary) {
 }
 
 #[test]
-fn a_duet_is_not_read_as_two_runs_that_a_script_would_have_made_at_once() {
+fn a_duet_is_not_read_as_two_runs() {
     // A machine that is at times half as fast: both of a block feel it alike, and runs of two blocks do not.
     let mut observations = blocks(1_200, 7);
     for observation in &mut observations {

@@ -226,7 +226,7 @@ fn a_ledger_that_is_too_short_is_named() {
     let small = SeededSpec { slots: 100, ..LEDGER };
     let line = format!("{:#}", shipped("explorer").stream(&small, 1).unwrap_err());
     let named =
-        "workload explorer: [[request]] 2: field blocks: 500 slots are asked for, and the ledger has 100";
+        "workload explorer: [[request]] 2: field blocks: 500 slots are requested, and the ledger has 100";
     assert!(line.starts_with(named) && line.lines().count() == 1, "{line}");
     let line = format!("{:#}", shipped("getBlocks100k").truth(&LEDGER).unwrap_err());
     assert!(line.contains("workload getBlocks100k: field needs_slots") && line.contains("1500"), "{line}");

@@ -28,7 +28,7 @@ fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
             change(file, &mut value);
             fs::write(to.join(file), pretty(&value).unwrap()).unwrap();
         }
-        fs::copy(from.join("observations.ndjson"), to.join("observations.ndjson")).unwrap();
+        fs::copy(from.join("observations.ndjson.gz"), to.join("observations.ndjson.gz")).unwrap();
     }
 }
 

@@ -4,9 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rpc_bench::report::pages::{self, Aliases, Sources};
-use rpc_bench::report::{Run, pooled};
-use rpc_bench::results::{RunFolder, pretty};
+use rpc_bench::report::pages::{self, Sources};
+use rpc_bench::report::pooled;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -89,23 +88,6 @@ fn a_wrong_quotation_is_an_error_with_its_line() {
     }
     let unmeasured = "<!-- section of nothing yet: Headline -->\n<!-- end of section -->\n";
     assert!(pages::splice(unmeasured, &sources()).unwrap().text.contains("*Not measured yet.*"));
-}
-
-/// What sentences quote stands in summary.json, so that file must be what the run's observations give.
-#[test]
-fn the_summaries_of_quoted_runs_are_what_their_observations_give() {
-    for (path, text) in pages() {
-        for name in Aliases::of(&text).unwrap().runs() {
-            let Ok(folder) = RunFolder::open(&root().join("results").join(name)) else { continue };
-            if folder.is_calibration() || folder.is_why() {
-                continue;
-            }
-            let file = std::fs::read_to_string(folder.0.join("summary.json")).unwrap();
-            let fresh = pretty(&Run::load(&folder).unwrap().summary).unwrap();
-            let page = path.display();
-            assert!(file == fresh, "{page}: run: cargo rpc-bench report results/{name}");
-        }
-    }
 }
 
 #[test]

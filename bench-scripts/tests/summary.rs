@@ -82,7 +82,7 @@ fn each_of_the_five_verdicts_comes_from_observations() {
     assert_eq!(actix_over_legacy(&few).rate.blocks_needed, Some(6));
 }
 
-/// What a run of `campaign` observes, stopped and gone on with after every `stint` trials.
+/// What a run of `campaign` observes, stopped and resumed after every `stint` trials.
 fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Outcome) -> Vec<Observation> {
     let trials = plan::trials(campaign);
     let mut observations: Vec<Observation> = Vec::new();
@@ -102,7 +102,7 @@ fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Out
     }
 }
 
-/// Three servers at two loads: actix is told apart at once, jsonrpsee is not.
+/// Three servers at two loads: actix is resolved at once, jsonrpsee is not.
 fn mixed() -> (Campaign, impl Fn(&Trial) -> Outcome) {
     let campaign = Campaign {
         servers: ["legacy", "jsonrpsee", "actix", "control"].map(String::from).to_vec(),
@@ -120,7 +120,7 @@ fn mixed() -> (Campaign, impl Fn(&Trial) -> Outcome) {
 }
 
 #[test]
-fn what_is_told_apart_stops_costing_time() {
+fn what_is_resolved_stops_costing_time() {
     let (campaign, gave) = mixed();
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let blocks = |server: &str| {
@@ -135,7 +135,7 @@ fn what_is_told_apart_stops_costing_time() {
 }
 
 #[test]
-fn where_the_headline_alone_is_compared_other_cells_are_shown_and_cost_less() {
+fn cells_that_are_not_compared_cost_less() {
     let (campaign, gave) = mixed();
     let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
     let campaign = Campaign { compare_headline_only: true, headline, ..campaign };
@@ -155,7 +155,7 @@ fn where_the_headline_alone_is_compared_other_cells_are_shown_and_cost_less() {
 }
 
 #[test]
-fn a_run_that_was_stopped_anywhere_ends_in_the_same_summary() {
+fn a_resumed_run_has_the_same_summary() {
     let (campaign, gave) = mixed();
     let bytes = |observations: &[Observation]| {
         let trials = plan::trials(&campaign);
@@ -174,7 +174,7 @@ fn a_run_that_was_stopped_anywhere_ends_in_the_same_summary() {
 }
 
 #[test]
-fn a_block_in_which_the_machine_was_taken_away_is_counted_and_left_out() {
+fn a_lost_block_is_counted_and_left_out() {
     let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(13) };
     let observations = observe(&campaign, |trial| {
         let stolen = trial.block == 4 && trial.server == "actix";
@@ -230,7 +230,7 @@ fn a_lost_block_is_run_again_as_a_new_one() {
 }
 
 #[test]
-fn a_run_with_lost_blocks_that_was_stopped_anywhere_ends_in_the_same_summary() {
+fn a_resumed_run_with_lost_blocks_has_the_same_summary() {
     let (campaign, gave) = spoiled(6, |block| block % 4 == 1);
     let through = run_in_stints(&campaign, usize::MAX, &gave);
     for stint in [1, 5, 40] {
@@ -239,7 +239,7 @@ fn a_run_with_lost_blocks_that_was_stopped_anywhere_ends_in_the_same_summary() {
 }
 
 #[test]
-fn blocks_are_run_again_within_a_bound_and_then_the_comparison_ends() {
+fn lost_blocks_are_run_again_within_a_bound() {
     let (campaign, gave) = spoiled(3, |_| true);
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let trials = plan::trials(&campaign);
@@ -251,11 +251,11 @@ fn blocks_are_run_again_within_a_bound_and_then_the_comparison_ends() {
 }
 
 #[test]
-fn a_block_in_which_a_server_failed_is_a_result_and_not_run_again() {
+fn a_block_with_a_failure_is_not_run_again() {
     let campaign = campaign(7);
     let gave = |trial: &Trial| match (trial.server.as_str(), trial.block) {
         ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into() },
-        ("legacy", 3) => Outcome::Invalid { reason: "the trial beside it failed".into() },
+        ("legacy", 3) => Outcome::Invalid { reason: "the paired trial failed".into() },
         ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
         _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
     };
@@ -285,7 +285,7 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
 }
 
 #[test]
-fn a_server_that_was_never_measured_has_a_cell_and_no_figures() {
+fn an_unmeasured_server_has_a_cell_and_no_figures() {
     let campaign = campaign(1);
     let observations = observe(&campaign, |_| Outcome::ServerDied { reason: "signal 9".into() });
     let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
@@ -307,7 +307,7 @@ fn rule() -> PassRule {
 }
 
 #[test]
-fn equivalence_is_shown_by_the_ends_of_the_interval_and_not_by_its_middle() {
+fn equivalence_is_shown_by_the_interval_s_ends() {
     let within = |ratio: f64, low: f64, high: f64| {
         let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
         rule.holds(Estimate { value: ratio, interval: Some((low, high)) })
@@ -362,9 +362,9 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
     assert_eq!(holds(&[]), [false, false]);
 }
 
-/// With too few blocks for so many comparisons no difference, however large, could be shown.
+/// With too few blocks for its comparisons no difference, however large, could be shown.
 #[test]
-fn every_shipped_campaign_that_compares_has_blocks_enough_to_decide() {
+fn every_shipped_campaign_has_enough_blocks() {
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     for name in
         ["quick", "full", "duets", "crossed", "allocators", "adapter-cost", "rates", "mixes", "isolation"]

@@ -31,7 +31,7 @@ pub struct Args {
 pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
-    let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
+    let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
     let (calibration, _) = match &opened {
         Some(folder) => (folder.calibration()?.calibration, String::new()),
         None => config.calibration()?,

@@ -79,7 +79,7 @@ fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
         return "which differences this machine can resolve is not known: run `just calibrate` (15 minutes)"
             .to_owned();
     };
-    match newest.read_json("summary.json") {
+    match report::calibration::summary(&newest) {
         Ok(summary) => format!(
             "differences that a machine like this could resolve ({}):\n{}",
             newest.0.display(),

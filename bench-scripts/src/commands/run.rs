@@ -64,7 +64,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
     // Mistakes in the folder or the campaign are reported before anything is built.
-    let opened = args.resume.as_deref().map(RunFolder::open).transpose()?;
+    let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
         let path = folder.0.display();
         bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");

@@ -73,7 +73,7 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
 
 /// Opens a run to go on with it.
 fn open(run: &Path) -> Result<RunFolder> {
-    let folder = RunFolder::open(run)?;
+    let folder = RunFolder::open_to_resume(run)?;
     ensure!(
         folder.is_why(),
         "{} is no why run; go on with: cargo rpc-bench run --resume {}",

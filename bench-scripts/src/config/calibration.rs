@@ -22,7 +22,7 @@ pub struct Calibration {
     pub handicaps: Vec<Percent>,
     /// Blocks from which the handicaps are sized.
     pub sizing_blocks: u32,
-    /// Every so many blocks a handicapped server runs in place of the twin, each in its turn; from 2.
+    /// Once in this number of blocks a handicapped server runs in place of the twin, each in its turn; from 2.
     pub handicap_every: u32,
     /// Blocks of one comparison at most.
     pub max_blocks: u32,
@@ -73,13 +73,8 @@ impl Calibration {
                 .to_owned(),
             comparisons: others.iter().map(|other| (other.clone(), base.clone())).collect(),
             servers: std::iter::once(base).chain(others).collect(),
-            arms: Vec::new(),
-            baseline: None,
-            ceiling: None,
             workloads: vec![self.workload.clone()],
             connections: vec![self.connections],
-            headline: std::collections::BTreeMap::new(),
-            compare_headline_only: false,
             max_blocks,
             // Its comparisons are cut from a series of valid blocks that has no end.
             max_extra_blocks: Some(0),
@@ -87,18 +82,11 @@ impl Calibration {
             precision: Some(self.precision),
             seed: self.seed,
             warmup_ms: self.warmup_ms,
-            warmup_connections: None,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
             connect_ms: CONNECT_MS,
             environment: self.environment.clone(),
-            duets: None,
-            remedy_trials: 0,
-            pass: Vec::new(),
-            threshold: None,
-            open: None,
-            slo: None,
-            stores: None,
+            ..Campaign::default()
         }
     }
 }

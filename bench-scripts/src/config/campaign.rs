@@ -19,8 +19,8 @@ use crate::stats::Estimate;
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
 
-/// What to run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What to run. The default has nothing in it: what the harness puts together by itself begins there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Campaign {
     /// The file's name without its ending.
@@ -55,7 +55,7 @@ pub struct Campaign {
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
@@ -68,7 +68,7 @@ pub struct Campaign {
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
     /// Connections of that load at most; as many as in the window where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_connections: Option<u32>,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
@@ -86,19 +86,19 @@ pub struct Campaign {
     #[serde(default)]
     pub remedy_trials: u32,
     /// Rates of an open loop, in place of connection counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
     /// The search for where servers start to fail, after the sweep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// The search for the highest rate that servers sustain under a service level, at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stores: Option<Stores>,
 }
 
@@ -140,10 +140,10 @@ pub struct PassRule {
     /// The server in the denominator.
     pub over: String,
     /// The largest ratio that passes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Percent>,
 }
 
@@ -200,7 +200,7 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
-    /// The campaign that runs the compared pairs side by side, where this one asks for it.
+    /// The campaign that runs the compared pairs side by side, where this one has duets.
     pub fn duet_campaign(&self) -> Option<Self> {
         let duets = self.duets.as_ref()?;
         let comparisons = self.compared();
@@ -256,15 +256,7 @@ impl Campaign {
         if has_sweep {
             within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
         }
-        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
-        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
-        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
-        within("window_ms", self.window_ms, 500, 600_000)?;
-        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
-        within("connect_ms", self.connect_ms, 500, 600_000)?;
-        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
-        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
-        self.environment.check()?;
+        self.check_ranges()?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
             server.iter().try_for_each(|server| self.knows(field, server))?;
         }
@@ -282,6 +274,25 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
+        self.check_headline_and_pass()?;
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
+        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.stores.iter().try_for_each(|stores| stores.check(self))
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 500, 600_000)?;
+        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
+        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
+        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
+        self.environment.check()
+    }
+
+    fn check_headline_and_pass(&self) -> Result<()> {
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
             let (amounts, name) = match &self.open {
@@ -311,9 +322,7 @@ impl Campaign {
                 rule.over
             );
         }
-        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
-        self.slo.iter().try_for_each(|slo| slo.check(self))?;
-        self.stores.iter().try_for_each(|stores| stores.check(self))
+        Ok(())
     }
 
     fn knows(&self, field: &str, server: &str) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::probe::host;
 use crate::words::count;
 
 /// What the servers run in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Whose settings: the same for all, or each framework's own.
@@ -301,10 +301,11 @@ impl Placement {
 }
 
 /// Whose settings a server runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tuning {
     /// The same settings for every server, set explicitly.
+    #[default]
     Equal,
     /// Each framework's own defaults.
     Shipped,

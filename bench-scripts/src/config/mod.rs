@@ -153,18 +153,24 @@ mod tests {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
-    /// Each campaign that has the second text in place of the first is refused in one line, which names the third.
-    fn assert_named(campaign: &str, cases: &[(&str, &str, &str)]) {
+    /// A shipped file that has the second text in place of the first is refused in one line, which names the file and the third.
+    fn assert_refused(file: &str, read: impl Fn(&ConfigDir) -> Result<()>, cases: &[(&str, &str, &str)]) {
+        let text = std::fs::read_to_string(shipped().0.join(file)).unwrap();
         for (good, bad, field) in cases {
-            assert!(campaign.contains(good), "{good}");
+            assert!(text.contains(good), "{good}");
             let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
-            std::fs::write(folder.path().join("campaigns/bad.toml"), campaign.replacen(good, bad, 1))
-                .unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err());
-            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text.replacen(good, bad, 1)).unwrap();
+            let line = format!("{:#}", read(&ConfigDir(folder.path().to_owned())).unwrap_err());
+            assert!(line.contains(file) && line.contains(field), "{bad:?} gave {line:?}");
             assert_eq!(line.lines().count(), 1, "{line:?}");
         }
+    }
+
+    fn assert_campaign_refused(name: &str, cases: &[(&str, &str, &str)]) {
+        let read = |dir: &ConfigDir| dir.campaign(name).map(drop);
+        assert_refused(&format!("campaigns/{name}.toml"), read, cases);
     }
 
     #[test]
@@ -181,7 +187,6 @@ mod tests {
     /// Each mistake in the table of a search, and what the one line must name.
     #[test]
     fn rubbish_in_a_search_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/threshold.toml")).unwrap();
         let cases = [
             ("tunings = [\"equal\", \"shipped\"]", "tunings = []", "threshold.tunings"),
             ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"equal\", \"equal\"]", "threshold.tunings"),
@@ -207,13 +212,12 @@ mod tests {
             ("connections = []", "connections = [5]", "max_blocks"),
             ("[threshold]", "[treshold]", "treshold"),
         ];
-        assert_named(&text, &cases);
+        assert_campaign_refused("threshold", &cases);
     }
 
     /// The same for the table of a search for rates.
     #[test]
     fn rubbish_in_a_service_level_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/slo.toml")).unwrap();
         let cases = [
             ("ceiling = \"control\"", "", "ceiling"),
             ("connections = []", "connections = [5]\nmax_blocks = 1", "[slo]"),
@@ -240,12 +244,12 @@ mod tests {
             ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
             ("[slo]", "[sla]", "sla"),
         ];
-        assert_named(&text, &cases);
+        assert_campaign_refused("slo", &cases);
     }
 
     #[test]
-    fn the_shipped_calibration_reads_and_its_mistakes_are_named() {
-        let (calibration, text) = shipped().calibration().unwrap();
+    fn rubbish_in_the_calibration_is_named() {
+        let (calibration, _) = shipped().calibration().unwrap();
         drop(shipped().server(&calibration.server).unwrap());
         let cases = [
             ("connections = 25", "connections = 0", "connections"),
@@ -255,18 +259,12 @@ mod tests {
             ("margin = \"2%\"", "margin = 2", "margin"),
             ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("calibration.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).calibration().unwrap_err());
-            assert!(line.contains("calibration.toml") && line.contains(field), "{bad:?} gave {line:?}");
-        }
+        assert_refused("calibration.toml", |dir| dir.calibration().map(drop), &cases);
     }
 
     #[test]
-    fn the_shipped_why_reads_and_its_mistakes_are_named() {
-        let (why, text) = shipped().why().unwrap();
+    fn rubbish_in_why_is_named() {
+        let (why, _) = shipped().why().unwrap();
         drop(shipped().workload(&why.transport).unwrap());
         let cases = [
             ("connections = 500", "connections = 0", "connections"),
@@ -279,20 +277,12 @@ mod tests {
             ("[10, 100,", "[100, 10,", "slope.slots"),
             ("[10, 100,", "[0, 10, 100,", "slope.slots"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("why.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).why().unwrap_err());
-            assert!(line.contains("why.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_refused("why.toml", |dir| dir.why().map(drop), &cases);
     }
 
     /// The same for block stores.
     #[test]
     fn rubbish_in_stores_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/store.toml")).unwrap();
         let cases = [
             ("blocks = [\"memory\"", "blocks = [\"redb\"", "stores.blocks"),
             ("blocks = [\"memory\"", "blocks = [\"Memory\"", "stores.blocks"),
@@ -307,13 +297,12 @@ mod tests {
             ("beside = \"getBlocks1400\"", "beside = \"getNothing\"", "stores.neighbour.beside"),
             ("beside_connections = 4", "beside_connections = 0", "stores.neighbour.beside_connections"),
         ];
-        assert_named(&text, &cases);
+        assert_campaign_refused("store", &cases);
     }
 
     /// The same for bounds.
     #[test]
     fn rubbish_in_a_bound_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/adapter-cost.toml")).unwrap();
         let cases = [
             ("within = \"5%\"", "", "either at_most"),
             ("within = \"5%\"", "within = \"5%\"\nat_most = 1.5", "either at_most"),
@@ -322,13 +311,12 @@ mod tests {
             ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
             ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
         ];
-        assert_named(&text, &cases);
+        assert_campaign_refused("adapter-cost", &cases);
     }
 
     /// The same for arms.
     #[test]
     fn rubbish_in_an_arm_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/original.toml")).unwrap();
         let cases = [
             ("server = \"legacy\"\n", "", "either server or of"),
             ("of = \"legacy-original\"", "of = \"nobody\"", "field of"),
@@ -341,13 +329,12 @@ mod tests {
             ("getBalance = [125, 2000]", "getBalance = [126]", "field loads"),
             ("getBalance = [125, 2000]", "getNothing = [125]", "field loads"),
         ];
-        assert_named(&text, &cases);
+        assert_campaign_refused("original", &cases);
     }
 
     /// What a server says of itself, and what the one line must name where it makes no sense.
     #[test]
     fn rubbish_in_a_server_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("servers.toml")).unwrap();
         let cases = [
             ("http = \"hyper 0.14\"", "", "fields http and rpc"),
             ("http = \"hyper 0.14\"", "http = \" \"", "field http"),
@@ -362,20 +349,12 @@ mod tests {
             ("-slot={walk_ns_per_slot}\"", "-slot={walk}\"", "unknown placeholder"),
             ("colour = 1", "colour = 1\noverrides = { threads = 1 }", "field overrides"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("servers.toml"), text.replacen(good, bad, 1)).unwrap();
-            let line = format!("{:#}", ConfigDir(folder.path().to_owned()).servers().unwrap_err());
-            assert!(line.contains("servers.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_refused("servers.toml", |dir| dir.servers().map(drop), &cases);
     }
 
     /// Each mistake in a campaign's field, and what the one line must name.
     #[test]
     fn rubbish_in_a_field_is_named() {
-        let text = std::fs::read_to_string(shipped().0.join("campaigns/smoke.toml")).unwrap();
         let cases = [
             ("max_blocks = 1", "max_blocks = 0", "max_blocks"),
             ("max_blocks = 1", "max_blocks = -3", "max_blocks"),
@@ -406,16 +385,7 @@ mod tests {
             ("workloads = [\"getBalance\", \"getBlocks\"]", "workloads = []", "workloads"),
             ("seed = 1\nwarmup", "seed = 1.5\nwarmup", "seed"),
         ];
-        for (good, bad, field) in cases {
-            assert!(text.contains(good), "{good}");
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("campaigns")).unwrap();
-            std::fs::write(folder.path().join("campaigns/bad.toml"), text.replace(good, bad)).unwrap();
-            let error = ConfigDir(folder.path().to_owned()).campaign("bad").unwrap_err();
-            let line = format!("{error:#}");
-            assert!(line.contains("bad.toml") && line.contains(field), "{bad:?} gave {line:?}");
-            assert_eq!(line.lines().count(), 1, "{line:?}");
-        }
+        assert_campaign_refused("smoke", &cases);
     }
 
     #[test]

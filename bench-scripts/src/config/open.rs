@@ -1,6 +1,6 @@
 //! Open-loop load: requests are sent at their times, whether or not earlier ones were answered.
 //!
-//! Says which rates and what disturbs them; not which tool can send so many, which is measured where the run begins.
+//! Says which rates and what disturbs them; not which tool can send that many, which is measured where the run begins.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -24,14 +24,14 @@ pub struct Open {
     /// The load tools, each for trials of its own at every rate. Left out, each rate gets the first one that can send it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LoadTool>,
-    /// Another load that runs beside this one; every rate is measured without and with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A background load; every rate is measured without and with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
     /// The server is stopped now and then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
-    /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be told
-    /// from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
+    /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be
+    /// distinguished from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
     /// `background`: the packets of both loads have the same port.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wire: bool,
@@ -41,10 +41,10 @@ pub struct Open {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// What it asks.
+    /// Its requests.
     pub workload: String,
-    /// Requests a second. Left out, each connection asks again once it is answered: as much as the server gives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Requests a second. Left out, each connection sends its next request once it is answered: as much as the server gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// Connections; with a rate, those that it may hold at most.
     pub connections: u32,
@@ -55,7 +55,7 @@ pub struct Background {
     #[serde(default)]
     pub from_ms: u64,
     /// How long it runs, in milliseconds; to the window's end where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// Whether trials without it are left out: where what follows it is the question, and not what it does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -126,7 +126,7 @@ impl Open {
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,
-                "fields open.wire and open.background: on the wire the two loads can't be told apart; leave one of the two out"
+                "fields open.wire and open.background: on the wire the two loads can't be distinguished; leave one of the two out"
             );
             within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
             within("open.background.connections", background.connections.into(), 1, 60_000)?;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rate_has_the_tool_that_can_send_it_and_one_for_which_there_is_none_is_left_out() {
+    fn a_rate_that_no_tool_can_send_is_left_out() {
         let levels = open().levels(|rate| (rate < 150).then_some(LoadTool::Vegeta));
         assert_eq!(levels.len(), 1);
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_measured_without_and_with_the_other_load_or_with_it_alone() {
+    fn a_background_load_doubles_the_rates_unless_it_is_always_on() {
         let disturbed = |always| {
             let open = Open { background: Some(background(always)), ..open() };
             let levels = open.levels(|_| Some(LoadTool::Oha));

@@ -1,4 +1,4 @@
-//! The figures of the original test, from `original.toml`. They are built in, since a report is made from a results folder alone.
+//! The figures of the original test, from `original.toml`. They are built in, because a report is made from a results folder alone.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -94,7 +94,7 @@ impl Branch {
 mod tests {
     use super::*;
 
-    /// Little's law over all requests, the timed out ones included, must give about the connections that were asked for.
+    /// Little's law over all requests, the timed out ones included, must give about the connections that were requested.
     #[test]
     fn the_figures_agree_with_each_other() {
         let original = Original::read().unwrap();

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A share; 0.02 for `"2%"`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Percent(pub f64);
 
 impl std::fmt::Display for Percent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Hundredths of a percent are finer than anything that is asked for, and hide what binary fractions add.
+        // Hundredths of a percent are finer than anything that is requested, and hide what binary fractions add.
         write!(f, "{}%", (self.0 * 1e4).round() / 1e2)
     }
 }

@@ -1,4 +1,4 @@
-//! Block stores: from which stores the servers read, chains of which length, and who asks a light request meanwhile.
+//! Block stores: from which stores the servers read, chains of which length, and who sends a light request meanwhile.
 //!
 //! Which requests are measured is the campaign's `workloads`; one that is about more slots than a chain has is left out there.
 
@@ -28,8 +28,8 @@ pub struct Stores {
     /// The program that writes a ledger folder. It is given the folder, `--slots`, `--accounts` and `--seed`, and keeps what is
     /// there.
     pub ledger: Build,
-    /// A light request beside a heavy one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A light request while a heavy one is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
 }
 
@@ -45,7 +45,7 @@ pub struct Neighbour {
     pub connections: u32,
     /// The heavy request.
     pub beside: String,
-    /// Connections that ask for it, each again once it is answered.
+    /// Connections that send it, each again once it is answered.
     pub beside_connections: u32,
     /// What the servers' `--blocks-on` is given, each for trials of its own; the flag is left out where this is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

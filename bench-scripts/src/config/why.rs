@@ -1,4 +1,4 @@
-//! A why run: how two servers' CPU time for a request is measured, taken apart and held against the length of the answer.
+//! A why run: how two servers' CPU time for a request is measured, broken down and set against the length of the answer.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Why {
     /// Blocks of the pair.
     pub blocks: u32,
     /// How many blocks more each part may run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// Decides the order within blocks.
     pub seed: u64,
@@ -65,9 +65,9 @@ pub struct Blocks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slope {
-    /// Lengths of the asked range, rising; about one slot in twenty is skipped and not returned.
+    /// Lengths of the requested range, rising; about one slot in twenty is skipped and not returned.
     pub slots: Vec<u64>,
-    /// Connections: few, since one answer takes megabytes.
+    /// Connections: few, because one answer takes megabytes.
     pub connections: u32,
     /// Blocks.
     pub blocks: u32,
@@ -109,36 +109,23 @@ impl Why {
             name: "why".to_owned(),
             why: "Two servers' CPU time for a request, taken apart.".to_owned(),
             servers: pair.to_vec(),
-            arms: Vec::new(),
-            baseline: None,
-            ceiling: None,
             workloads: vec![workload.to_owned()],
             connections: vec![connections],
-            headline: std::collections::BTreeMap::new(),
-            compare_headline_only: false,
             comparisons: vec![pair.clone().into()],
             max_blocks: self.blocks,
             max_extra_blocks: self.max_extra_blocks,
             margin: Percent(0.02),
-            precision: None,
             seed: self.seed,
             warmup_ms: self.warmup_ms,
             window_ms: self.window_ms,
             timeout_ms: self.timeout_ms,
             connect_ms: CONNECT_MS,
             environment: self.environment.clone(),
-            pass: Vec::new(),
-            duets: None,
-            threshold: None,
-            open: None,
-            slo: None,
-            stores: None,
-            warmup_connections: None,
-            remedy_trials: 0,
+            ..Campaign::default()
         }
     }
 
-    /// The campaign of the ladder: the request and that of the transport, both servers at the same time on one core, since what
+    /// The campaign of the ladder: the request and that of the transport, both servers at the same time on one core, because what
     /// disturbs one then disturbs the other as much.
     pub fn ladder_campaign(&self, pair: &[String; 2], workload: &str, connections: u32) -> Campaign {
         let Blocks { blocks, warmup_ms, window_ms } = self.ladder;
@@ -206,7 +193,7 @@ mod tests {
     use crate::config::ConfigDir;
 
     #[test]
-    fn every_request_of_the_slope_has_a_true_answer_of_about_its_length() {
+    fn answers_of_the_slope_have_about_its_lengths() {
         let (mut why, _) = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).why().unwrap();
         why.slope.slots = vec![10, 100, 1_000];
         let campaign = why.slope_campaign(&["a".to_owned(), "b".to_owned()]);
@@ -218,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn long_answers_are_asked_for_less_often() {
+    fn long_answers_are_requested_less_often() {
         let (why, _) = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))).why().unwrap();
         assert_eq!(why.in_process_requests(50), why.most_requests);
         assert_eq!(why.in_process_requests(why.answer_bytes / 100), 100);

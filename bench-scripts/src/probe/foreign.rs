@@ -38,8 +38,8 @@ pub struct ForeignCpu {
     pub of_s: f64,
     /// The share of that time, from 0 to 1, above which the trial is invalid.
     pub limit: f64,
-    /// The busiest other process right after the window, and its share of one processor; looked for only above the limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The busiest other process right after the window, and its share of one processor; searched only above the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<(String, f64)>,
 }
 
@@ -54,7 +54,7 @@ impl ForeignCpu {
         self.share() > self.limit
     }
 
-    /// The same with the busiest other process. It is looked for only where it is too much, since that takes a tenth of a second.
+    /// The same with the busiest other process. It is searched only where it is too much, because that takes a tenth of a second.
     pub fn with_busiest(self) -> Self {
         let busiest = self.is_too_much().then(busiest).flatten();
         Self { busiest, ..self }
@@ -98,7 +98,7 @@ impl Processors {
     /// How long they worked for processes since an earlier reading, `passed_s` ago, in seconds. `None` where the system accounts
     /// for none of the time, as some sandboxes do.
     ///
-    /// A kernel that samples charges interrupts to whatever they interrupt, and so to processes; since it samples in an interrupt
+    /// A kernel that samples charges interrupts to whatever they interrupt, and so to processes; because it samples in an interrupt
     /// it never sees one, and its `irq` is 0 for ever. A kernel that measures them charges them to nobody: most are the measured
     /// network traffic, and none is a foreign process.
     fn worked_s(&self, earlier: &Self, passed_s: f64) -> Option<f64> {
@@ -124,7 +124,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// As of now. `None` where the machine does not tell.
+    /// As of now. `None` where the machine does not say.
     pub fn now() -> Option<Self> {
         let kernel_s = network_threads();
         let stat = fs::read_to_string("/proc/stat").ok()?;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_processors_worked_less_our_own_is_foreign() {
+    fn foreign_is_all_work_less_our_own() {
         let began = Instant::now();
         let start = reading(began, stat([100, 0, 0, 500, 0, 0, 0, 0], [100, 0, 0, 500, 0, 0, 0, 0]), 7.0);
         // One second: of 2 s processors idled 0.3, waited 0.1 and lost 0.2 to the hypervisor. Of the 1.4 s of work 1.3 are ours.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_that_a_kernel_measures_by_themselves_are_no_process() {
+    fn measured_interrupts_are_no_process() {
         let (start, end) = ([0, 0, 0, 0, 0, 1, 0, 0], [60, 0, 20, 0, 0, 6, 15, 0]);
         let (start, end) = (stat(start, start), stat(end, end));
         assert!((end.worked_s(&start, 1.0).unwrap() - 1.6).abs() < 1e-9);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_accounts_for_nothing_is_not_taken_for_a_busy_one() {
+    fn a_system_without_accounting_is_not_busy() {
         assert_eq!(stat([0; 8], [0; 8]).worked_s(&stat([0; 8], [0; 8]), 1.0), None);
         assert_eq!(Processors::parse("cpu 1 2 3 4 5 6 7 8\n", &[0]), None);
         assert_eq!(Processors::parse("cpu0 1 2 3\n", &[0]), None);

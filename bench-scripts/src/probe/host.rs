@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use procfs::{CpuInfo, Current, Meminfo};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 
 /// What of a machine decides figures. Names no person, no path and no address.
@@ -27,7 +30,6 @@ pub struct Host {
     /// Longest accept queue that the kernel grants (`somaxconn`).
     pub max_backlog: Option<u64>,
     /// The processor that placement `one-core` puts server and load tool on: the last that this process may use.
-    #[serde(default)]
     pub one_core: Option<usize>,
     /// The compiler.
     pub rustc: Option<String>,
@@ -47,18 +49,11 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 impl Host {
     /// Looks at the machine.
     pub fn look() -> Self {
-        let info = |file: &str, field: &str| {
-            let text = text(file)?;
-            let line = text.lines().find(|line| line.starts_with(field))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        };
-        let memory = info("/proc/meminfo", "MemTotal");
+        let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
         Self {
-            cpu: info("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+            cpu: model.unwrap_or_else(|| "unknown".to_owned()),
             cores: cores(),
-            memory_bytes: memory
-                .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
-                .map(|kib| kib * 1024),
+            memory_bytes: Meminfo::current().ok().map(|memory| memory.mem_total),
             kernel: text("/proc/sys/kernel/osrelease"),
             governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             open_files: open_files(),
@@ -76,17 +71,10 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The processors that this process may use, by their numbers, rising; empty where the system does not tell.
+/// The processors that this process may use, by their numbers, rising; empty where the system does not say.
 pub fn may_use() -> Vec<usize> {
-    // SAFETY: cpu_set_t is plain data, for which all zeroes are valid; the pointer is to a local that outlives the call, and
-    // CPU_ISSET reads only within the set's size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|processor| libc::CPU_ISSET(*processor, &set)).collect()
-    }
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
 }
 
 /// The last processor that this process may use, by its number.
@@ -108,21 +96,14 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 /// Open files that a process may hold now (the soft limit).
 pub fn open_files() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a local that outlives the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Raises the soft limit of open files to the hard one, for the harness and the processes that it starts.
 pub fn raise_open_files() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a local that outlives both calls. A refusal leaves the limit as it was, which is reported.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-    }
+    let limit = getrlimit(Resource::Nofile);
+    // A refusal leaves the limit as it was, which is reported.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn commit() -> Option<String> {
@@ -142,13 +123,12 @@ pub struct HostActivity {
     /// Periods in which the control group was held back (throttled).
     pub throttled_periods: Option<u64>,
     /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
-    #[serde(default)]
     pub cpu_pressure_us: Option<u64>,
     /// Time in which some task had to wait for memory (`some` of /proc/pressure/memory), in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_pressure_us: Option<u64>,
     /// Time for which the control group was held back, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_us: Option<u64>,
 }
 

@@ -1,9 +1,15 @@
-//! How many connections wait to be accepted, and how many may: asked of the kernel (`sock_diag`), which looks at listening
+//! How many connections wait to be accepted, and how many may: read from the kernel (`sock_diag`), which visits listening
 //! sockets alone and so costs the same with ten thousand connections as with none.
 //!
 //! IPv4 only, as the harness starts servers. Where the kernel does not answer, the queue is unknown, never empty.
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, netlink, socket_with};
 
 /// The listening sockets of one address, which may be several (`SO_REUSEPORT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +27,23 @@ const BY_FAMILY: u16 = 20;
 const REQUEST_ALL: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
 /// `TCP_LISTEN` as a bit.
 const LISTENING: u32 = 1 << 10;
+/// How long an answer may take: it comes at once or never.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Lengths of a message's head, of the request (`inet_diag_req_v2`) and of an answer (`inet_diag_msg`), in bytes.
 const HEAD: usize = 16;
 const REQUEST: usize = 56;
 const ANSWER: usize = 72;
 
-/// A question that can be asked again and again.
+/// A query that can be sent again and again.
 #[derive(Debug)]
 pub struct Listening {
-    socket: socket::Netlink,
+    socket: File,
     request: [u8; HEAD + REQUEST],
     addr: SocketAddrV4,
 }
 
 impl Listening {
-    /// Prepares the question for an address; `None` where the machine does not take it.
+    /// Prepares the query for an address; `None` where the machine does not take it.
     pub fn at(addr: &str) -> Option<Self> {
         let addr: SocketAddrV4 = addr.parse().ok()?;
         let mut request = [0; HEAD + REQUEST];
@@ -46,16 +54,16 @@ impl Listening {
         request[HEAD + 1] = libc::IPPROTO_TCP as u8;
         request[HEAD + 4..HEAD + 8].copy_from_slice(&LISTENING.to_ne_bytes());
         request[HEAD + 8..HEAD + 10].copy_from_slice(&addr.port().to_be_bytes());
-        Some(Self { socket: socket::Netlink::open()?, request, addr })
+        Some(Self { socket: diagnosis().ok()?, request, addr })
     }
 
     /// The queue as of now; `None` where nobody listens there or the kernel does not say.
     pub fn read(&self) -> Option<ListenQueue> {
-        self.socket.send(&self.request)?;
+        (&self.socket).write_all(&self.request).ok()?;
         let mut found: Option<ListenQueue> = None;
         let mut buffer = [0; 16_384];
         loop {
-            let length = self.socket.receive(&mut buffer)?;
+            let length = (&self.socket).read(&mut buffer).ok().filter(|length| *length > 0)?;
             let ended = messages(buffer.get(..length)?, |answer| {
                 let Some((waiting, limit)) = queue_of(answer, self.addr) else { return };
                 let queue = found.get_or_insert(ListenQueue { waiting: 0, limit, sockets: 0 });
@@ -100,44 +108,12 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-mod socket {
-    //! The one kind of socket that the standard library lacks.
-
-    use std::fs::File;
-    use std::io::{Read, Write};
-    use std::os::fd::{AsRawFd, FromRawFd};
-
-    /// How long an answer may take: it comes at once or never.
-    static PATIENCE: libc::timeval = libc::timeval { tv_sec: 1, tv_usec: 0 };
-
-    #[derive(Debug)]
-    pub(super) struct Netlink(File);
-
-    impl Netlink {
-        pub(super) fn open() -> Option<Self> {
-            // SAFETY: socket takes no pointer; the descriptor that it gives is new and owned by the file from here on.
-            let file = unsafe {
-                let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-                let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG);
-                (fd >= 0).then(|| File::from_raw_fd(fd))?
-            };
-            // SAFETY: the pointer is to a static of the length given.
-            let set = unsafe {
-                let length = size_of::<libc::timeval>() as libc::socklen_t;
-                let time = (&raw const PATIENCE).cast();
-                libc::setsockopt(file.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, time, length)
-            };
-            (set == 0).then_some(Self(file))
-        }
-
-        pub(super) fn send(&self, bytes: &[u8]) -> Option<()> {
-            (&self.0).write_all(bytes).ok()
-        }
-
-        pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
-            (&self.0).read(buffer).ok().filter(|length| *length > 0)
-        }
-    }
+/// A socket on which the kernel answers queries about sockets; the standard library lacks this kind.
+fn diagnosis() -> rustix::io::Result<File> {
+    let protocol = Some(netlink::SOCK_DIAG);
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    Ok(socket.into())
 }
 
 #[cfg(test)]
@@ -147,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_that_nobody_accepts_are_seen_waiting() {
+    fn unaccepted_connections_are_seen_waiting() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         let Some(listening) = Listening::at(&addr) else {

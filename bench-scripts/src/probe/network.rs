@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 /// One line a counter: its field, its name in the kernel's tables, and what it counts.
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {
-        /// Counters of the whole machine, or the difference of two readings. A counter that the machine lacks is `None`, and
-        /// so is one that a run of before it was recorded lacks.
+        /// Counters of the whole machine, or the difference of two readings. A counter that the machine lacks is `None`.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct NetworkCounters {
-            $($(#[doc = $doc])+ #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<u64>,)+
+            $($(#[doc = $doc])+ #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<u64>,)+
         }
 
         impl NetworkCounters {
@@ -59,25 +58,25 @@ counters! {
     request_queue_cookies = "TcpExt.TCPReqQFullDoCookies",
     /// Connection requests dropped at a full queue of half-open connections.
     request_queue_drops = "TcpExt.TCPReqQFullDrop",
-    /// Connections reset since they were closed with data unread.
+    /// Connections reset because they were closed with data unread.
     abort_on_data = "TcpExt.TCPAbortOnData",
-    /// Connections reset since data came after they were closed.
+    /// Connections reset because data came after they were closed.
     abort_on_close = "TcpExt.TCPAbortOnClose",
     /// Connections reset for want of memory.
     abort_on_memory = "TcpExt.TCPAbortOnMemory",
     /// Connections given up after too many retransmissions.
     abort_on_timeout = "TcpExt.TCPAbortOnTimeout",
-    /// Connections reset since they lingered too long.
+    /// Connections reset because they lingered too long.
     abort_on_linger = "TcpExt.TCPAbortOnLinger",
     /// Resets that could not be sent.
     abort_failed = "TcpExt.TCPAbortFailed",
-    /// Segments dropped since a socket's backlog was full.
+    /// Segments dropped because a socket's backlog was full.
     backlog_drops = "TcpExt.TCPBacklogDrop",
-    /// Segments dropped since a receive queue was full.
+    /// Segments dropped because a receive queue was full.
     receive_queue_drops = "TcpExt.TCPRcvQDrop",
     /// Closed connections that found no room to wait out their time.
     time_wait_overflows = "TcpExt.TCPTimeWaitOverflow",
-    /// Connections asked for by clients.
+    /// Connections requested by clients.
     active_opens = "Tcp.ActiveOpens",
     /// Connections that reached a listening socket.
     passive_opens = "Tcp.PassiveOpens",

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::process::clock_s;
 
-/// The children of this process, so that their CPU time can be told from that of other processes.
+/// The children of this process, so that their CPU time can be distinguished from that of other processes.
 static CHILDREN: Mutex<Children> = Mutex::new(Children { running: BTreeSet::new(), ended_s: 0.0 });
 
 /// Children that run, by process id, and the CPU time of those that have ended, in seconds.
@@ -21,7 +21,7 @@ pub(crate) fn children() -> MutexGuard<'static, Children> {
 
 /// CPU time so far of this process, all its threads, and of every child that it has started, in seconds. The difference of
 /// two readings is what all of them used in between; a child's own children count once it has waited for them and has ended.
-/// `None` where the system does not tell.
+/// `None` where the system does not say.
 pub fn own_cpu_s() -> Option<f64> {
     // Held throughout, so that no child is counted twice or not at all while it ends.
     let children = children();

@@ -3,6 +3,8 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use procfs::process::Process;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// CPU time since a process started, in seconds.
@@ -68,18 +70,15 @@ pub fn clock_s(pid: u32) -> Result<f64> {
 }
 
 /// CPU time of the calling thread, in seconds.
-pub fn thread_cpu_s() -> Option<f64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a local that outlives the call.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) != 0 };
-    (!failed).then(|| time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+pub fn thread_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// The most memory that a process has held, in bytes.
 pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+    let status = Process::new(i32::try_from(pid).ok()?).ok()?.status().ok()?;
+    status.vmhwm.map(|kib| kib * 1024)
 }
 
 #[cfg(test)]

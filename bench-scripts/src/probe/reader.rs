@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
+use rustix::param::page_size;
+
 use super::process::clock_s;
 use super::resources::ResourceSample;
 
@@ -60,7 +62,7 @@ impl Reader {
             t_ms: 0,
             user_us: Some(user_us),
             system_us: Some((total_us as u64).saturating_sub(user_us)),
-            memory_bytes: Some(pages * page_bytes()),
+            memory_bytes: Some(pages * page_size() as u64),
             threads: Some(threads),
             voluntary_switches: sum(|did| did.voluntary),
             involuntary_switches: sum(|did| did.involuntary),
@@ -129,12 +131,6 @@ pub(super) fn open_files(pid: u32) -> Option<u64> {
         0 => Some(fs::read_dir(&folder).ok()?.count() as u64),
         count => Some(count),
     }
-}
-
-fn page_bytes() -> u64 {
-    // SAFETY: sysconf only reads.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(bytes).unwrap_or(4_096)
 }
 
 #[cfg(test)]

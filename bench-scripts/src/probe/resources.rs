@@ -1,7 +1,7 @@
 //! A server's resources through the window: what it used and held, at moments some 100 ms apart.
 //!
 //! A thread of the harness reads them, and keeps its own cost in bounds: files of `/proc` stay open, and after a reading that
-//! took long it rests longer. Not for totals, which `process` reads at the window's ends.
+//! took long it rests longer. Totals are out of scope: `process` reads them at the window's ends.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -20,31 +20,31 @@ pub struct ResourceSample {
     /// When, in milliseconds since the window's start.
     pub t_ms: u64,
     /// CPU time in the program itself, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_us: Option<u64>,
     /// CPU time in the kernel on its behalf, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_us: Option<u64>,
     /// Memory that it holds (resident), in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Threads that it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// How often its threads gave a processor up to wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub voluntary_switches: Option<u64>,
     /// How often its threads were taken off a processor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub involuntary_switches: Option<u64>,
     /// Time that its threads could have run but waited for a processor, summed over threads, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_delay_us: Option<u64>,
     /// Files and sockets that it has open, beyond those it had when it was ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
     /// Connections that wait to be accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_waiting: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ const READINGS: std::ops::RangeInclusive<u32> = 5..=20;
 /// What readings may cost: this share of one processor's time.
 const BUDGET: f64 = 0.004;
 
-/// A thread that reads a server's resources until it is told to stop.
+/// A thread that reads a server's resources until it is stopped.
 pub struct Sampler {
     stop: Sender<()>,
     thread: JoinHandle<Sampled>,
@@ -105,7 +105,7 @@ impl Sampled {
 
 impl Sampler {
     /// Starts reading a process, of which is known what it held at rest, for a window that will take about `window`; and the
-    /// queue of those who wait to be accepted, where it is known how to ask. Time counts from this call.
+    /// queue of those who wait to be accepted, where it can be read. Time counts from this call.
     pub fn start(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Listening>) -> Self {
         // The first reading, which opens files and finds threads, is made before the window.
         let reader = Reader::new(pid);
@@ -128,20 +128,20 @@ impl Sampler {
                 if last {
                     break;
                 }
-                let cost_s = thread_cpu_s().zip(before).map_or(0.0, |(now, before)| now - before);
+                let cost_s = thread_cpu_s() - before;
                 let rested = began.elapsed() + Duration::from_secs_f64(cost_s / BUDGET);
                 while next < rested {
                     next += interval;
                 }
             }
-            Sampled { resources, cpu_s: thread_cpu_s() }
+            Sampled { resources, cpu_s: Some(thread_cpu_s()) }
         });
         Self { stop, thread }
     }
 
     /// Reads once more and gives what was read.
     pub fn stop(self) -> Sampled {
-        // A thread that has ended by itself, since the server is gone, takes no message.
+        // A thread that has ended by itself, because the server is gone, takes no message.
         let _ = self.stop.send(());
         self.thread.join().unwrap_or_default()
     }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_memory_threads_and_files_show_in_their_place() {
+    fn work_memory_threads_and_files_are_read() {
         let pid = std::process::id();
         let dir = tempfile::tempdir().unwrap();
         let at_rest = AtRest::read(pid).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_stays_unknown_and_is_left_out() {
+    fn what_the_machine_lacks_is_left_out() {
         let none = ResourceSample::default();
         let some = ResourceSample { run_delay_us: Some(7), memory_bytes: Some(9), ..none };
         let at_rest = AtRest { memory_bytes: None, open_files: None };

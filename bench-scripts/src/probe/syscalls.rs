@@ -71,8 +71,8 @@ impl Tracer {
         }
     }
 
-    /// Whether it may have missed calls while so many answers were sent: perf drops what it can't keep up with. A server sends
-    /// each answer by a call of its own; one that does not can't be told from one whose calls were missed.
+    /// Whether it may have missed calls while `requests` answers were sent: perf drops what it can't keep up with. A server sends
+    /// each answer by a call of its own; one that does not can't be distinguished from one whose calls were missed.
     pub fn missed(self, calls: &BTreeMap<String, u64>, requests: u64) -> bool {
         let sends: u64 = SENDING.iter().filter_map(|name| calls.get(*name)).sum();
         self == Self::Perf && (sends as f64) < NEARLY_ALL * requests as f64
@@ -99,7 +99,7 @@ fn holds_counters(pid: u32) -> bool {
 }
 
 /// `% time     seconds  usecs/call     calls    errors syscall` and, between two rules, a line a call; the error count may be
-/// blank. The total after the second rule is held against the sum.
+/// blank. The total after the second rule is compared with the sum.
 fn parse_strace(text: &str) -> Result<BTreeMap<String, u64>> {
     let header = text.lines().next().is_some_and(|line| line.starts_with("% time"));
     ensure!(header, "strace's summary does not begin with its header");
@@ -147,7 +147,7 @@ mod tests {
     const PERF: &str = include_str!("../../tests/fixtures/perf-trace-summary.txt");
 
     #[test]
-    fn strace_s_summary_is_read_with_and_without_errors() {
+    fn strace_summaries_are_read() {
         let calls = Tracer::Strace.parse(STRACE).unwrap();
         assert_eq!((calls["newfstatat"], calls["vfork"], calls["rseq"]), (63, 2, 3));
         assert_eq!((calls.len(), calls.values().sum::<u64>()), (34, 341));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn strace_counts_from_when_it_says_so_and_perf_from_when_it_has_counters() {
+    fn a_tracer_counts_once_it_is_attached() {
         let own = std::process::id();
         assert!(!Tracer::Strace.is_attached(own, "strace: "));
         assert!(Tracer::Strace.is_attached(own, "strace: Process 7 attached with 4 threads\n"));

@@ -1,8 +1,8 @@
 //! When requests and answers pass the loopback interface, as tcpdump saw them: a clock that belongs to no load tool.
 //!
 //! From the first segment of a request to the first of its answer: what the server took, with the time that it waited for a
-//! processor. What a load tool's own latency has beyond that is the tool's work. Not for pipelined requests: a connection is
-//! taken to have one under way at a time.
+//! processor. What a load tool's own latency has beyond that is the tool's work. Pipelined requests are out of scope: a connection
+//! is taken to have one under way at a time.
 
 use std::collections::BTreeMap;
 
@@ -55,12 +55,12 @@ pub fn lost(stderr: &str) -> Option<&str> {
     lines.into_iter().find(|line| line.contains("dropped by") && !line.starts_with("0 "))
 }
 
-/// Works out what packets tell of the requests to a port.
+/// Works out what packets show of the requests to a port.
 ///
 /// # Errors
 /// A line is not tcpdump's, or no request was answered.
 pub fn seen(printed: &str, port: u16) -> Result<Wire> {
-    let mut asked: BTreeMap<u16, i128> = BTreeMap::new();
+    let mut requested: BTreeMap<u16, i128> = BTreeMap::new();
     let mut took_ns = Vec::new();
     for line in printed.lines() {
         let packet = packet(line).with_context(|| format!("tcpdump printed {line:?}"))?;
@@ -69,11 +69,11 @@ pub fn seen(printed: &str, port: u16) -> Result<Wire> {
             continue;
         }
         if to == port {
-            asked.entry(from).or_insert(at_ns);
+            requested.entry(from).or_insert(at_ns);
         } else if from == port
-            && let Some(asked_ns) = asked.remove(&to)
+            && let Some(requested_ns) = requested.remove(&to)
         {
-            took_ns.push(at_ns - asked_ns);
+            took_ns.push(at_ns - requested_ns);
         }
     }
     ensure!(!took_ns.is_empty(), "tcpdump saw no request that was answered");
@@ -120,7 +120,7 @@ mod tests {
 ";
 
     #[test]
-    fn a_request_takes_from_its_first_segment_to_its_answers_first() {
+    fn a_request_takes_from_first_segment_to_first_segment() {
         let both = seen(PRINTED, 8899).unwrap();
         assert_eq!(both, Wire::Seen { requests: 2, p50_us: 100.125, p99_us: 100.125 });
         let one = seen(&PRINTED.replace("40001: tcp 110", "40001: tcp 0"), 8899).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_packets_are_told_from_none() {
+    fn lost_packets_are_reported() {
         assert_eq!(
             lost("12 packets captured\n24 packets received by filter\n0 packets dropped by kernel\n"),
             None

@@ -37,6 +37,11 @@ pub fn markdown(folder: &RunFolder) -> Result<String> {
     Ok(text(folder, &plan, &folder.conditions()?, &summary))
 }
 
+/// What a calibration's observations come to.
+pub fn summary(folder: &RunFolder) -> Result<CalibrationSummary> {
+    Ok(read(folder)?.1)
+}
+
 fn read(folder: &RunFolder) -> Result<(CalibrationPlan, CalibrationSummary)> {
     let plan = folder.calibration()?;
     let round_ns = plan.sizing.round_ns.value;

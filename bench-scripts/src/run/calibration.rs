@@ -1,5 +1,5 @@
 //! Carrying a calibration out: first the handicaps are sized, then blocks are run until there are enough comparisons or the
-//! time is up. It can be stopped and gone on with at any trial.
+//! time is up. It can be stopped and resumed at any trial.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,9 +39,9 @@ const COUNT_EVERY: u32 = 20;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// So many comparisons of the server with its twin are finished.
+    /// This number of comparisons of the server with its twin is finished.
     Comparisons(u32),
-    /// So much time has passed.
+    /// This time has passed.
     Time(Duration),
 }
 
@@ -67,10 +67,7 @@ pub fn begin(
             .chain(others.iter().map(|(name, rounds)| handicapped(&server, name, *rounds)))
             .collect(),
         threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
-        trials: Vec::new(),
+        ..Plan::default()
     };
     let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
     let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;
@@ -96,13 +93,13 @@ fn handicap_build(server: Server) -> Result<Server> {
 /// The server under a name, with as many extra rounds for each request, and one. All of them run the same code, the base
 /// too: without any round a call leaves the handicap early, and would differ by more than the rounds.
 fn handicapped(server: &Server, name: &str, rounds: u64) -> Server {
-    // It is told from the base by its name.
+    // Only its name distinguishes it from the base.
     let mut twin = Server { name: name.to_owned(), label: None, colour: None, ..server.clone() };
     twin.args.extend(["--handicap-rounds".to_owned(), (rounds + 1).to_string()]);
     twin
 }
 
-/// Runs the trials that tell what a round costs, in a folder of their own.
+/// Runs the trials that show what a round costs, in a folder of their own.
 fn size(
     folder: &RunFolder,
     plan: &Plan,
@@ -157,8 +154,8 @@ fn arms(calibration: &Calibration, sizing: &Sizing) -> Vec<Arm> {
     std::iter::once(twin).chain(handicapped).collect()
 }
 
-/// The two trials of a block, in an order drawn from the seed and the block's number: the base, and its twin or, every so
-/// many blocks, one of the handicapped servers, each in its turn.
+/// The two trials of a block, in an order drawn from the seed and the block's number: the base, and its twin or, once in
+/// `handicap_every` blocks, one of the handicapped servers, each in its turn.
 fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 2] {
     let (twins, handicapped): (Vec<&Arm>, Vec<&Arm>) = arms.iter().partition(|arm| arm.handicap == 0.0);
     let turn = block / calibration.handicap_every;
@@ -222,7 +219,7 @@ fn done(calibration: &Calibration, arms: &[Arm], observations: &[Observation]) -
     let strange = observations.iter().find(|observation| !planned(&observation.trial));
     ensure!(
         strange.is_none(),
-        "this calibration was begun by a version that runs other trials: go on with that version, or begin anew"
+        "this calibration was begun by a version that runs other trials: resume it with that version, or begin anew"
     );
     Ok(observations.iter().map(|observation| observation.trial.number).collect())
 }
@@ -253,7 +250,7 @@ mod tests {
     use crate::stats::Estimate;
 
     #[test]
-    fn every_trial_has_a_number_of_its_own_and_the_order_is_drawn() {
+    fn trials_are_numbered_and_their_order_is_drawn() {
         let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
         let (calibration, _) = config.calibration().unwrap();
         let estimate = |value| Estimate { value, interval: None };
@@ -276,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn every_arm_is_the_handicap_build_and_a_server_without_one_is_refused() {
+    fn every_arm_is_the_handicap_build() {
         let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
         let (calibration, _) = config.calibration().unwrap();
         let plain = config.server(&calibration.server).unwrap();
@@ -292,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_ran_is_not_gone_on_with() {
+    fn what_another_version_ran_is_not_resumed() {
         let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
         let (calibration, _) = config.calibration().unwrap();
         let estimate = Estimate { value: 1.0, interval: None };

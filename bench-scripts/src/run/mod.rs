@@ -195,9 +195,9 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     folder.write_new("plan.json", &pretty(plan)?)
 }
 
-/// Resumes a run: notes that, and repairs what a crash cut off.
+/// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
-    folder.mend()?;
+    folder.repair()?;
     folder.note_resumed(Resumed { at: now(), commit: Host::look().commit })
 }
 
@@ -221,7 +221,7 @@ fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) 
     let Some(duets) = plan.duets() else { return Ok(()) };
     let inner = match RunFolder::open_inside(folder, DUETS)? {
         Some(inner) => {
-            inner.mend()?;
+            inner.repair()?;
             inner
         }
         None => {

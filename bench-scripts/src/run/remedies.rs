@@ -202,7 +202,7 @@ impl Inquiry<'_> {
     }
 
     fn run_trials(&self, inner: &RunFolder) -> Result<()> {
-        inner.mend()?;
+        inner.repair()?;
         let plan = inner.plan()?;
         let truths = Truths::of(&plan)?;
         let bench = Bench {

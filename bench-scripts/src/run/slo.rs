@@ -27,7 +27,7 @@ pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Inte
     let Some(slo) = &plan.campaign.slo else { return Ok(()) };
     let folder = match RunFolder::open_inside(outer, SLO)? {
         Some(folder) => {
-            folder.mend()?;
+            folder.repair()?;
             folder
         }
         None => begin(outer, plan, slo, tools, interrupt)?,

@@ -67,7 +67,7 @@ pub(super) fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt
         for (name, part) in parts {
             let inner = match RunFolder::open_inside(outer, &name)? {
                 Some(inner) => {
-                    inner.mend()?;
+                    inner.repair()?;
                     inner
                 }
                 None => {

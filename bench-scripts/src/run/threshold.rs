@@ -33,7 +33,7 @@ pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Inte
     let Some(threshold) = &plan.campaign.threshold else { return Ok(()) };
     let folder = match RunFolder::open_inside(outer, THRESHOLD)? {
         Some(folder) => {
-            folder.mend()?;
+            folder.repair()?;
             folder
         }
         None => {

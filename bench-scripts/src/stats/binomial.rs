@@ -2,6 +2,8 @@
 //!
 //! Source: Clopper and Pearson, Biometrika 26 (1934).
 
+use statrs::function::beta::inv_beta_reg;
+
 use super::CONFIDENCE;
 
 /// The Clopper–Pearson interval of a share: it holds the true one with at least [`CONFIDENCE`]. From 0 to 1 where nothing
@@ -11,40 +13,12 @@ pub fn binomial_interval(successes: u32, trials: u32) -> (f64, f64) {
     (lower_bound(successes, trials), 1.0 - lower_bound(trials - successes, trials))
 }
 
-/// The share at which so many successes or more have half of the allowed error as their chance.
+/// The share at which that many successes or more have half of the allowed error as their chance.
 fn lower_bound(successes: u32, trials: u32) -> f64 {
     if successes == 0 {
         return 0.0;
     }
-    let each_tail = (1.0 - CONFIDENCE) / 2.0;
-    let (mut low, mut high) = (0.0, f64::from(successes) / f64::from(trials));
-    for _ in 0..64 {
-        let middle = f64::midpoint(low, high);
-        if at_least(successes, trials, middle) > each_tail {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
-/// The chance of so many successes or more, for a share below the observed one: from there on the terms fall.
-fn at_least(successes: u32, trials: u32, share: f64) -> f64 {
-    let (k, n) = (f64::from(successes), f64::from(trials));
-    let ways = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
-    let mut term = (ways + k * share.ln() + (n - k) * (-share).ln_1p()).exp();
-    let odds = share / (1.0 - share);
-    let mut sum = 0.0;
-    for count in successes..=trials {
-        sum += term;
-        let count = f64::from(count);
-        term *= (n - count) / (count + 1.0) * odds;
-        if term <= sum * f64::EPSILON / 16.0 {
-            break;
-        }
-    }
-    sum
+    inv_beta_reg(f64::from(successes), f64::from(trials - successes + 1), (1.0 - CONFIDENCE) / 2.0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) struct Inversion {
     /// The Walsh averages or the pairwise differences, rising.
     points: Vec<f64>,
-    /// By count of points on the scarcer side: the two-sided chance of so few or fewer. As long as half of the points.
+    /// By count of points on the scarcer side: the two-sided chance of that count or fewer. As long as half of the points.
     two_sided: Arc<[f64]>,
 }
 

@@ -1,33 +1,33 @@
-//! Several hypotheses at once: Holm's procedure, also at the looks of a sequential plan. Takes p-values and says what is
+//! Several hypotheses at once: Holm's procedure, also at the interim analyses of a sequential plan. Takes p-values and says what is
 //! rejected; knows no verdict.
 //!
 //! Sources: Holm, Scand. J. Statist. 6 (1979); Ye, Li, Liu and Yao, Statistics in Medicine 32 (2013), and Maurer and Bretz,
 //! Statistics in Biopharmaceutical Research 5 (2013), for its group-sequential form.
 
-/// The chance, kept for a whole family of hypotheses over all looks, that a true one is rejected.
+/// The chance, kept for a whole family of hypotheses over all interim analyses, that a true one is rejected.
 pub const FAMILY_ERROR: f64 = 0.05;
 
-/// How one hypothesis fared at a look.
+/// How one hypothesis fared at an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// The caller's name for the hypothesis, as it was handed in.
     pub index: usize,
     /// Whether it is rejected now.
     pub rejected: bool,
-    /// The share of [`FAMILY_ERROR`] that it was judged with, over all looks. For one that is not rejected: the share at
+    /// The share of [`FAMILY_ERROR`] that it was judged with, over all analyses. For one that is not rejected: the share at
     /// which the procedure stopped.
     pub alpha: f64,
-    /// The nominal level that its p-value at this look was held against; an interval at this level leaves the rejected
+    /// The nominal level that its p-value was compared with; an interval at this level leaves the rejected
     /// centre out.
     pub level: f64,
 }
 
-/// Which of the hypotheses that are still open are rejected at this look, in the order handed in.
+/// Which of the hypotheses that are still open are rejected at this analysis, in the order handed in.
 ///
-/// `open` holds (name, p-value at this look); `rejected_before` counts the rejections at earlier looks, and `family` all
+/// `open` holds (name, p-value at this analysis); `rejected_before` counts the rejections at earlier analyses, and `family` all
 /// hypotheses of the family. One that was given up for another reason (equivalent, out of blocks) stays part of the family
 /// and is no rejection; it may be handed in again with its last p-value. `nominal` turns a share of the family's error into
-/// the level of this look and must rise with it, as [`super::nominal_level`] does. A p-value that is not a number is never
+/// the level of this analysis and must rise with it, as [`super::nominal_level`] does. A p-value that is not a number is never
 /// rejected. A family smaller than what was handed in is taken as large as that.
 pub fn holm(
     open: &[(usize, f64)],
@@ -69,9 +69,9 @@ mod tests {
         judged.iter().filter(|judged| judged.rejected).map(|judged| judged.index).collect()
     }
 
-    /// Holm's procedure at one look: R's `p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")` is 0.03, 0.06, 0.06, 0.02.
+    /// Holm's procedure at one analysis: R's `p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")` is 0.03, 0.06, 0.06, 0.02.
     #[test]
-    fn one_look_is_the_plain_procedure() {
+    fn one_analysis_is_the_plain_procedure() {
         let judged = holm(&[(7, 0.01), (5, 0.04), (3, 0.03), (1, 0.005)], 0, 4, |alpha| alpha);
         assert_eq!(rejected(&judged), [7, 1]);
         assert_eq!(judged.iter().map(|judged| judged.index).collect::<Vec<_>>(), [7, 5, 3, 1]);
@@ -80,10 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn rejections_of_earlier_looks_leave_more_for_the_rest() {
+    fn earlier_rejections_leave_more_for_the_rest() {
         assert!(rejected(&holm(&[(0, 0.02)], 0, 3, |alpha| alpha)).is_empty());
         assert_eq!(rejected(&holm(&[(0, 0.02)], 1, 3, |alpha| alpha)), [0]);
-        // 0.03 needs both: the rejection before and the one beside it.
+        // 0.03 needs both: the earlier rejection and the one next to it.
         let judged = holm(&[(0, 0.03), (1, 0.02)], 1, 3, |alpha| alpha);
         assert_eq!((rejected(&judged), judged[0].alpha, judged[1].alpha), (vec![0, 1], 0.05, 0.025));
         assert!(rejected(&holm(&[(0, 0.03)], 1, 3, |alpha| alpha)).is_empty());
@@ -93,11 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn the_level_is_that_of_the_look() {
-        let looks = [8, 16, 24];
-        let judged = holm(&[(0, 0.001), (1, 0.02)], 0, 2, |alpha| super::super::nominal_level(&looks, alpha));
+    fn the_level_is_that_of_the_analysis() {
+        let analyses = [8, 16, 24];
+        let judged =
+            holm(&[(0, 0.001), (1, 0.02)], 0, 2, |alpha| super::super::nominal_level(&analyses, alpha));
         assert!(judged[0].rejected && (judged[0].alpha - 0.025).abs() < 1e-15);
-        // The first rejection leaves it the whole share, 0.05, which is Pocock's 0.0221 for three looks.
+        // The first rejection leaves it the whole share, 0.05, which is Pocock's 0.0221 for three analyses.
         assert!(judged[1].rejected && (judged[1].level - 0.0221).abs() < 5e-5, "{judged:?}");
     }
 

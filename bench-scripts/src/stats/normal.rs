@@ -1,28 +1,18 @@
 //! The standard normal distribution, as far as two-sided levels need it. No density and no sampling.
-//!
-//! `libm::erfc` (the FreeBSD msun routine) is exact to about one unit in the last place, also far out in the tail.
 
-use std::f64::consts::FRAC_1_SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-/// The chance that a standard normal value lies above `z`.
+use statrs::function::erf::erfc_inv;
+
+/// The chance that a standard normal value lies above `z`. `libm::erfc` (the FreeBSD msun routine) is exact to about one unit in
+/// the last place, also far out in the tail; that of statrs is not.
 pub(super) fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z * FRAC_1_SQRT_2)
 }
 
 /// The `z` with a chance of `level` (between 0 and 1) that a standard normal value lies beyond `-z` or `z`.
 pub(super) fn two_sided_point(level: f64) -> f64 {
-    // Beyond 38 the tail is below the smallest positive number, so the answer lies in between. Halving needs no table of
-    // constants and is called a handful of times.
-    let (mut low, mut high) = (0.0_f64, 38.0_f64);
-    for _ in 0..64 {
-        let middle = f64::midpoint(low, high);
-        if 2.0 * upper_tail(middle) > level {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
+    SQRT_2 * erfc_inv(level)
 }
 
 #[cfg(test)]

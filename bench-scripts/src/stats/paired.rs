@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::inversion::Inversion;
 use super::{normal, student};
 
-/// Up to so many differences the distribution is counted exactly; that takes time with the cube of the number.
+/// Up to this number of differences the distribution is counted exactly; that takes time with the cube of the number.
 const EXACT_UP_TO: usize = 150;
 
 /// Paired differences with what their pairwise means (the Walsh averages) say about their centre.
@@ -88,7 +88,7 @@ pub fn standard_error((low, high): (f64, f64), count: usize, level: f64) -> Opti
     Some((high - low) / 2.0 / student::two_sided_point(*attained, count.checked_sub(1).filter(|n| *n > 0)?))
 }
 
-/// The two-sided chances for so many differences. They depend on nothing else, so each thread works them out once: a
+/// The two-sided chances for a number of differences. They depend on nothing else, so each thread works them out once: a
 /// calibration asks for the same few counts thousands of times.
 fn levels(count: usize) -> Arc<[f64]> {
     thread_local! {

@@ -17,7 +17,7 @@ use super::{CONFIDENCE, Estimate};
 /// Below this many runs there is nothing to pool.
 pub const LEAST_RUNS: usize = 2;
 
-/// Fisher scoring ends once a step is below this share of the variances, or after so many steps.
+/// Fisher scoring ends once a step is below this share of the variances, or after this number of steps.
 const TOLERANCE: f64 = 1e-12;
 const MOST_STEPS: usize = 1_000;
 
@@ -212,7 +212,7 @@ mod tests {
 
     /// Two runs that differ by much less than their errors: no variance between them, and an interval that is not narrower for it.
     #[test]
-    fn runs_that_agree_by_chance_do_not_narrow_the_interval() {
+    fn chance_agreement_does_not_narrow_the_interval() {
         let agree = random_effects(&runs(&[1.0, 1.001], &[0.01, 0.01])).unwrap();
         assert_eq!((agree.between, agree.i_squared, agree.prediction), (0.0, 0.0, None));
         assert!(close(agree.standard_error, (0.01_f64 / 2.0).sqrt(), 12), "{agree:?}");

@@ -1,5 +1,5 @@
-//! Looking more than once: the level for every look that keeps the chance of a false alarm over all of them, and how far
-//! there is to go. Takes no decision and knows no hypothesis.
+//! Interim analyses: the level for each of them that keeps the chance of a false alarm over all, and how many blocks are still
+//! needed. Takes no decision and knows no hypothesis.
 //!
 //! Sources: Pocock, Biometrika 64 (1977), for the constant level; Armitage, McPherson and Rowe, J. R. Statist. Soc. A 132
 //! (1969), for the recursive integration; Jennison and Turnbull, Group Sequential Methods with Applications to Clinical
@@ -9,23 +9,23 @@ use std::f64::consts::PI;
 
 use super::normal::{two_sided_point, upper_tail};
 
-/// The most nodes on half of a look's range. More would be needed only where two looks are within about a thousandth of
-/// the last count of each other.
+/// The most nodes on half of an analysis's range. More would be needed only where two analyses are within about a thousandth
+/// of the last count of each other.
 const MOST_NODES: usize = 256;
 
-/// The constant two-sided level for looks at the given rising counts at which the chance of at least one crossing, where
-/// there is no difference, is `alpha`.
+/// The constant two-sided level for interim analyses at the given rising counts at which the chance of at least one crossing,
+/// where there is no difference, is `alpha`.
 ///
-/// The test statistics of two looks are taken as normal with the correlation sqrt(earlier count/later count), as sums of
-/// independent terms have. One look gives `alpha` itself. A count that does not rise above the ones before it brings no
-/// new data and is left out. Looks too near to each other for the integration (within about a thousandth of the last
-/// count) give `alpha` over the number of looks (Bonferroni), which is never too large. Some milliseconds at most; the
+/// The test statistics of two analyses are taken as normal with the correlation sqrt(earlier count/later count), as sums of
+/// independent terms have. One analysis gives `alpha` itself. A count that does not rise above the ones before it brings no
+/// new data and is left out. Analyses too near to each other for the integration (within about a thousandth of the last
+/// count) give `alpha` over their number (Bonferroni), which is never too large. Some milliseconds at most; the
 /// caller keeps what it asks for often.
-pub fn nominal_level(looks: &[u32], alpha: f64) -> f64 {
-    let mut counts: Vec<u32> = Vec::with_capacity(looks.len());
-    for look in looks {
-        if *look > counts.last().copied().unwrap_or(0) {
-            counts.push(*look);
+pub fn nominal_level(analyses: &[u32], alpha: f64) -> f64 {
+    let mut counts: Vec<u32> = Vec::with_capacity(analyses.len());
+    for count in analyses {
+        if *count > counts.last().copied().unwrap_or(0) {
+            counts.push(*count);
         }
     }
     let Some(last) = counts.last().copied().filter(|_| counts.len() > 1 && alpha > 0.0 && alpha < 1.0) else {
@@ -33,7 +33,7 @@ pub fn nominal_level(looks: &[u32], alpha: f64) -> f64 {
     };
     let fractions: Vec<f64> = counts.iter().map(|count| f64::from(*count) / f64::from(last)).collect();
     let apart = alpha / counts.len() as f64;
-    // The point lies between that of a single look and that of looks which share nothing.
+    // The point lies between that of a single analysis and that of analyses which share nothing.
     let (narrow, wide) = (two_sided_point(alpha), two_sided_point(apart));
     let Some(boundary) = Boundary::new(fractions, wide) else {
         return apart;
@@ -76,7 +76,7 @@ fn root(mut low: f64, mut high: f64, value: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// A sum of independent terms, looked at when the given fractions of its variance are in, against a constant multiple of
+/// A sum of independent terms, analysed when the given fractions of its variance are in, against a constant multiple of
 /// its standard deviation.
 struct Boundary {
     /// Rising; the last is 1.
@@ -90,7 +90,7 @@ impl Boundary {
     fn new(fractions: Vec<f64>, widest: f64) -> Option<Self> {
         let steps = fractions.windows(2).map(|pair| pair[1] - pair[0]);
         let step = steps.fold(fractions[0], f64::min);
-        // The narrowest normal curve that a look's range is integrated over decides: two nodes for each of its standard
+        // The narrowest normal curve that an analysis's range is integrated over decides: two nodes for each of its standard
         // deviations, and some for the start, leave an error below 1e-9.
         let nodes = 16 + (2.0 * widest / step.sqrt()).ceil() as usize;
         (nodes <= MOST_NODES).then(|| Self { fractions, rule: gauss_legendre(nodes) })
@@ -168,11 +168,11 @@ fn legendre(degree: usize, at: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn even(looks: u32) -> Vec<u32> {
-        (1..=looks).map(|look| look * 5).collect()
+    fn even(analyses: u32) -> Vec<u32> {
+        (1..=analyses).map(|analysis| analysis * 5).collect()
     }
 
-    /// Jennison and Turnbull, table 2.1: Pocock's constants for evenly spaced looks.
+    /// Jennison and Turnbull, table 2.1: Pocock's constants for evenly spaced analyses.
     #[test]
     fn the_published_constants() {
         let table: [(f64, &[f64]); 3] = [
@@ -181,17 +181,17 @@ mod tests {
             (0.01, &[2.576, 2.772, 2.873, 2.939, 2.986, 3.023, 3.053, 3.078]),
         ];
         for (alpha, constants) in table {
-            for (looks, constant) in (1..).zip(constants) {
-                let point = two_sided_point(nominal_level(&even(looks), alpha));
-                assert!((point - constant).abs() <= 5.1e-4, "{alpha} {looks}: {point} and {constant}");
+            for (analyses, constant) in (1..).zip(constants) {
+                let point = two_sided_point(nominal_level(&even(analyses), alpha));
+                assert!((point - constant).abs() <= 5.1e-4, "{alpha} {analyses}: {point} and {constant}");
             }
         }
     }
 
-    /// Looks at uneven counts, against SciPy's numerical integration of the multivariate normal distribution (Genz):
+    /// Analyses at uneven counts, against SciPy's numerical integration of the multivariate normal distribution (Genz):
     /// `brentq` over `1 - multivariate_normal(cov=sqrt(min/max)).cdf([c] * K, lower_limit=[-c] * K) - alpha`.
     #[test]
-    fn uneven_looks_agree_with_scipy() {
+    fn uneven_analyses_agree_with_scipy() {
         let integrated: [(&[u32], f64, f64); 5] = [
             (&[8, 12, 16, 24, 40], 0.05, 2.420_000),
             (&[6, 40], 0.05, 2.222_753),
@@ -199,21 +199,22 @@ mod tests {
             (&[1, 2, 3, 4, 5, 6, 7, 8], 0.05, 2.512_337),
             (&[8, 12, 16, 24, 40], 0.0005, 3.842_035),
         ];
-        for (looks, alpha, point) in integrated {
-            let ours = two_sided_point(nominal_level(looks, alpha));
-            assert!((ours - point).abs() < 1e-4, "{looks:?} {alpha}: {ours} and {point}");
+        for (analyses, alpha, point) in integrated {
+            let ours = two_sided_point(nominal_level(analyses, alpha));
+            assert!((ours - point).abs() < 1e-4, "{analyses:?} {alpha}: {ours} and {point}");
         }
     }
 
     #[test]
     fn finer_nodes_change_nothing() {
-        for (looks, point) in [(vec![6, 40], 2.1), (vec![8, 12, 16, 24, 40], 3.6), (vec![20, 39, 40], 2.3)] {
-            let last = f64::from(looks[looks.len() - 1]);
-            let fractions: Vec<f64> = looks.iter().map(|count| f64::from(*count) / last).collect();
+        for (analyses, point) in [(vec![6, 40], 2.1), (vec![8, 12, 16, 24, 40], 3.6), (vec![20, 39, 40], 2.3)]
+        {
+            let last = f64::from(analyses[analyses.len() - 1]);
+            let fractions: Vec<f64> = analyses.iter().map(|count| f64::from(*count) / last).collect();
             let mut boundary = Boundary::new(fractions, 4.3).unwrap();
             let crossing = boundary.crossing(point);
             boundary.rule = gauss_legendre(2 * boundary.rule.len());
-            assert!((boundary.crossing(point) / crossing - 1.0).abs() < 1e-8, "{looks:?}");
+            assert!((boundary.crossing(point) / crossing - 1.0).abs() < 1e-8, "{analyses:?}");
         }
     }
 
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_add_nothing_are_left_out() {
+    fn analyses_that_add_nothing_are_left_out() {
         let level = nominal_level(&[10, 20, 30], 0.05);
         assert!((nominal_level(&[0, 10, 20, 20, 15, 30], 0.05) - level).abs() < 1e-15);
         assert!((nominal_level(&[7], 0.05) - 0.05).abs() < 1e-15);
@@ -238,12 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn the_level_lies_between_bonferroni_and_a_single_look_and_rises_with_alpha() {
-        for looks in [&[6, 40][..], &[8, 10, 12, 16, 20, 26, 32, 40], &[39, 40]] {
+    fn the_level_lies_between_bonferroni_and_one_analysis() {
+        for analyses in [&[6, 40][..], &[8, 10, 12, 16, 20, 26, 32, 40], &[39, 40]] {
             let mut below = 0.0;
             for alpha in [0.0005, 0.002, 0.05 / 6.0, 0.0125, 0.025, 0.05] {
-                let level = nominal_level(looks, alpha);
-                assert!(level > alpha / looks.len() as f64 && level < alpha && level > below, "{looks:?}");
+                let level = nominal_level(analyses, alpha);
+                assert!(
+                    level > alpha / analyses.len() as f64 && level < alpha && level > below,
+                    "{analyses:?}"
+                );
                 below = level;
             }
         }

@@ -6,7 +6,7 @@
 use super::inversion::Inversion;
 use super::normal;
 
-/// Up to so many pairs of values the distribution is counted out; beyond, it is approximated by the normal one with a
+/// Up to this number of pairs of values the distribution is counted out; beyond, it is approximated by the normal one with a
 /// continuity correction. At 50 by 50 values the approximation is within 0.002 of the exact level everywhere; for levels up
 /// to 0.05 it is within 0.0005 and never too small.
 const EXACT_PAIRS: usize = 2_500;

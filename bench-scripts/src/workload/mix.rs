@@ -8,7 +8,7 @@ use validator_state::Method;
 
 use crate::field::within;
 
-/// The largest weight, so that shares can be told apart and sums can't overflow.
+/// The largest weight, so that shares can be distinguished and sums can't overflow.
 const MOST_WEIGHT: u64 = 1_000_000;
 
 /// The steepest law: almost every draw is the first account.
@@ -23,13 +23,13 @@ pub struct Request {
     /// The JSON-RPC method.
     pub method: String,
     /// Which accounts it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// Which slots it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
     /// Fixed parameters: the text of a JSON array.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub enum Account {
     Absent,
 }
 
-/// What a person writes for [`Account`]; in a shape of its own since the parser's words for a wrong one help nobody.
+/// What a person writes for [`Account`]; in a shape of its own because the parser's words for a wrong one help nobody.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -98,7 +98,7 @@ impl Request {
     /// What it asks for, in a few words.
     pub fn words(&self) -> String {
         let Self { method, account, blocks, params, .. } = self;
-        let asked = match (account, blocks, params) {
+        let about = match (account, blocks, params) {
             (Some(Account::Uniform), ..) => " of any account".to_owned(),
             (Some(Account::Zipf(exponent)), ..) => format!(" of accounts by Zipf's law, exponent {exponent}"),
             (Some(Account::Absent), ..) => " of absent accounts".to_owned(),
@@ -107,7 +107,7 @@ impl Request {
             (_, _, Some(params)) => format!(" with {params}"),
             (None, None, None) => String::new(),
         };
-        format!("{method}{asked}")
+        format!("{method}{about}")
     }
 
     /// Whether the fields make sense together.

@@ -1,4 +1,4 @@
-//! A workload: what is asked, and where the true answer comes from. One request to the letter, or a mix of requests.
+//! A workload: its requests, and where the true answers come from. One request to the letter, or a mix of requests.
 
 pub mod mix;
 pub mod questions;
@@ -13,19 +13,19 @@ use validator_state::{Ledger, SeededSpec, State};
 pub use mix::{Account, BlockRange, Place, Request};
 use questions::{Questions, Stream};
 
-/// What is asked, and where the true answer comes from.
+/// Requests, and where their true answers come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Workload {
     /// The file's name without its ending.
     pub name: String,
-    /// What is asked.
+    /// Its requests.
     pub asks: Asks,
     /// One paragraph: what this workload shows.
     pub why: String,
 }
 
-/// What a workload asks.
+/// The requests of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asks {
     /// The same request each time.
@@ -57,11 +57,11 @@ pub enum Expected {
 struct Written {
     #[serde(default)]
     name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<Expected>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     needs_slots: Option<u64>,
     #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
     requests: Vec<Request>,
@@ -88,9 +88,7 @@ impl TryFrom<Written> for Workload {
             }
             (None, Some(_)) => return Err("field expected: the ledger answers a mix; leave it out"),
             (None, None) if needs_slots.is_some() => {
-                return Err(
-                    "field needs_slots: goes with a body; a mix needs what its field blocks asks for",
-                );
+                return Err("field needs_slots: goes with a body; a mix needs what its field blocks says");
             }
             (None, None) => Asks::Mix(requests),
         };
@@ -150,7 +148,7 @@ impl Workload {
         }
     }
 
-    /// What it asks, in a few words.
+    /// Its requests, in a few words.
     pub fn words(&self) -> String {
         let Asks::Mix(requests) = &self.asks else { return self.method() };
         let total: u64 = requests.iter().map(|request| request.weight).sum();
@@ -162,10 +160,10 @@ impl Workload {
         words.join(", ")
     }
 
-    /// What it asks of a ledger.
+    /// Its questions about a ledger.
     ///
     /// # Errors
-    /// The ledger lacks what it asks for.
+    /// The ledger lacks what it is about.
     pub fn questions(&self, ledger: &SeededSpec) -> Result<Questions> {
         let questions = self.check_ledger(ledger).and_then(|()| Questions::new(self, ledger));
         questions.with_context(|| format!("workload {}", self.name))
@@ -174,7 +172,7 @@ impl Workload {
     /// Its questions without end: the same for the same ledger and seed.
     ///
     /// # Errors
-    /// The ledger lacks what it asks for.
+    /// The ledger lacks what it is about.
     pub fn stream(&self, ledger: &SeededSpec, seed: u64) -> Result<Stream> {
         Ok(Arc::new(self.questions(ledger)?).stream(seed))
     }
@@ -182,7 +180,7 @@ impl Workload {
     /// A request of it, to show or to start a server with: its one request, or the first that a mix draws.
     ///
     /// # Errors
-    /// The ledger lacks what it asks for.
+    /// The ledger lacks what it is about.
     pub fn opening(&self, ledger: &SeededSpec) -> Result<String> {
         match &self.asks {
             Asks::One { body, .. } => Ok(body.clone()),

@@ -1,7 +1,7 @@
 //! The questions of a workload, drawn without end from a ledger by a seed; and the true answer to each.
 //!
-//! Drawing writes a body and nothing else, since a load tool may send a hundred thousand of them a second. A true answer is
-//! worked out where it is asked for.
+//! Drawing writes a body and nothing else, because a load tool may send a hundred thousand of them a second. A true answer is
+//! worked out where it is wanted.
 //!
 //! The ids of a mix count up from 1, as those of real clients do: so an answer that belongs to another question shows. The one
 //! request of a plain workload stays as it was written.
@@ -19,7 +19,7 @@ use validator_state::{Method, Pubkey, SeededSpec, State};
 use super::mix::{Account, BlockRange, Place, Request, fixed_params};
 use super::{Asks, Expected, Workload};
 
-/// What a workload asks of a ledger.
+/// The questions of a workload about a ledger.
 #[derive(Debug)]
 pub struct Questions(Kind);
 
@@ -27,7 +27,7 @@ pub struct Questions(Kind);
 enum Kind {
     /// One request, and the true answer where it was stated.
     One { body: String, stated: Option<Value> },
-    /// Requests, in their order, and the ledger's accounts where one asks for them.
+    /// Requests, in their order, and the ledger's accounts where one is about them.
     Mix { requests: Vec<Drawn>, accounts: Vec<Pubkey> },
 }
 
@@ -49,7 +49,7 @@ enum Params {
     AnyAccount,
     ZipfAccount(Zipf<f64>),
     AbsentAccount,
-    /// So many slots from a start up to `last_start`, or always from there; the second parameter is their number or the last.
+    /// A number of slots from a start up to `last_start`, or always from there; the second parameter is their number or the last.
     Slots {
         slots: u64,
         last_start: u64,
@@ -59,10 +59,10 @@ enum Params {
 }
 
 impl Questions {
-    /// What a workload asks of a ledger.
+    /// The questions of a workload about a ledger.
     ///
     /// # Errors
-    /// The ledger lacks what it asks for, or a stated answer is not JSON.
+    /// The ledger lacks what it is about, or a stated answer is not JSON.
     pub fn new(workload: &Workload, ledger: &SeededSpec) -> Result<Self> {
         let requests = match &workload.asks {
             Asks::One { body, expected: Expected::Ledger, .. } => {
@@ -99,7 +99,7 @@ impl Questions {
         // an address that is drawn here is not in the ledger.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         random.long_jump();
-        Stream { questions: self, random, asked: 0 }
+        Stream { questions: self, random, sent: 0 }
     }
 
     /// One question of each request, with its true answer.
@@ -146,7 +146,7 @@ impl Drawn {
                 let first_above = ledger.finalized() + 1;
                 ensure!(
                     *slots <= first_above,
-                    "field blocks: {slots} slots are asked for, and the ledger has {first_above}; ask for fewer, or raise \
+                    "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or raise \
                      environment.slots of the campaign"
                 );
                 let is_limit = method == Method::GetBlocksWithLimit;
@@ -159,12 +159,12 @@ impl Drawn {
     }
 }
 
-/// Questions without end, drawn as they are asked for.
+/// Questions without end, drawn as they are sent.
 #[derive(Debug, Clone)]
 pub struct Stream {
     questions: Arc<Questions>,
     random: Xoshiro256PlusPlus,
-    asked: u64,
+    sent: u64,
 }
 
 /// A question and its true answer.
@@ -231,14 +231,14 @@ impl Stream {
     }
 
     fn write(&mut self, request: usize, out: &mut String) {
-        self.asked += 1;
+        self.sent += 1;
         let (requests, accounts) = match &self.questions.0 {
             Kind::One { body, .. } => return out.push_str(body),
             Kind::Mix { requests, accounts } => (requests, accounts),
         };
         let Some(Drawn { method, params, .. }) = requests.get(request) else { return };
         // A String takes all that is written to it.
-        let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{},"method":"{method}""#, self.asked);
+        let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{},"method":"{method}""#, self.sent);
         let _ = params.write(accounts, &mut self.random, out);
         out.push('}');
     }

@@ -172,7 +172,7 @@ fn what_can_t_be_asked_is_one_line() {
         (&["why", "actix", "nobody", "getBlocks"][..], "no server \"nobody\""),
         (&["why", "actix", "control", "nothing"], "no \"nothing\""),
         (&["why", "actix", "actix", "getBlocks"], "actix is given twice"),
-        (&["why", "actix", "control", "getHealth"], "can't be held against itself"),
+        (&["why", "actix", "control", "getHealth"], "can't be compared with itself"),
         (&["why", "actix", "control", "getBlocks", "--connections", "59999"], "holds at most"),
         (&["why", "actix", "control"], "<WORKLOAD>"),
         (&["why", "--resume", "nowhere"], "nowhere is no results folder"),

@@ -1,5 +1,5 @@
 //! The statistics as a whole: what must hold for any numbers, and how often they are right where the truth is known.
-//! Published values are tested beside the code.
+//! Published values are tested next to the code.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 

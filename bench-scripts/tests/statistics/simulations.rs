@@ -24,7 +24,7 @@ fn assert_at_most(hits: usize, trials: usize, most: f64) {
     assert!(share < most + 4.0 * error, "{share} above {most}, standard error {error}");
 }
 
-/// The chance that the interval of so many differences holds the centre is known exactly, whatever their distribution, and
+/// The chance that the interval of a number of differences holds the centre is known exactly, whatever their distribution, and
 /// is never below 95 %: not for heavy tails, not on a drifting machine, and not with more blocks.
 #[test]
 fn intervals_cover_as_often_as_they_should() {
@@ -78,7 +78,7 @@ fn more_blocks_never_cost_coverage() {
 }
 
 #[test]
-fn unpaired_intervals_cover_too_and_drift_makes_them_wider_than_paired_ones() {
+fn unpaired_intervals_cover_and_are_wider_under_drift() {
     const TRUTH: f64 = 0.03;
     const TRIALS: usize = 1_500;
     let mut draw = Draw::seeded(8);
@@ -98,23 +98,23 @@ fn unpaired_intervals_cover_too_and_drift_makes_them_wider_than_paired_ones() {
     assert!(wider > TRIALS * 95 / 100, "{wider}");
 }
 
-/// The level of sequential looks, on sums of normal values: exactly the promised chance of a crossing, also for uneven
-/// looks, where the plain level gives several times as much.
+/// The level of interim analyses, on sums of normal values: exactly the promised chance of a crossing, also for uneven
+/// ones, where the plain level gives several times as much.
 #[test]
-fn looks_cross_as_often_as_they_should() {
+fn analyses_cross_as_often_as_they_should() {
     let mut draw = Draw::seeded(9);
     let plans: [(&[u32], f64); 3] =
         [(&[8, 12, 16, 24, 40], 0.05), (&[6, 40], 0.05), (&[4, 5, 6, 12, 14, 16], 0.01)];
-    for (looks, alpha) in plans {
+    for (analyses, alpha) in plans {
         const TRIALS: usize = 20_000;
-        let level = nominal_level(looks, alpha);
+        let level = nominal_level(analyses, alpha);
         let (mut crossed, mut naive) = (0, 0);
         for _ in 0..TRIALS {
             let (mut sum, mut before, mut least) = (0.0, 0, 1.0_f64);
-            for look in looks {
-                sum += f64::from(look - before).sqrt() * draw.normal();
-                before = *look;
-                least = least.min(two_sided_p(sum / f64::from(*look).sqrt()));
+            for count in analyses {
+                sum += f64::from(count - before).sqrt() * draw.normal();
+                before = *count;
+                least = least.min(two_sided_p(sum / f64::from(*count).sqrt()));
             }
             crossed += usize::from(least <= level);
             naive += usize::from(least <= alpha);
@@ -128,21 +128,21 @@ fn two_sided_p(z: f64) -> f64 {
     libm::erfc(z.abs() * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Stopping as soon as a planned look rejects: with the corrected level no more false alarms than promised, for any
+/// Stopping as soon as a planned analysis rejects: with the corrected level no more false alarms than promised, for any
 /// distribution; with the plain level clearly more.
 #[test]
 fn stopping_early_keeps_the_false_alarm_rate() {
     const TRIALS: usize = 1_500;
-    let looks = [8, 12, 16, 20, 28];
-    let level = nominal_level(&looks, 0.05);
+    let analyses = [8, 12, 16, 20, 28];
+    let level = nominal_level(&analyses, 0.05);
     let mut draw = Draw::seeded(10);
     let (mut alarms, mut naive) = ([0; 2], 0);
     for _ in 0..TRIALS {
         let samples = [draw.values(28, Draw::heavy), draw.values(28, Draw::normal)];
         for (alarms, sample) in alarms.iter_mut().zip(samples) {
-            let least = looks
+            let least = analyses
                 .iter()
-                .map(|look| Paired::new(&sample[..*look as usize]).unwrap().p_value(0.0))
+                .map(|count| Paired::new(&sample[..*count as usize]).unwrap().p_value(0.0))
                 .fold(1.0, f64::min);
             *alarms += usize::from(least <= level);
             naive += usize::from(least <= 0.05);
@@ -156,20 +156,20 @@ fn stopping_early_keeps_the_false_alarm_rate() {
     assert!(naive as f64 > 1.8 * 0.05 * (2 * TRIALS) as f64, "{naive}");
 }
 
-/// Three servers, two workloads, six comparisons that share servers, on a machine that drifts under all of them; looks with
-/// Holm's procedure, early stopping of what is told apart. In the mean over families at most 5 % hold a false rejection,
+/// Three servers, two workloads, six comparisons that share servers, on a machine that drifts under all of them; analyses with
+/// Holm's procedure, early stopping of what is resolved. In the mean over families at most 5 % hold a false rejection,
 /// whether all servers are alike or one is really faster.
 #[test]
-fn the_family_keeps_its_error_over_all_looks() {
+fn the_family_keeps_its_error_over_all_analyses() {
     const TRIALS: usize = 500;
-    let looks = [8, 12, 18, 24];
+    let analyses = [8, 12, 18, 24];
     let known: RefCell<Vec<(f64, f64)>> = RefCell::default();
     let nominal = |alpha: f64| {
         if let Some((_, level)) = known.borrow().iter().find(|(known, _)| known.to_bits() == alpha.to_bits())
         {
             return *level;
         }
-        let level = nominal_level(&looks, alpha);
+        let level = nominal_level(&analyses, alpha);
         known.borrow_mut().push((alpha, level));
         level
     };
@@ -179,11 +179,11 @@ fn the_family_keeps_its_error_over_all_looks() {
         for _ in 0..TRIALS {
             let hypotheses = six_comparisons(&mut draw, 24, faster);
             let mut rejected: Vec<usize> = Vec::new();
-            for look in looks {
+            for count in analyses {
                 let open: Vec<(usize, f64)> = (0..hypotheses.len())
                     .filter(|index| !rejected.contains(index))
                     .map(|index| {
-                        (index, Paired::new(&hypotheses[index].1[..look as usize]).unwrap().p_value(0.0))
+                        (index, Paired::new(&hypotheses[index].1[..count as usize]).unwrap().p_value(0.0))
                     })
                     .collect();
                 let judged = holm(&open, rejected.len(), hypotheses.len(), nominal);

@@ -50,7 +50,7 @@ fn parts_that_say_too_much_overshoot() {
 }
 
 #[test]
-fn two_servers_that_are_not_told_apart_leave_nothing_to_explain() {
+fn servers_that_are_not_resolved_leave_nothing_to_explain() {
     let mut known = Known::new(12, LEGACY, LEGACY);
     for observation in &mut known.observations {
         if let rpc_bench::observation::Outcome::Completed(sample) = &mut observation.outcome {
@@ -65,7 +65,7 @@ fn two_servers_that_are_not_told_apart_leave_nothing_to_explain() {
 }
 
 #[test]
-fn a_server_without_a_program_in_process_is_measured_and_not_explained() {
+fn a_server_without_a_program_is_not_explained() {
     let mut known = Known::new(7, ACTIX, LEGACY);
     known.ladder.servers[1].in_process = None;
     known.in_process.retain(|call| call.server == "actix");
@@ -87,7 +87,7 @@ fn a_program_that_fails_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_run_that_was_stopped_says_what_is_left_and_uses_the_blocks_that_it_has() {
+fn a_stopped_run_uses_the_blocks_that_it_has() {
     let mut known = Known::new(13, ACTIX, LEGACY);
     let whole = known.explain();
     // Counts were not made: two of each server.

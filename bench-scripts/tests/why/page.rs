@@ -108,7 +108,7 @@ fn figure_of<'a>(report: &'a str, row: &str, column: usize) -> &'a str {
 }
 
 #[test]
-fn the_ladder_chart_has_the_same_unexplained_as_the_table_where_medians_do_not_add_up() {
+fn chart_and_table_of_the_ladder_agree() {
     let mut known = complete(ACTIX, Costs { hidden: 2.75, ..LEGACY });
     // In every other block the time in the kernel is another, and in every third the user time: the median of the sum is not the
     // sum of the medians.
@@ -136,7 +136,7 @@ fn the_ladder_chart_has_the_same_unexplained_as_the_table_where_medians_do_not_a
 }
 
 #[test]
-fn a_run_without_programs_in_process_is_reported_without_a_ladder() {
+fn without_programs_there_is_no_ladder() {
     let mut known = complete(ACTIX, LEGACY);
     known.in_process.clear();
     known.slope_in_process.clear();
@@ -154,7 +154,7 @@ fn a_run_without_programs_in_process_is_reported_without_a_ladder() {
 }
 
 #[test]
-fn a_page_quotes_the_run_that_answers_its_question_and_notices_a_changed_figure() {
+fn a_page_notices_a_changed_figure() {
     let (dir, folder) = folder(&complete(ACTIX, LEGACY));
     why::write(&folder).unwrap();
     let sources = Sources::new(dir.path());

@@ -6,7 +6,7 @@ use crate::known::{ACTIX, Known, LEGACY, near};
 const MIDDLE: f64 = 1.0 + 0.03 * 4.0;
 
 #[test]
-fn slope_intercept_and_parts_come_out_as_they_went_in() {
+fn slope_and_parts_come_out_as_they_went_in() {
     let slope = Known::new(7, ACTIX, LEGACY).explain().slope.unwrap();
     for (line, ns, us, parts) in [
         (&slope.lines[0], 20.0, 10.0, [1.0, 12.0, 3.0, 4.0]),

@@ -13,7 +13,7 @@ use crate::analysis::bursts::BURSTS;
 use crate::report::pooled::{self, PooledRuns};
 use crate::report::why::WhyRun;
 use crate::report::{self, Run};
-use crate::results::{RunFolder, WHY};
+use crate::results::{RunFolder, SUMMARY, WHY};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug)]
@@ -76,10 +76,11 @@ impl Sources {
         })
     }
 
-    /// A JSON file of a run, `summary.json` where none is named; of all runs, what was pooled.
+    /// A JSON file of a run, `summary.json` where none is named; of all runs, what was pooled. A summary is worked out from the
+    /// observations and not read from its file.
     pub(super) fn json(&self, quoted: &Quoted, file: Option<&str>) -> Result<Rc<Value>> {
         let path = match quoted {
-            Quoted::Run(run) => self.results.join(run).join(file.unwrap_or("summary.json")),
+            Quoted::Run(run) => self.results.join(run).join(file.unwrap_or(SUMMARY)),
             Quoted::Pooled => self.results.join(file.unwrap_or(pooled::DATA)),
         };
         self.file(&path)
@@ -89,10 +90,27 @@ impl Sources {
         if let Some(known) = self.files.borrow().get(path) {
             return Ok(Rc::clone(known));
         }
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-        let value: Rc<Value> =
-            Rc::new(serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?);
+        let value = match path.parent().filter(|_| path.ends_with(SUMMARY)) {
+            Some(folder) => summary(&RunFolder::open(folder)?)?,
+            None => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("can't read {}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?
+            }
+        };
+        let value = Rc::new(value);
         self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&value));
         Ok(value)
     }
+}
+
+/// What a run's `summary.json` holds.
+fn summary(folder: &RunFolder) -> Result<Value> {
+    Ok(if folder.is_calibration() {
+        serde_json::to_value(report::calibration::summary(folder)?)?
+    } else if folder.is_why() {
+        serde_json::to_value(WhyRun::load(folder)?.summary)?
+    } else {
+        serde_json::to_value(Run::load(folder)?.summary)?
+    })
 }

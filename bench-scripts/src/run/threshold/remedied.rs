@@ -23,7 +23,7 @@ pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) 
     }
     let again = match RunFolder::open_inside(folder, REMEDIED)? {
         Some(again) => {
-            again.mend()?;
+            again.repair()?;
             again
         }
         None => {

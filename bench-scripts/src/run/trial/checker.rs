@@ -63,10 +63,10 @@ pub(super) fn begin(task: Task) -> Checker {
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
             let before = thread_cpu_s();
             asking.ask();
-            let took_s = thread_cpu_s().zip(before).map_or(0.0, |(after, before)| after - before);
+            let took_s = thread_cpu_s() - before;
             pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
         }
-        Found { checked: Some(asking.checked), cpu_s: thread_cpu_s() }
+        Found { checked: Some(asking.checked), cpu_s: Some(thread_cpu_s()) }
     });
     Checker { window_ended, thread }
 }

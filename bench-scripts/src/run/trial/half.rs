@@ -48,7 +48,7 @@ pub(super) fn ask_after(time: Duration, start: Start) -> Question {
             Err(RecvTimeoutError::Timeout) => ask(began, &start),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
         };
-        Counted { half, cpu_s: thread_cpu_s() }
+        Counted { half, cpu_s: Some(thread_cpu_s()) }
     });
     Question { window_ended, thread }
 }

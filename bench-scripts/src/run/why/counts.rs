@@ -11,7 +11,7 @@ use super::Stage;
 use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use crate::http;
-use crate::interrupt::Interrupted;
+use crate::interrupt::recorded;
 use crate::load::bodies::Bodies;
 use crate::load::{AnyLoad, Client, Load};
 use crate::plan::Trial;
@@ -44,16 +44,10 @@ impl Stage<'_> {
                     CountKind::Allocations => counting.allocations(server),
                     CountKind::Syscalls => counting.syscalls(server),
                 };
-                let outcome = match outcome {
-                    Ok(outcome) => outcome,
-                    Err(error) if error.is::<Interrupted>() => return Err(error),
-                    Err(error) => {
-                        CountOutcome::Unavailable { reason: format!("{error:#}").replace('\n', " ") }
-                    }
-                };
-                if let CountOutcome::Unavailable { reason } = &outcome {
+                let outcome = recorded(outcome, |reason| {
                     eprintln!("{}: {kind:?} unavailable: {reason}", server.name);
-                }
+                    CountOutcome::Unavailable { reason }
+                })?;
                 self.folder
                     .append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;
             }

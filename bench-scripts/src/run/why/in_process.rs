@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::Stage;
 use crate::config::{InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
-use crate::interrupt::Interrupted;
+use crate::interrupt::recorded;
 use crate::process::{Output, Owned, describe};
 use crate::run::Truths;
 use crate::workload::Workload;
@@ -41,15 +41,11 @@ impl Stage<'_> {
         let mut observations = Vec::new();
         for (server, process) in started {
             let measured = process.and_then(|process| self.finish(call, server, process, requests));
-            let outcome = match measured {
-                Ok(cpu_ns_per_request) => InProcessOutcome::Measured { cpu_ns_per_request },
-                Err(error) if error.is::<Interrupted>() => return Err(error),
-                Err(error) => {
-                    let reason = format!("{error:#}").replace('\n', " ");
-                    eprintln!("{} in process: {reason}", server.name);
-                    InProcessOutcome::Failed { reason }
-                }
-            };
+            let measured = measured.map(|ns| InProcessOutcome::Measured { cpu_ns_per_request: ns });
+            let outcome = recorded(measured, |reason| {
+                eprintln!("{} in process: {reason}", server.name);
+                InProcessOutcome::Failed { reason }
+            })?;
             let Call { block, workload, rung } = *call;
             let (server, workload) = (server.name.clone(), workload.name.clone());
             observations.push(InProcessObservation { block, server, workload, rung, outcome });
@@ -142,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_and_other_measurements_are_errors_and_no_zero() {
+    fn other_text_is_an_error_and_no_zero() {
         for text in ["", "ready\n", "{}\n", &LINE.replace("12.5", "0.0"), &LINE.replace("12.5", "-1")] {
             assert!(read(text, "actix", Rung::State, 500).is_err(), "{text}");
         }

@@ -1,6 +1,6 @@
 //! Carrying a why run out: blocks of the pair with the machine to themselves; blocks at the same time on one core, over HTTP and
 //! in process, and the same against the answer's length, each in a folder of its own; and counts that are not timed. It can be
-//! stopped and gone on with at any observation.
+//! stopped and resumed at any observation.
 
 mod counts;
 mod in_process;
@@ -28,7 +28,7 @@ use crate::workload::Workload;
 /// The method whose answer has a length.
 const MEASURED_BY_LENGTH: &str = "getBlocks";
 
-/// What is asked: why the first server differs from the second on a request.
+/// Why the first server differs from the second on a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The server whose difference is explained.
@@ -44,7 +44,7 @@ pub struct Question<'a> {
 /// A why run, resolved: nothing of it needs the configuration any longer.
 #[derive(Debug)]
 pub struct Resolved {
-    /// What is asked.
+    /// The question.
     pub asked: WhyPlan,
     /// The pair on its request, one after the other.
     pub main: Plan,
@@ -59,7 +59,7 @@ pub struct Resolved {
 /// Resolves a question: servers, requests, true answers, and whether this machine can carry the load.
 ///
 /// # Errors
-/// One line: what is missing or can't be asked.
+/// One line: what is missing or can't be answered.
 pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> {
     let (why, text) = config.why()?;
     let servers = vec![config.server(question.server)?, config.server(question.over)?];
@@ -70,7 +70,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     transport.body().context("why.toml, field transport")?;
     ensure!(
         workload.name != transport.name,
-        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be held against itself; \
+        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be compared with itself; \
          give another one",
         transport.name
     );
@@ -88,9 +88,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
         workloads,
         servers: servers.clone(),
         threads,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
+        ..Plan::default()
     };
     let slope = (workload.method() == MEASURED_BY_LENGTH)
         .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
@@ -152,11 +150,11 @@ fn folders(folder: &RunFolder) -> Result<Vec<RunFolder>> {
     Ok(std::iter::once(folder.clone()).chain(inside.into_iter().flatten()).collect())
 }
 
-/// Opens a run to go on with it: mends what a crash cut off, and notes when.
+/// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
     for folder in folders(folder)? {
-        folder.mend_lines(IN_PROCESS)?;
-        folder.mend_lines(COUNTS)?;
+        folder.repair_lines(IN_PROCESS)?;
+        folder.repair_lines(COUNTS)?;
         super::resume(&folder)?;
     }
     Ok(())
@@ -184,7 +182,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the machine
-    /// does to a block it does to all that is held against each other.
+    /// does to a block it does to all that is compared.
     fn carry_out(&self) -> Result<()> {
         let truths = Truths::of(self.plan)?;
         note_ready_lines(self.folder, self.plan, self.interrupt)?;

@@ -1,0 +1,54 @@
+//! That a run's folder is added to and never overwritten.
+
+use super::*;
+use crate::observation::Outcome;
+
+fn observation(number: u32) -> Observation {
+    let trial = Trial {
+        number,
+        block: 1,
+        server: "a".into(),
+        workload: "w".into(),
+        connections: 1,
+        ..Trial::default()
+    };
+    let outcome = Outcome::ToolFailed { reason: "x".into() };
+    Observation { trial, started_at: "2026-01-01T00:00:00Z".into(), took_s: 1.0, outcome }
+}
+
+#[test]
+fn a_line_that_a_crash_cut_off_is_left_out_and_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(dir.path(), "test").unwrap();
+    run.append(&observation(1)).unwrap();
+    let path = run.0.join("observations.ndjson");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str(r#"{"number":2,"blo"#);
+    fs::write(&path, text).unwrap();
+    assert_eq!(run.observations().unwrap(), [observation(1)]);
+    run.repair().unwrap();
+    run.append(&observation(2)).unwrap();
+    assert_eq!(run.observations().unwrap(), [observation(1), observation(2)]);
+}
+
+#[test]
+fn a_run_of_another_format_is_refused_in_one_line() {
+    for (text, format) in [("{}", "unknown"), (r#"{"format": "0"}"#, "0")] {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(dir.path(), "test").unwrap();
+        run.write_new("plan.json", text).unwrap();
+        let refused = run.plan().unwrap_err().to_string();
+        assert!(refused.contains(&format!("plan.json: the run's format is {format}, ")), "{refused}");
+        assert!(!refused.contains('\n'), "{refused}");
+    }
+}
+
+#[test]
+fn no_run_is_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs: Vec<_> = (0..3).map(|_| RunFolder::create(dir.path(), "test").unwrap().0).collect();
+    assert!(runs[0] != runs[1] && runs[1] != runs[2] && runs[0] != runs[2]);
+    let run = RunFolder(runs[0].clone());
+    run.write_new("plan.json", "a").unwrap();
+    assert!(run.write_new("plan.json", "b").is_err());
+}
