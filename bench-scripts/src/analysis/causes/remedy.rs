@@ -180,6 +180,7 @@ mod tests {
             handicap: None,
             stores: None,
             in_process: None,
+            contract: false,
             overrides: Overrides::default(),
         }
     }
