@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use rpc_bench::analysis::sequence::planned_looks;
-use rpc_bench::analysis::{Comparison, Lost, Mark, Observed, Standing, Summary, Verdict, summarize};
+use rpc_bench::analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
@@ -90,7 +90,7 @@ fn run_in_stints(campaign: &Campaign, stint: usize, gave: &dyn Fn(&Trial) -> Out
         let observed = Observed::new(&observations);
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
         let levels: Vec<_> = campaign.connections.iter().copied().map(Into::into).collect();
-        let standing = Standing::new(campaign, &levels, &trials, &observed);
+        let standing = Comparisons::new(campaign, &levels, &trials, &observed);
         let next: Vec<Trial> = standing.needed(&trials, &done).into_iter().take(stint).cloned().collect();
         if next.is_empty() {
             return observations;

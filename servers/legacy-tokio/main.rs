@@ -1,4 +1,4 @@
-//! The legacy server as it is, on the version of tokio that the package beside this file asks for.
+//! The legacy server as it is, on the version of tokio that the package's manifest requires.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Two runs against each other: every cell that both have, by itself and relative to a server that both hold. Knows no
-//! blocks that are shared, for two runs share none; and says nothing of which machine or commit is to blame.
+//! Two runs compared: every cell that both have, by itself and relative to a server that both have. Two runs share no blocks,
+//! so nothing is paired between them; which machine or commit is the cause is not decided here.
 
 use std::fmt::Display;
 
@@ -48,7 +48,7 @@ impl<T> Both<T> {
 }
 
 /// Server, workload, load.
-type Place<'a> = (&'a str, &'a str, Level);
+type CellKey<'a> = (&'a str, &'a str, Level);
 
 /// What changed in one cell from the first run to the second.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,27 +69,27 @@ pub struct Change {
     pub blocks: Both<usize>,
 }
 
-/// What a gate makes of a finding, the worse the greater.
+/// A gate's result for a finding; the worse, the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gate {
-    /// Told, and not slower by more than the margin.
+    /// Known, and not slower by more than the margin.
     Passes,
-    /// It can't be told.
+    /// Inconclusive.
     Open,
     /// Slower by more than the margin.
     Fails,
 }
 
-/// What two runs allow to say.
+/// What changed from one run to another.
 #[derive(Debug, Clone)]
 pub struct Between {
     /// Every cell that both runs have, after over before.
     pub absolute: Vec<Change>,
-    /// The server of both runs that the others are held against; none where they share no such server.
+    /// The server of both runs that the others are compared with; none where they share no such server.
     pub reference: Option<String>,
     /// Every other cell: its ratio to the reference after, over that before.
     pub relative: Vec<Change>,
-    /// What does not matter, as the second run's campaign has it.
+    /// The largest difference that does not matter, of the second run's campaign.
     pub margin: Percent,
     /// Measured trials of common cells that were left out: steal, throttling.
     pub invalid_trials: Both<usize>,
@@ -100,14 +100,14 @@ pub struct Between {
 }
 
 impl Between {
-    /// What is judged where one answer is wanted: relative to the reference where there is one.
+    /// What a gate judges: the changes relative to the reference where there is one.
     pub fn judged(&self) -> &[Change] {
         if self.reference.is_some() { &self.relative } else { &self.absolute }
     }
 }
 
 impl Change {
-    /// Rate and CPU time for a request, as [`JUDGED`] orders them: which way each is better, and what was found.
+    /// Rate and CPU time for a request, in the order of [`JUDGED`]: the better direction, and what was found.
     pub fn findings(&self) -> [(Better, Option<&Finding>); 2] {
         let [(_, rate), (_, cpu)] = JUDGED;
         [(rate, self.rate.as_ref()), (cpu, self.cpu.as_ref())]
@@ -115,7 +115,7 @@ impl Change {
 }
 
 impl Gate {
-    /// A difference of unknown size to the worse is no pass: it may lie beyond the margin.
+    /// A difference for the worse of unknown size does not pass: it may exceed the margin.
     pub fn of(finding: Option<&Finding>, better: Better) -> Self {
         let Some(finding) = finding else { return Self::Open };
         let worse = (finding.ratio.value < 1.0) == (better == Better::More);
@@ -128,8 +128,8 @@ impl Gate {
     }
 }
 
-/// Compares two runs. `reference` names the server to hold the others against; where left out it is the second run's
-/// ceiling, or its baseline where both runs measured the ceiling too seldom for any verdict.
+/// Compares two runs. `reference` names the server that the others are compared with; by default the second run's ceiling, or
+/// its baseline where both runs measured the ceiling too seldom for any verdict.
 ///
 /// # Errors
 /// One line: the runs have no cell in common, did not do the same in a common cell, or lack the named reference.
@@ -137,11 +137,11 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     let places = common_places(runs)?;
     same_task(runs, &places)?;
     let observed = runs.map(|run| Observed::new(&run.observations));
-    let samples = |place: &Place<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
+    let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
     let invalid_trials = |run: fn(&Both<Samples<'_>>) -> usize| places.iter().map(|p| run(&samples(p))).sum();
     let demand = demand(&runs.after.plan.campaign);
     let reference = chosen_reference(runs, reference, &places, &observed)?;
-    let others: Vec<Place<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
+    let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
     let relative = reference.map_or_else(Vec::new, |reference| {
         changes(&others, demand, |place, figure| {
             let over = samples(&(reference, place.1, place.2)).map(valid);
@@ -184,17 +184,17 @@ fn invalid_count(samples: &Samples<'_>) -> usize {
     samples.values().filter(|sample| invalid(sample).is_some()).count()
 }
 
-/// The changes of a family of places. Each judged figure is a question of its own; there is one look.
+/// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
 fn changes<'a>(
-    places: &[Place<'a>],
+    places: &[CellKey<'a>],
     demand: Demand,
-    logs: impl Fn(&Place<'a>, Figure) -> Both<Vec<f64>>,
+    logs: impl Fn(&CellKey<'a>, Figure) -> Both<Vec<f64>>,
 ) -> Vec<Change> {
     let of = |figure| places.iter().map(|place| logs(place, figure)).collect::<Vec<_>>();
     let [(rate, more), (cpu, less)] = JUDGED;
     let rates = of(rate);
     let judged = judge(&rates, more, demand).into_iter().zip(judge(&of(cpu), less, demand));
-    let changed = |((place, rates), (rate, cpu)): ((&Place<'a>, &Both<Vec<f64>>), _)| Change {
+    let changed = |((place, rates), (rate, cpu)): ((&CellKey<'a>, &Both<Vec<f64>>), _)| Change {
         server: place.0.to_owned(),
         workload: place.1.to_owned(),
         level: place.2,
@@ -212,16 +212,14 @@ fn p99_ratio(logs: &Both<Vec<f64>>) -> Option<Estimate> {
     Some(estimate.map(f64::exp))
 }
 
-/// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: how many
-/// there are was settled before anything was seen.
+/// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: its size must
+/// not depend on what was observed.
 fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
     let unpaired: Vec<Option<Unpaired>> =
         logs.iter().map(|logs| Unpaired::new(&logs.after, &logs.before)).collect();
-    let open: Vec<(usize, f64)> = unpaired
-        .iter()
-        .enumerate()
-        .filter_map(|(index, unpaired)| Some((index, unpaired.as_ref()?.p_value(0.0))))
-        .collect();
+    let p_value =
+        |(index, unpaired): (usize, &Option<Unpaired>)| Some((index, unpaired.as_ref()?.p_value(0.0)));
+    let open: Vec<(usize, f64)> = unpaired.iter().enumerate().filter_map(p_value).collect();
     let mut findings = vec![None; logs.len()];
     for judged in holm(&open, 0, logs.len(), |alpha| alpha) {
         let counts = logs[judged.index].map(Vec::len);
@@ -230,7 +228,7 @@ fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<
                 estimate: unpaired.estimate(),
                 interval: unpaired.interval(judged.level),
                 inner: unpaired.interval(2.0 * judged.level),
-                // The harmonic mean: two runs of so many blocks each would give an interval as wide.
+                // The harmonic mean: two runs of that many blocks each would give an interval as wide.
                 blocks: 2 * counts.before * counts.after / (counts.before + counts.after),
                 least: (1..).find(|each| smallest_p(*each, *each) <= judged.level).unwrap_or(usize::MAX),
             };
@@ -245,25 +243,25 @@ fn smallest_p(a: usize, b: usize) -> f64 {
     (1..=a).map(|i| i as f64 / (b + i) as f64).product::<f64>() * 2.0
 }
 
-/// The reference: the one asked for; else the first of the second run's ceiling and baseline that both runs hold and that
-/// was measured often enough for some verdict; else the first that both hold. Counts decide, never values.
+/// The reference: the requested one; else the first of the second run's ceiling and baseline that both runs have and that was
+/// measured often enough for some verdict; else the first that both have. Counts decide, never values.
 fn chosen_reference<'a>(
     runs: Both<&'a Measured>,
-    wanted: Option<&'a str>,
-    places: &[Place<'a>],
+    requested: Option<&'a str>,
+    places: &[CellKey<'a>],
     observed: &Both<Observed<'_>>,
 ) -> Result<Option<&'a str>> {
     let held = |server: &&str| places.iter().any(|place| place.0 == *server);
-    if let Some(wanted) = wanted {
+    if let Some(requested) = requested {
         let mut servers: Vec<&str> = places.iter().map(|place| place.0).collect();
         servers.sort_unstable();
         servers.dedup();
-        ensure!(held(&wanted), "no server {wanted:?} in both runs; there are: {}", servers.join(", "));
+        ensure!(held(&requested), "no server {requested:?} in both runs; there are: {}", servers.join(", "));
         ensure!(
             servers.len() > 1,
-            "{wanted:?} is the only server in both runs; there is nothing to hold against it"
+            "{requested:?} is the only server in both runs; there is nothing to compare with it"
         );
-        return Ok(Some(wanted));
+        return Ok(Some(requested));
     }
     let others = |reference: &str| places.iter().filter(|place| place.0 != reference).count();
     let decides = |reference: &&str| {
@@ -286,7 +284,7 @@ fn chosen_reference<'a>(
 }
 
 /// The cells that both plans have, as the second orders them.
-fn common_places(runs: Both<&Measured>) -> Result<Vec<Place<'_>>> {
+fn common_places(runs: Both<&Measured>) -> Result<Vec<CellKey<'_>>> {
     let (before, after) = (&runs.before.plan, &runs.after.plan);
     let held = before.levels();
     let mut places = Vec::new();
@@ -307,8 +305,8 @@ fn common_places(runs: Both<&Measured>) -> Result<Vec<Place<'_>>> {
     Ok(places)
 }
 
-/// Whether both runs did the same in the cells that they share: a ratio of two different tasks says nothing.
-fn same_task(runs: Both<&Measured>, places: &[Place<'_>]) -> Result<()> {
+/// Whether both runs did the same in the cells that they share: a ratio of two different tasks has no meaning.
+fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
     let tasks = runs.map(|run| task(&run.plan));
     for ((what, before), (_, after)) in tasks.before.iter().zip(&tasks.after) {
         same(runs, what, before, after)?;
@@ -316,7 +314,7 @@ fn same_task(runs: Both<&Measured>, places: &[Place<'_>]) -> Result<()> {
     for (_, name, _) in places {
         let workloads = runs.map(|run| run.plan.workloads.iter().find(|workload| workload.name == *name));
         let words = workloads.map(|workload| workload.map(Workload::words).unwrap_or_default());
-        same(runs, &format!("what {name} asks"), &words.before, &words.after)?;
+        same(runs, &format!("the request of {name}"), &words.before, &words.after)?;
         let body = workloads.map(|workload| workload.and_then(|w| w.body().ok()).unwrap_or_default());
         same(runs, &format!("the request body of {name}"), &body.before, &body.after)?;
         let asks = workloads.map(|workload| workload.map(|w| &w.asks));
@@ -336,7 +334,7 @@ fn same_task(runs: Both<&Measured>, places: &[Place<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// What every cell of a run was done with, as words.
+/// The settings of all cells of a run, as words.
 fn task(plan: &Plan) -> Vec<(&'static str, String)> {
     let campaign = &plan.campaign;
     let environment = &campaign.environment;
@@ -361,7 +359,7 @@ fn task(plan: &Plan) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What servers run with that differs from the environment, as words.
+/// The servers' settings that differ from the environment's, as words.
 fn own_settings(plan: &Plan) -> String {
     let own = plan.servers.iter().filter(|server| !server.overrides.is_empty());
     own.map(|server| format!("{}: {}", server.name, server.overrides.words())).collect::<Vec<_>>().join("; ")

@@ -1,4 +1,4 @@
-//! Bursts of connections on servers with known backlogs: what was to be tried, and what was seen.
+//! Bursts of connections on servers with known backlogs: the plan, and what was observed.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ pub const BURST_LINES: &str = "bursts.ndjson";
 pub struct BurstPlan {
     /// The servers with their backlogs.
     pub servers: Vec<Server>,
-    /// What each is, in the same order, without bursts.
+    /// The arms, in the same order, without bursts.
     pub arms: Vec<Tried>,
     /// What they run in.
     pub environment: Environment,
-    /// The largest burst that this machine carries.
+    /// The largest burst that this machine can make.
     pub most: u32,
     /// Decides the order.
     pub seed: u64,
@@ -35,22 +35,22 @@ pub struct BurstPlan {
 
 /// One burst, as a line of `bursts.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct BurstLine {
     /// Its place in the plan's arms.
     pub arm: usize,
-    /// What was seen.
+    /// What was observed.
     #[serde(flatten)]
     pub burst: Burst,
 }
 
-/// What was tried in a folder.
+/// The plan and the bursts of a folder.
 ///
 /// # Errors
 /// A file can't be read, or a burst belongs to no arm of the plan.
 pub fn read(folder: &RunFolder) -> Result<(BurstPlan, Vec<Tried>)> {
     let plan: BurstPlan = folder.read_json(BURSTS)?;
     let mut arms = plan.arms.clone();
-    for line in folder.lines::<Line>(BURST_LINES)? {
+    for line in folder.lines::<BurstLine>(BURST_LINES)? {
         let arm = arms.get_mut(line.arm);
         let arm =
             arm.with_context(|| format!("{}/{BURST_LINES}: no arm {}", folder.0.display(), line.arm))?;

@@ -1,5 +1,5 @@
-//! What the harness can tell, from comparisons whose true answer is known: a server against its twin, and against itself
-//! with a handicap. The same observations are judged our way and the common way.
+//! What the harness can distinguish, from comparisons whose true result is known: a server against its twin, and against
+//! itself with a handicap. The same observations are judged our way and the common way.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::comparison::JUDGED;
-use super::observed::{Observed, Samples, log_ratios, valid};
-use super::sequence::{Question, Rules, planned_looks, replay};
+use super::observed::{Observed, Samples, log_ratios, median_of, valid};
+use super::sequence::{Decision, PairedRatios, Rules, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use crate::config::{Arm, Calibration, Placement};
 use crate::figure::Figure;
 use crate::observation::Observation;
-use crate::stats::{Estimate, binomial_interval, hodges_lehmann, median};
+use crate::stats::{Estimate, binomial_interval, hodges_lehmann};
 
-/// Differences that a reader of one or three runs may take for real.
+/// Differences from which a reader of one or three runs may believe them.
 const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
 
 /// Differences whose detection is worked out by resampling.
@@ -25,7 +25,7 @@ const RESAMPLED_DIFFERENCES: [f64; 9] = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.0
 /// Comparisons that are resampled for each difference.
 const RESAMPLES: u32 = 200;
 
-/// Blocks of the server with its twin below which resampling would only repeat a few of them.
+/// The fewest blocks of the server and its twin that are resampled: of fewer, resampling would only repeat a few.
 const LEAST_RESAMPLED: usize = 30;
 
 /// What a calibration found.
@@ -46,8 +46,8 @@ pub struct CalibrationSummary {
     pub resampled: Vec<Resampled>,
 }
 
-/// Comparisons put together from blocks of the server with its twin, drawn with replacement, and a difference that was put in.
-/// No evidence of its own: what the measured noise would mean for a difference of that size.
+/// Comparisons made of blocks of the server and its twin, drawn with replacement, with a difference added. No evidence of its
+/// own: it shows what the measured noise would mean for a difference of that size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Resampled {
     /// The difference, relative; 0 for none.
@@ -83,7 +83,7 @@ impl Share {
     }
 }
 
-/// What our way said of an arm, comparison after comparison, each from blocks of its own.
+/// Our way's verdicts on an arm, comparison after comparison, each from blocks of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Power {
     /// The figure.
@@ -102,11 +102,11 @@ pub struct Power {
     pub blocks: (f64, u32),
     /// Time of a comparison's trials, in seconds: median and most.
     pub seconds: (f64, f64),
-    /// The handicap as these blocks had it: its CPU time as sized, over what the base needed for a request in each block; the
-    /// median. None for the twin. It moves where a machine slows the server and a handicap of plain arithmetic unequally.
+    /// The handicap in these blocks: its CPU time as sized, over the base's CPU time for a request, by block; the median. None for
+    /// the twin. It changes where a machine slows the server and a handicap of plain arithmetic unequally.
     #[serde(default)]
     pub expected: Option<f64>,
-    /// The comparisons' ratios, less one: their median. To be held against the handicap.
+    /// The comparisons' ratios, less one: their median. To be compared with the handicap.
     pub estimate: Option<Estimate>,
     /// The ratio over all blocks, less one.
     pub overall: Option<Estimate>,
@@ -114,7 +114,7 @@ pub struct Power {
     pub spread: f64,
 }
 
-/// What a reader of plain means would have said of an arm.
+/// What a reader of plain means would have concluded of an arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommonWay {
     /// The figure.
@@ -144,9 +144,7 @@ pub fn looks(calibration: &Calibration) -> Vec<u32> {
     planned_looks(1, calibration.max_blocks, true)
 }
 
-/// Works out what a calibration found.
-///
-/// `round_ns` is the CPU time of one round of a handicap, in nanoseconds.
+/// Works out what a calibration found. `round_ns` is the CPU time of one round of a handicap, in nanoseconds.
 pub fn calibrate(
     calibration: &Calibration,
     round_ns: f64,
@@ -188,6 +186,8 @@ pub fn calibrate(
             }
         }
     }
+    let twin = arms.iter().find(|arm| arm.handicap == 0.0);
+    let twin = twin.map(|twin| log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base));
     let failure =
         |observation: &Observation| Some((observation.trial.number, observation.outcome.failure()?));
     CalibrationSummary {
@@ -196,13 +196,7 @@ pub fn calibrate(
         looks: looks(calibration),
         ours,
         common,
-        resampled: arms
-            .iter()
-            .find(|arm| arm.handicap == 0.0)
-            .map(|twin| {
-                resample(calibration, &log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base))
-            })
-            .unwrap_or_default(),
+        resampled: twin.map(|ratios| resample(calibration, &ratios)).unwrap_or_default(),
     }
 }
 
@@ -237,10 +231,8 @@ fn power(
     let wrong = wrong.count();
     let blocks: Vec<f64> = finished.iter().map(|comparison| comparison.finding.blocks as f64).collect();
     let seconds: Vec<f64> = finished.iter().map(|comparison| comparison.seconds).collect();
-    let estimates: Vec<f64> =
-        finished.iter().map(|comparison| comparison.finding.ratio.value - 1.0).collect();
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    let middle = |values: &[f64]| median(values).map_or(0.0, |estimate| estimate.value);
+    let middle = |values: &[f64]| median_of(values.iter().copied()).map_or(0.0, |estimate| estimate.value);
     let all: Vec<f64> = ratios.values().copied().collect();
     let overall = hodges_lehmann(&all).map(|centre| centre.map(f64::exp_m1));
     Power {
@@ -253,7 +245,7 @@ fn power(
         blocks: (middle(&blocks), most(&blocks) as u32),
         seconds: (middle(&seconds), most(&seconds)),
         expected: None,
-        estimate: median(&estimates),
+        estimate: median_of(finished.iter().map(|comparison| comparison.finding.ratio.value - 1.0)),
         overall,
         spread: standard_deviation(&all),
     }
@@ -263,12 +255,12 @@ fn power(
 fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<'_>) -> Option<f64> {
     let handicap_us = arm.rounds as f64 * round_ns / 1e3;
     let base_us = handicapped.keys().filter_map(|block| base.get(block)?.figure(Figure::CpuUsPerRequest));
-    let shares: Vec<f64> = base_us.map(|base_us| handicap_us / base_us).collect();
-    median(&shares).map(|share| share.value).filter(|_| arm.rounds > 0)
+    let share = median_of(base_us.map(|base_us| handicap_us / base_us));
+    share.map(|share| share.value).filter(|_| arm.rounds > 0)
 }
 
-/// Cuts a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the block after.
-/// One that the series does not finish does not count.
+/// Divides a series of blocks into comparisons, each stopped as a campaign would stop it; the next begins with the block after.
+/// An unfinished one at the end does not count.
 fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) -> f64) -> Vec<Finished> {
     let series: Vec<(u32, f64)> = ratios.iter().map(|(block, ratio)| (*block, *ratio)).collect();
     let most = rules.looks().last().copied().unwrap_or(1) as usize;
@@ -276,16 +268,8 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
     let mut rest = series.as_slice();
     while !rest.is_empty() {
         let part = &rest[..rest.len().min(most)];
-        let question = Question {
-            log_ratios: vec![(1..).zip(part.iter().map(|(_, ratio)| *ratio)).collect()],
-            counted_blocks: part.len() as u32,
-        };
-        let answers = replay(std::slice::from_ref(&question), rules);
-        let Some((finding, used)) =
-            answers.first().and_then(|answer| Some((answer.findings[0]?, answer.settled_at?)))
-        else {
-            break;
-        };
+        let decision = judge((1..).zip(part.iter().map(|(_, ratio)| *ratio)).collect(), rules);
+        let Some((finding, used)) = decision.findings[0].zip(decision.settled_at) else { break };
         let used = used as usize;
         let seconds = part[..used].iter().map(|(block, _)| took(*block)).sum();
         finished.push(Finished { finding, seconds });
@@ -294,13 +278,19 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
     finished
 }
 
-/// Puts comparisons together from blocks whose true difference is none, with one put in.
+/// The decision on one comparison by itself; `ratios` has every block from 1.
+fn judge(ratios: BTreeMap<u32, f64>, rules: &Rules) -> Decision {
+    let data = PairedRatios { counted_blocks: ratios.len() as u32, log_ratios: vec![ratios] };
+    replay(&[data], rules).remove(0)
+}
+
+/// Makes comparisons of blocks without a true difference, each with one added.
 fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resampled> {
     let ratios: Vec<f64> = ratios.values().copied().collect();
     if ratios.len() < LEAST_RESAMPLED {
         return Vec::new();
     }
-    // The twins' own centre is noise; what is wanted is the spread around no difference.
+    // The twins' own centre is noise: only the spread around it is used.
     let centre = hodges_lehmann(&ratios).map_or(0.0, |centre| centre.value);
     let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
     let rules = Rules::new(&[Better::Less], demand, looks(calibration));
@@ -313,9 +303,7 @@ fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resam
         let (mut claimed, mut blocks) = (0, 0.0);
         for _ in 0..RESAMPLES {
             let drawn = (1..=calibration.max_blocks).map(|block| (block, draw(difference.ln_1p()))).collect();
-            let question = Question { log_ratios: vec![drawn], counted_blocks: calibration.max_blocks };
-            let answers = replay(std::slice::from_ref(&question), &rules);
-            let finding = answers.first().and_then(|answer| answer.findings.first().copied().flatten());
+            let finding = judge(drawn, &rules).findings[0];
             claimed += u32::from(finding.is_some_and(|finding| finding.verdict.claims_difference()));
             blocks += finding.map_or(0.0, |finding| finding.blocks as f64) / f64::from(RESAMPLES);
         }
@@ -324,7 +312,7 @@ fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resam
     RESAMPLED_DIFFERENCES.map(&mut of_difference).to_vec()
 }
 
-/// Blocks in which the base ran before the arm, in order: what a script that runs one after the other would have seen.
+/// Blocks in which the base ran before the arm, in order: as in a script that runs one after the other.
 fn base_first(observations: &[Observation], calibration: &Calibration, arm: &Arm) -> Vec<u32> {
     let numbers = |server: &str| -> BTreeMap<u32, u32> {
         let of_server = observations.iter().filter(|observation| observation.trial.server == server);
@@ -343,8 +331,8 @@ fn means(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32], 
     both.chunks_exact(runs).map(|part| sum(part, |pair| pair.0) / sum(part, |pair| pair.1) - 1.0).collect()
 }
 
-/// The same where both ran at the same time, which the common way does not: `runs` successive runs of the base, and then, of
-/// the blocks after, as many of the arm.
+/// The same where both ran at the same time, unlike in the common way: `runs` successive runs of the base, and then as many of
+/// the arm, of later blocks.
 fn apart(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, runs: usize) -> Vec<f64> {
     let blocks: Vec<u32> = arm.keys().copied().collect();
     let both = both(figure, arm, base, &blocks);

@@ -1,11 +1,11 @@
-//! Pairs of servers on the same workload and load: what is asked of them, what was found, and which trials are still needed.
+//! Pairs of servers on the same workload and load: what was found of them, and which trials are still needed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
-use super::sequence::{Answer, Question, Rules, next_look, planned_looks, replay};
+use super::sequence::{Decision, PairedRatios, Rules, next_look, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
 use crate::figure::Figure;
@@ -13,7 +13,7 @@ use crate::load::Level;
 use crate::plan::Trial;
 use crate::stats::{Estimate, hodges_lehmann};
 
-/// The figures that get a verdict, and which way each is better. Each is a question, and so a family, of its own.
+/// The figures that get a verdict, and the better direction of each. Each is a family of its own.
 pub const JUDGED: [(Figure, Better); 2] =
     [(Figure::RequestsPerSecond, Better::More), (Figure::CpuUsPerRequest, Better::Less)];
 
@@ -38,28 +38,28 @@ pub struct Comparison {
     pub cpu: Finding,
     /// Ratio of 99th percentiles over all valid blocks, its interval right by itself with 95 %; not judged.
     pub p99_ratio: Option<Estimate>,
-    /// The same of latency from the send, in an open loop: without what the load tool was late by.
+    /// The same of latency from the send, in an open loop: without the load tool's own lateness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_from_send_ratio: Option<Estimate>,
-    /// Blocks left out, since a trial was lost to the machine or to the load tool.
+    /// Blocks left out because a trial was lost to the machine or to the load tool.
     pub invalid_blocks: u32,
-    /// What these were lost to, by block. Empty in older runs.
+    /// How many were lost to what. Empty in older runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost: BTreeMap<Lost, u32>,
     /// How many of these were run again, as new blocks.
     #[serde(default)]
     pub run_again: u32,
-    /// The ratios of rate and CPU with what of those blocks was measured; none where nothing was.
+    /// The ratios of rate and CPU with what was measured in the lost blocks too; none where nothing was.
     pub with_invalid: Option<(f64, f64)>,
-    /// The look, in blocks, at which it was settled; none while it is open.
+    /// The interim analysis, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
-    /// What the ratio of rates is made of, over all valid blocks; not judged. None in runs of before it was worked out.
+    /// What the ratio of rates is made of, over all valid blocks; not judged. None in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
 }
 
-/// Requests a second are the processors that a server uses over the CPU time that it needs for a request; so the ratio of two
-/// rates is that of the first over that of the second. Paired by block; each interval is right by itself with 95 %.
+/// Requests a second are the processors that a server uses, divided by its CPU time for a request. So the ratio of two rates is
+/// the ratio of processors divided by the ratio of CPU times. Paired by block; each interval is right by itself with 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Ratio of successful requests a second.
@@ -81,7 +81,7 @@ impl Terms {
     }
 }
 
-/// A pair at a place.
+/// Two servers to compare on one workload and load.
 struct Pair {
     server: String,
     over: String,
@@ -102,8 +102,8 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// From what became of block after block. Blocks that were lost are run again, the first `most` of them; whether one is
-    /// depends on how it was lost, and never on a figure.
+    /// From the fates of the blocks, in order. The first `most` of the lost ones are run again: that depends on what a block was
+    /// lost to and never on a figure.
     fn new(fates: impl Iterator<Item = Option<Lost>>, most: u32) -> Self {
         let mut blocks = Self::default();
         for (block, lost) in (1..).zip(fates) {
@@ -120,20 +120,20 @@ impl Blocks {
     }
 }
 
-/// All pairs of a campaign with their questions and answers.
-pub struct Standing<'a> {
+/// All pairs of a campaign, with what was observed and decided of each.
+pub struct Comparisons<'a> {
     observed: &'a Observed<'a>,
     pairs: Vec<Pair>,
     blocks: Vec<Blocks>,
-    questions: Vec<Question>,
-    answers: Vec<Answer>,
+    data: Vec<PairedRatios>,
+    decisions: Vec<Decision>,
     rules: Rules,
     campaign: &'a Campaign,
 }
 
-impl<'a> Standing<'a> {
-    /// Where a campaign stands. `levels` and `trials` are those of the plan: it may have fewer levels than the campaign, and older
-    /// plans have no blocks to run again.
+impl<'a> Comparisons<'a> {
+    /// `levels` and `trials` are those of the plan: it may have fewer levels than the campaign, and older plans have no blocks to
+    /// run again.
     pub fn new(
         campaign: &'a Campaign,
         levels: &[Level],
@@ -159,18 +159,20 @@ impl<'a> Standing<'a> {
         let last_block = trials.last().map_or(0, |trial| trial.block);
         let extra = last_block.saturating_sub(campaign.max_blocks);
         let blocks: Vec<Blocks> = pairs.iter().map(|pair| pair.blocks(observed, extra)).collect();
-        let questions: Vec<Question> =
-            pairs.iter().zip(&blocks).map(|(pair, blocks)| pair.question(observed, blocks)).collect();
+        let data: Vec<PairedRatios> =
+            pairs.iter().zip(&blocks).map(|(pair, blocks)| pair.paired_ratios(observed, blocks)).collect();
         let looks = planned_looks(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
         let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), looks);
-        let answers = replay(&questions, &rules);
-        Self { observed, pairs, blocks, questions, answers, rules, campaign }
+        let decisions = replay(&data, &rules);
+        Self { observed, pairs, blocks, data, decisions, rules, campaign }
     }
 
-    /// What was found of each pair that was measured at all.
+    /// The results of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.answers);
-        pairs.filter_map(|((pair, blocks), answer)| pair.comparison(self.observed, blocks, answer)).collect()
+        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions);
+        pairs
+            .filter_map(|((pair, blocks), decision)| pair.comparison(self.observed, blocks, decision))
+            .collect()
     }
 
     /// Blocks that were lost to some pair and are run again as later ones.
@@ -180,37 +182,34 @@ impl<'a> Standing<'a> {
         blocks.len() as u32
     }
 
-    /// The planned looks, in blocks.
+    /// The planned interim analyses, in blocks.
     pub fn looks(&self) -> &[u32] {
         self.rules.looks()
     }
 
-    /// The trials that have no observation and are needed up to the next look, in the plan's order. None are left where
-    /// every question is settled.
+    /// The trials that have no observation and are needed up to the next interim analysis, in the plan's order. None are left
+    /// where every comparison is settled.
     pub fn needed<'t>(&self, trials: &'t [Trial], done: &HashSet<u32>) -> Vec<&'t Trial> {
-        let look = next_look(&self.answers, &self.questions, &self.rules).unwrap_or(0);
+        let look = next_look(&self.decisions, &self.data, &self.rules).unwrap_or(0);
         let needed = |trial: &&Trial| {
-            !done.contains(&trial.number) && {
-                let mut pairs =
-                    self.pairs.iter().zip(&self.answers).filter(|(pair, _)| pair.holds(trial)).peekable();
-                if pairs.peek().is_none() {
-                    trial.block <= self.uncompared_blocks()
-                } else {
-                    pairs.any(|(pair, answer)| {
-                        answer.settled_at.is_none() && trial.block <= look + self.blocks_again(pair)
-                    })
-                }
+            let pairs = self.pairs.iter().zip(&self.decisions);
+            let mut pairs = pairs.filter(|(pair, _)| pair.holds(trial)).peekable();
+            if pairs.peek().is_none() {
+                return trial.block <= self.uncompared_blocks();
             }
+            pairs.any(|(pair, decision)| {
+                decision.settled_at.is_none() && trial.block <= look + self.blocks_again(pair)
+            })
         };
-        trials.iter().filter(needed).collect()
+        trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect()
     }
 
-    /// The blocks that a pair runs beyond a planned count, for those that were lost. Open pairs that may share a server run the
-    /// same ones, so that what is compared still stands together.
+    /// The blocks that a pair runs beyond a planned count, in place of lost ones. Open pairs that may share a server run the same
+    /// blocks, so that trials that are compared are still made at about the same time.
     fn blocks_again(&self, pair: &Pair) -> u32 {
-        let pairs = self.pairs.iter().zip(&self.answers).zip(&self.blocks);
+        let pairs = self.pairs.iter().zip(&self.decisions).zip(&self.blocks);
         let shared =
-            pairs.filter(|((other, answer), _)| answer.settled_at.is_none() && pair.runs_with(other));
+            pairs.filter(|((other, decision), _)| decision.settled_at.is_none() && pair.runs_with(other));
         shared.map(|(_, blocks)| blocks.run_again.len() as u32).max().unwrap_or(0)
     }
 
@@ -222,7 +221,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// What a campaign asks of its comparisons.
+/// What a campaign demands of its comparisons.
 pub fn demand(campaign: &Campaign) -> Demand {
     Demand { margin: campaign.margin.0, precision: campaign.precision.map(|precision| precision.0) }
 }
@@ -233,7 +232,7 @@ impl Pair {
         (a, b)
     }
 
-    /// Where the two are measured.
+    /// The cells of both servers.
     fn places(&self) -> [Place<'_>; 2] {
         let place = |server, other| {
             let beside = self.is_duet.then_some(other);
@@ -248,15 +247,15 @@ impl Pair {
         self.places().contains(&(&trial.server, beside, &trial.workload, trial.level()))
     }
 
-    /// Whether trials of the other stand beside this one's: on the same workload and load, disturbed or not and by whichever tool.
-    /// In duets every pair is by itself.
+    /// Whether the trials of both pairs are made in the same blocks: on the same workload and load, disturbed or not and by
+    /// whichever tool. In duets every pair is by itself.
     fn runs_with(&self, other: &Self) -> bool {
         let cell = |pair: &Self| (pair.workload.clone(), pair.level.connections, pair.level.rate);
         let is_same = || (&self.server, &self.over) == (&other.server, &other.over);
         cell(self) == cell(other) && (!self.is_duet || is_same())
     }
 
-    /// What a block was lost to; `None` where it counts. A server that failed is a result, whatever became of the other's trial.
+    /// What a block was lost to; `None` where it counts. A server that failed is a result, whatever the other's trial gave.
     fn lost(&self, observed: &Observed<'_>, block: u32) -> Option<Lost> {
         let fates = self.places().map(|place| observed.fate(place, block));
         if fates.contains(&Some(Fate::ServerFailed)) {
@@ -275,24 +274,29 @@ impl Pair {
         Blocks::new((1..=a_blocks.min(b_blocks)).map(|block| self.lost(observed, block)), most)
     }
 
-    fn question(&self, observed: &Observed<'_>, blocks: &Blocks) -> Question {
+    fn paired_ratios(&self, observed: &Observed<'_>, blocks: &Blocks) -> PairedRatios {
         let (a, b) = self.samples(observed);
         let (a, b) = (valid(&a), valid(&b));
-        let by_count = |ratios: BTreeMap<u32, f64>| {
+        let by_count = |(figure, _): (Figure, Better)| {
+            let ratios = log_ratios(figure, &a, &b);
             let counted = (1..).zip(&blocks.counted);
             counted.filter_map(|(count, block)| Some((count, *ratios.get(block)?))).collect()
         };
-        let ratios = JUDGED.iter().map(|(figure, _)| by_count(log_ratios(*figure, &a, &b)));
-        Question { log_ratios: ratios.collect(), counted_blocks: blocks.counted.len() as u32 }
+        let log_ratios = JUDGED.into_iter().map(by_count).collect();
+        PairedRatios { log_ratios, counted_blocks: blocks.counted.len() as u32 }
     }
 
-    fn comparison(&self, observed: &Observed<'_>, blocks: &Blocks, answer: &Answer) -> Option<Comparison> {
-        let &[Some(rate), Some(cpu)] = answer.findings.as_slice() else { return None };
+    fn comparison(
+        &self,
+        observed: &Observed<'_>,
+        blocks: &Blocks,
+        decision: &Decision,
+    ) -> Option<Comparison> {
+        let &[Some(rate), Some(cpu)] = decision.findings.as_slice() else { return None };
         let (a, b) = self.samples(observed);
         let is_measured = |block: &u32| a.contains_key(block) && b.contains_key(block);
-        let lost_blocks = (1..=a.keys().chain(b.keys()).copied().max().unwrap_or(0))
-            .filter(|block| self.lost(observed, *block).is_some());
-        let has_invalid = lost_blocks.into_iter().any(|block| is_measured(&block));
+        let last = a.keys().chain(b.keys()).copied().max().unwrap_or(0);
+        let has_invalid = (1..=last).any(|block| is_measured(&block) && self.lost(observed, block).is_some());
         let value = |figure| ratio(figure, &a, &b).map(|ratio| ratio.value);
         let with_invalid = value(Figure::RequestsPerSecond).zip(value(Figure::CpuUsPerRequest));
         Some(Comparison {
@@ -308,7 +312,7 @@ impl Pair {
             lost: blocks.lost.clone(),
             run_again: blocks.run_again.len() as u32,
             with_invalid: with_invalid.filter(|_| has_invalid),
-            settled_at: answer.settled_at,
+            settled_at: decision.settled_at,
             terms: Terms::new(&valid(&a), &valid(&b)),
         })
     }

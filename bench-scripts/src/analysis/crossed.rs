@@ -1,7 +1,7 @@
 //! HTTP and JSON-RPC separated by experiment: servers that differ in one of the two alone, compared with each other.
 //!
 //! `servers.toml` says which server has which layers. Each ratio is measured and none is modelled, so two steps, HTTP alone and
-//! JSON-RPC alone, need not make the whole that is measured directly; how far they miss it is printed.
+//! JSON-RPC alone, need not make the whole that is measured directly; the report prints how far they miss it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::Comparison;
 use super::observed::{Observed, log_ratios, valid};
-use crate::config::{Placement, Server};
+use crate::config::Server;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
@@ -93,7 +93,8 @@ pub struct Path {
     pub product: f64,
     /// The product over the whole, by block, its interval right by itself with 95 %: 1 where the steps make the whole.
     pub product_over_whole: Option<Estimate>,
-    /// The share of HTTP's step in the logarithm of the whole, by block, likewise. None where the whole is not told from 1.
+    /// The share of HTTP's step in the logarithm of the whole, by block, likewise. None where the whole is not distinguishable
+    /// from 1.
     pub http_share: Option<Estimate>,
     /// The same of JSON-RPC's step.
     pub rpc_share: Option<Estimate>,
@@ -102,23 +103,18 @@ pub struct Path {
 /// Logarithms of a ratio by block.
 type Logs = BTreeMap<u32, f64>;
 
-/// What a run's comparisons say of each layer: by request and load, where a pair was compared that differs in one layer alone.
+/// What a run's comparisons show of each layer: by request and load, where a pair that differs in one layer was compared.
 pub fn crossed(plan: &Plan, comparisons: &[Comparison], observations: &[Observation]) -> Vec<Crossed> {
     let observed = Observed::new(observations);
     let levels = plan.levels();
-    let places = plan
-        .campaign
-        .workloads
-        .iter()
-        .flat_map(|workload| levels.iter().map(move |level| (workload, *level)));
-    let found = places.filter_map(|(workload, level)| {
-        Place { plan, comparisons, observed: &observed, workload, level }.crossed()
-    });
-    found.collect()
+    let workloads = plan.campaign.workloads.iter();
+    let loads = workloads.flat_map(|workload| levels.iter().map(move |level| (workload.as_str(), *level)));
+    let load = |(workload, level)| CrossedLoad { plan, comparisons, observed: &observed, workload, level };
+    loads.filter_map(|place| load(place).crossed()).collect()
 }
 
 /// One request and load of a run.
-struct Place<'a> {
+struct CrossedLoad<'a> {
     plan: &'a Plan,
     comparisons: &'a [Comparison],
     observed: &'a Observed<'a>,
@@ -126,7 +122,7 @@ struct Place<'a> {
     level: Level,
 }
 
-impl Place<'_> {
+impl CrossedLoad<'_> {
     fn crossed(&self) -> Option<Crossed> {
         let layered: Vec<&Server> =
             self.plan.servers.iter().filter(|server| server.layers().is_some()).collect();
@@ -178,21 +174,14 @@ impl Place<'_> {
         }
         let pair = of(over, server)?;
         let Estimate { value, interval } = pair.cpu.ratio;
-        let ratio =
-            Estimate { value: 1.0 / value, interval: interval.map(|(low, high)| (1.0 / high, 1.0 / low)) };
-        Some((ratio, self.logs(server, over)))
+        let interval = interval.map(|(low, high)| (1.0 / high, 1.0 / low));
+        Some((Estimate { value: 1.0 / value, interval }, self.logs(server, over)))
     }
 
     fn logs(&self, server: &str, over: &str) -> Logs {
-        let is_duet = self.plan.campaign.environment.placement == Placement::Duet;
-        let samples = |server: &str, other: &str| {
-            valid(&if is_duet {
-                self.observed.samples_beside(server, other, self.workload, self.level)
-            } else {
-                self.observed.samples(server, self.workload, self.level)
-            })
-        };
-        log_ratios(Figure::CpuUsPerRequest, &samples(server, over), &samples(over, server))
+        let placement = self.plan.campaign.environment.placement;
+        let samples = |pair| valid(&self.observed.samples_in(placement, pair, self.workload, self.level));
+        log_ratios(Figure::CpuUsPerRequest, &samples([server, over]), &samples([over, server]))
     }
 
     /// The change from the second server to the first, where it is of one layer alone and was compared.
@@ -228,17 +217,14 @@ impl Place<'_> {
         let (http, rpc) = layered.iter().find_map(two_steps)?;
         let [http_logs, rpc_logs] = [&http, &rpc].map(|step| self.logs(&step.server, &step.over));
         let by_block = |value: &dyn Fn(f64, f64, f64) -> f64| {
-            let values: Vec<f64> = whole_logs
-                .iter()
-                .filter_map(|(block, whole)| {
-                    Some(value(*http_logs.get(block)?, *rpc_logs.get(block)?, *whole))
-                })
-                .filter(|value| value.is_finite())
-                .collect();
-            hodges_lehmann(&values)
+            let of_block = |(block, whole): (&u32, &f64)| {
+                Some(value(*http_logs.get(block)?, *rpc_logs.get(block)?, *whole))
+            };
+            let values = whole_logs.iter().filter_map(of_block).filter(|value| value.is_finite());
+            hodges_lehmann(&values.collect::<Vec<f64>>())
         };
-        let is_told = whole.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
-        let share = |value: &dyn Fn(f64, f64, f64) -> f64| by_block(value).filter(|_| is_told);
+        let differs = whole.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+        let share = |value: &dyn Fn(f64, f64, f64) -> f64| by_block(value).filter(|_| differs);
         Some(Path {
             server: server.name.clone(),
             whole,

@@ -1,4 +1,4 @@
-//! The causes found in a run: one diagnosis for each server, workload and load that has something to explain, and what came
+//! The causes found in a run: one diagnosis for each server, workload and load that has something to explain, and the result
 //! of each remedy that was tried.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::causes::{Cause, Confirmation, Diagnosis, Setting, confirm, diagnose};
+use super::causes::{Cause, Confirmation, Diagnosis, LoadSetting, confirm, diagnose};
 use crate::config::Campaign;
 use crate::load::{Client, Level};
 use crate::observation::Observation;
@@ -34,7 +34,7 @@ pub struct Diagnosed {
     pub diagnosis: Diagnosis,
 }
 
-/// A remedy that was to be tried, as `remedy.json` keeps it.
+/// A planned remedy, as `remedy.json` keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemedyPlan {
     /// The server.
@@ -60,12 +60,12 @@ pub struct TriedRemedy {
     /// What was to be tried.
     #[serde(flatten)]
     pub plan: RemedyPlan,
-    /// What came of it; `None` where it could not be tried.
+    /// Its result; `None` where it could not be tried.
     pub confirmation: Option<Confirmation>,
 }
 
 impl TriedRemedy {
-    /// Holds the trials without and with the remedy against each other.
+    /// Compares the trials without the remedy with those with it.
     pub fn new(plan: RemedyPlan, timeout_ms: u64, observations: &[Observation]) -> Self {
         let of = |server: &str| -> Vec<Observation> {
             observations.iter().filter(|observation| observation.trial.server == server).cloned().collect()
@@ -96,7 +96,7 @@ pub fn diagnosed(
         let ready = ready.get(server).cloned().unwrap_or(Value::Null);
         let connections = level.connections;
         let setting =
-            Setting::new(connections, campaign.timeout_ms, cores, campaign.environment.placement, ready);
+            LoadSetting::new(connections, campaign.timeout_ms, cores, campaign.environment.placement, ready);
         Diagnosed {
             server: server.to_owned(),
             workload: workload.to_owned(),
@@ -106,10 +106,10 @@ pub fn diagnosed(
             diagnosis: diagnose(&setting, &observations),
         }
     });
-    diagnosed.filter(|found| !found.diagnosis.is_clean()).collect()
+    diagnosed.filter(|found| !found.diagnosis.is_healthy()).collect()
 }
 
-/// What came of the remedies that were tried in a run, by name.
+/// The results of the remedies that were tried in a run, by name.
 ///
 /// # Errors
 /// A file of a remedy's folder can't be read.
@@ -133,7 +133,7 @@ pub fn tried_remedies(run: &RunFolder) -> Result<Vec<(TriedRemedy, RunFolder)>> 
     tried.collect()
 }
 
-/// What came of the remedy whose folder this is.
+/// The result of the remedy whose folder this is.
 ///
 /// # Errors
 /// As [`remedies`].

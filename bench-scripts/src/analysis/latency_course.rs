@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::observed::median_of;
 use crate::load::Bin;
 use crate::observation::Sample;
-use crate::stats::median;
 
 /// Latency from when requests were due, of those due in one part of the window: medians over trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample> + Clo
     }
     let half_ms = samples.clone().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0) / 2.0;
     let moment = |(from_ms, bins): (&u32, &Vec<Bin>)| {
-        let over = |value: fn(&Bin) -> f64| median(&bins.iter().map(value).collect::<Vec<_>>());
+        let over = |value: fn(&Bin) -> f64| median_of(bins.iter().map(value));
         Some(LatencyMoment {
             t_ms: f64::from(*from_ms) + half_ms,
             p50_us: over(|bin| bin.p50_us)?.value,

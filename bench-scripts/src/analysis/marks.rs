@@ -1,4 +1,4 @@
-//! What to distrust in a figure, said beside it.
+//! What to distrust in a figure: marks that a report shows next to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ const MUCH_DISAGREEMENT: f64 = 0.02;
 /// How much dearer requests of the window's first half may be before the window is not steady.
 const MUCH_DEARER: f64 = 1.1;
 
-/// The least part of the requests that were asked for that must have been sent.
+/// The least share of the requested rate that must have been sent.
 const LEAST_ACHIEVED: f64 = 0.99;
 
-/// The part of the latency that the load tool's own lateness may have.
+/// The share of the latency that the load tool's own lateness may have.
 const MUCH_LAG: f64 = 0.1;
 
 /// Why a cell's figures are not the whole truth.
@@ -34,9 +34,9 @@ pub enum Mark {
     ListenOverflow,
     /// Some trials of the cell gave no figure.
     FailedTrials,
-    /// Fewer connections were at work than were asked for.
+    /// Fewer connections were at work than requested.
     FewActive,
-    /// Fewer connections were open than were asked for.
+    /// Fewer connections were open than requested.
     FewEstablished,
     /// Server and tool disagree about the number of requests.
     CountsDisagree,
@@ -48,7 +48,7 @@ pub enum Mark {
     ForeignCpu,
     /// The control group was held back.
     Throttled,
-    /// The load tool sent fewer requests than were asked for.
+    /// The load tool did not reach the requested rate.
     RateNotReached,
     /// The load tool sent requests late by itself.
     SentLate,
@@ -153,7 +153,7 @@ impl Mark {
                 "the control group was held back in some trials; their blocks are not compared"
             }
             Self::RateNotReached => {
-                "fewer than 99 % of the requests that were asked for were sent: the figures are of a lower rate than the row's"
+                "less than 99 % of the requested rate was sent: the figures are of a lower rate than the row's"
             }
             Self::SentLate => {
                 "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the latency (99th \
@@ -193,24 +193,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_mark_comes_from_its_own_evidence_and_no_other() {
-        let clean = Evidence { server_cores: 1.5, client_cores: 0.4, ..Evidence::default() };
-        assert_eq!(Mark::of(clean), []);
+    fn each_mark_has_its_own_evidence() {
+        let good = Evidence { server_cores: 1.5, client_cores: 0.4, ..Evidence::default() };
+        assert_eq!(Mark::of(good), []);
         let cases = [
-            (Evidence { client_cores: 1.5, ..clean }, Mark::ClientBound),
-            (Evidence { share_of_ceiling: Some(0.95), ..clean }, Mark::NearCeiling),
-            (Evidence { failed_requests: 1, ..clean }, Mark::FailedRequests),
-            (Evidence { listen_overflows: 1, ..clean }, Mark::ListenOverflow),
-            (Evidence { failed_trials: 1, ..clean }, Mark::FailedTrials),
-            (Evidence { active_share: Some(0.3), ..clean }, Mark::FewActive),
-            (Evidence { established_share: Some(0.99), ..clean }, Mark::FewEstablished),
-            (Evidence { count_disagreement: Some(0.05), ..clean }, Mark::CountsDisagree),
-            (Evidence { first_half_ratio: Some(1.5), ..clean }, Mark::Unsteady),
-            (Evidence { stolen_trials: 1, ..clean }, Mark::Steal),
-            (Evidence { foreign_trials: 1, ..clean }, Mark::ForeignCpu),
-            (Evidence { throttled_trials: 1, ..clean }, Mark::Throttled),
-            (Evidence { achieved_share: Some(0.98), ..clean }, Mark::RateNotReached),
-            (Evidence { own_lag_share: Some(0.3), ..clean }, Mark::SentLate),
+            (Evidence { client_cores: 1.5, ..good }, Mark::ClientBound),
+            (Evidence { share_of_ceiling: Some(0.95), ..good }, Mark::NearCeiling),
+            (Evidence { failed_requests: 1, ..good }, Mark::FailedRequests),
+            (Evidence { listen_overflows: 1, ..good }, Mark::ListenOverflow),
+            (Evidence { failed_trials: 1, ..good }, Mark::FailedTrials),
+            (Evidence { active_share: Some(0.3), ..good }, Mark::FewActive),
+            (Evidence { established_share: Some(0.99), ..good }, Mark::FewEstablished),
+            (Evidence { count_disagreement: Some(0.05), ..good }, Mark::CountsDisagree),
+            (Evidence { first_half_ratio: Some(1.5), ..good }, Mark::Unsteady),
+            (Evidence { stolen_trials: 1, ..good }, Mark::Steal),
+            (Evidence { foreign_trials: 1, ..good }, Mark::ForeignCpu),
+            (Evidence { throttled_trials: 1, ..good }, Mark::Throttled),
+            (Evidence { achieved_share: Some(0.98), ..good }, Mark::RateNotReached),
+            (Evidence { own_lag_share: Some(0.3), ..good }, Mark::SentLate),
         ];
         for (evidence, mark) in cases {
             assert_eq!(Mark::of(evidence), [mark]);

@@ -1,4 +1,4 @@
-//! From observations to a summary: estimates with intervals, and what they allow to say. Starts no process and reads no
+//! From observations to a summary: estimates with intervals, and the conclusions that they allow. Starts no process and reads no
 //! clock, so the same observations always give the same summary.
 
 pub mod between;
@@ -12,7 +12,7 @@ mod diagnosed;
 mod latency_course;
 mod marks;
 mod observed;
-pub mod open;
+pub mod open_loop;
 pub mod original;
 pub mod pooled;
 mod quantiles;
@@ -22,14 +22,16 @@ pub mod slo;
 mod summary;
 pub mod threshold;
 mod timeline;
+mod uncounted;
 mod verdict;
 pub mod why;
 
-pub use comparison::{Comparison, JUDGED, Standing, Terms, demand};
+pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
 pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
 pub use latency_course::LatencyMoment;
 pub use marks::{Mark, NEAR_CEILING};
 pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};
-pub use summary::{Bound, Cell, FailedTrial, InvalidTrial, SamplingCores, Summary, summarize};
+pub use summary::{Bound, Cell, SamplingCores, Summary, summarize};
 pub use timeline::Moment;
+pub use uncounted::{FailedTrial, InvalidTrial};
 pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Placement;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Outcome, Sample};
 use crate::probe::foreign::ForeignCpu;
+use crate::stats::{Estimate, median};
 
 /// Steal above this share of the processors' time makes a trial invalid.
 const MUCH_STEAL: f64 = 0.02;
@@ -15,7 +17,7 @@ const MUCH_STEAL: f64 = 0.02;
 /// Samples of one cell by block.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
-/// Server, the server beside it in a duet, workload, load.
+/// Server, the server that runs at the same time in a duet, workload, load.
 pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
 
 /// What became of a trial.
@@ -53,15 +55,16 @@ impl<'a> Observed<'a> {
         self.samples_of((server, None, workload, level.into()))
     }
 
-    /// What was measured of a server in duets with another.
-    pub fn samples_beside(
+    /// What was measured of a server, in a duet of what ran at the same time as the other.
+    pub fn samples_in(
         &self,
-        server: &str,
-        other: &str,
+        placement: Placement,
+        [server, other]: [&str; 2],
         workload: &str,
         level: impl Into<Level>,
     ) -> Samples<'a> {
-        self.samples_of((server, Some(other), workload, level.into()))
+        let paired = (placement == Placement::Duet).then_some(other);
+        self.samples_of((server, paired, workload, level.into()))
     }
 
     pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {
@@ -127,7 +130,7 @@ impl Lost {
     }
 }
 
-/// Whether the machine was busy with something else in a trial, one that gave no figure included.
+/// Whether the machine was busy with something else in a trial, also in one that gave no figure.
 pub fn disturbed(outcome: &Outcome) -> bool {
     outcome.evidence().is_some_and(|sample| invalid(sample).is_some())
 }
@@ -143,7 +146,7 @@ pub fn invalid(sample: &Sample) -> Option<Lost> {
     sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some(Lost::Throttled)
 }
 
-/// The same for a person, with how much it was.
+/// The same as a sentence with a number.
 pub fn invalid_reason(sample: &Sample) -> Option<String> {
     let percent = |share: Option<f64>| share.map_or(0.0, |share| share * 100.0);
     Some(match invalid(sample)? {
@@ -159,6 +162,21 @@ pub fn invalid_reason(sample: &Sample) -> Option<String> {
         }
         lost => lost.words().to_owned(),
     })
+}
+
+/// The median of values; `None` where there are none.
+pub(super) fn median_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
+    median(&values.into_iter().collect::<Vec<_>>())
+}
+
+/// The median of a figure over the samples that have it.
+pub(super) fn median_figure(samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
+    median_of(samples.values().filter_map(|sample| sample.figure(figure)))
+}
+
+/// A quantile of a sample's latency, in microseconds; `None` where the load tool reports none of that probability.
+pub(super) fn quantile_us(sample: &Sample, probability: f64) -> Option<f64> {
+    sample.load.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us)
 }
 
 /// ln(a / b) of a figure by block, where both were measured and have it.

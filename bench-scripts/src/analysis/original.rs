@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, Samples, valid};
+use super::observed::{Observed, Samples, median_of, quantile_us, valid};
 use crate::config::OriginalRun;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Sample};
 use crate::plan::Plan;
-use crate::stats::median;
 
 /// One load as bombardier prints it. Times are in microseconds; what is not known is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -17,7 +16,7 @@ pub struct Printed {
     pub requests_per_second: f64,
     /// Requests that were answered a second.
     pub answered_per_second: f64,
-    /// Requests that were given up after the timeout.
+    /// Requests that ran into the timeout.
     pub timeouts: Option<f64>,
     /// Mean latency.
     pub mean_us: f64,
@@ -52,13 +51,13 @@ pub struct Reproduced {
 }
 
 impl Printed {
-    /// Connections that were served all the time, by Little's law: answers a second times the time that a typical one took.
-    /// The others waited.
+    /// Connections that were served all the time, by Little's law: answers a second times a typical answer's time. The
+    /// others waited.
     pub fn at_work(&self) -> Option<f64> {
         Some(self.answered_per_second * self.p50_us? / 1e6)
     }
 
-    /// What the original test noted.
+    /// What the original test recorded.
     pub fn of_original(run: &OriginalRun) -> Self {
         let us = |ms: f64| ms * 1e3;
         let answered = run.answered.zip(run.seconds).map(|(answered, seconds)| answered / seconds);
@@ -78,8 +77,7 @@ impl Printed {
     /// Medians over trials; `None` where there is none.
     fn of_samples(samples: &Samples<'_>) -> Option<Self> {
         let of = |figure: &dyn Fn(&Sample) -> Option<f64>| {
-            let values: Vec<f64> = samples.values().filter_map(|sample| figure(sample)).collect();
-            median(&values).map(|estimate| estimate.value)
+            median_of(samples.values().filter_map(|sample| figure(sample))).map(|estimate| estimate.value)
         };
         let latency = |figure: Figure| of(&|sample| sample.figure(figure));
         Some(Self {
@@ -88,7 +86,7 @@ impl Printed {
             timeouts: of(&|sample| Some(timeouts(sample))),
             mean_us: of(&|sample| Some(sample.load.latency_us.mean))?,
             p50_us: latency(Figure::P50Us),
-            p95_us: of(&|sample| quantile(sample, 0.95)),
+            p95_us: of(&|sample| quantile_us(sample, 0.95)),
             p99_us: latency(Figure::P99Us)?,
             max_us: latency(Figure::MaxUs)?,
             bytes_per_second: of(&|sample| {
@@ -105,10 +103,6 @@ fn timeouts(sample: &Sample) -> f64 {
     failed.map(|(_, count)| *count).sum::<u64>() as f64
 }
 
-fn quantile(sample: &Sample, probability: f64) -> Option<f64> {
-    sample.load.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us)
-}
-
 /// What the arms of a campaign gave that repeats the original test; none in any other campaign.
 pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> {
     let campaign = &plan.campaign;
@@ -121,9 +115,8 @@ pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> 
         for level in plan.levels() {
             for arm in &campaign.arms {
                 let samples = valid(&observed.samples(&arm.name, workload, level));
-                let cpu: Vec<f64> =
-                    samples.values().filter_map(|sample| sample.cpu_us_per_request()).collect();
-                let Some((printed, cpu)) = Printed::of_samples(&samples).zip(median(&cpu)) else { continue };
+                let cpu = median_of(samples.values().filter_map(|sample| sample.cpu_us_per_request()));
+                let Some((printed, cpu)) = Printed::of_samples(&samples).zip(cpu) else { continue };
                 found.push(Reproduced {
                     server: arm.name.clone(),
                     workload: workload.clone(),
@@ -144,7 +137,7 @@ mod tests {
     use crate::config::Original;
 
     #[test]
-    fn half_of_the_originals_connections_were_at_work() {
+    fn half_the_connections_were_at_work() {
         let original = Original::read().unwrap();
         let at_work = |server, workload, connections| {
             let run = original.run(server, workload, connections).unwrap();
@@ -153,6 +146,6 @@ mod tests {
         assert_eq!(at_work("legacy", "getBlocks", 500), Some(245.0));
         assert_eq!(at_work("jsonrpsee", "getBlocks", 500), Some(244.0));
         assert_eq!(at_work("legacy", "getBalance", 2_000), Some(193.0));
-        assert_eq!(at_work("legacy", "getBalance", 125), None, "its median was not noted");
+        assert_eq!(at_work("legacy", "getBalance", 125), None, "its median was not recorded");
     }
 }

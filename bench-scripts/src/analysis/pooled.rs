@@ -1,5 +1,5 @@
-//! The same ratio from several runs: which of them may be put together, what they show as one, how much of their spread lies between
-//! runs, and what a new run may give. The statistics are those of [`super::stats::random_effects`], on logarithms.
+//! The same ratio from several runs: which of them may be pooled, their mean, how much of their spread lies between runs, and
+//! what a new run may give. The statistics are those of [`crate::stats::random_effects`], on logarithms.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,10 +13,10 @@ use crate::results::Conditions;
 use crate::stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
 use crate::workload::Asks;
 
-/// What a server says in its ready line that is no property of the server: where it listens, and what this machine allows.
+/// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
 const NO_SETTINGS: [&str; 5] = ["ready", "addr", "metrics", "server", "open_files"];
 
-/// A run, or a part of one, whose comparisons are listed.
+/// A run, or a part of one, whose comparisons are pooled.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The run's name; of a part, with the part's folder behind it.
@@ -25,7 +25,7 @@ pub struct Source<'a> {
     pub plan: &'a Plan,
     /// What it was measured with and on.
     pub conditions: &'a Conditions,
-    /// What came of it.
+    /// Its results.
     pub summary: &'a Summary,
 }
 
@@ -44,9 +44,9 @@ pub enum PooledFigure {
 pub struct Identity {
     /// What campaigns call it.
     pub name: String,
-    /// What a reader knows it by.
+    /// Its full name for readers.
     pub title: String,
-    /// Every effective setting that it named when it was ready, but for addresses and limits of the machine.
+    /// Every effective setting in its ready line, without addresses and limits of the machine.
     pub settings: Value,
 }
 
@@ -55,7 +55,7 @@ pub struct Identity {
 pub struct Setting {
     /// The figure.
     pub figure: PooledFigure,
-    /// Which cores server and load tool had; `duet` where the pair ran side by side.
+    /// Which cores server and load tool had; `duet` where the pair ran at the same time.
     pub placement: Placement,
     /// The workload.
     pub workload: String,
@@ -109,7 +109,7 @@ pub struct Pooled {
     pub runs: usize,
     /// The mean ratio over runs, with its interval.
     pub ratio: Estimate,
-    /// What holds the true ratio of a new run; none below three runs.
+    /// The interval for the true ratio of a new run; none below three runs.
     pub prediction: Option<(f64, f64)>,
     /// The typical standard error within a run.
     pub within: f64,
@@ -144,7 +144,7 @@ pub struct Group {
     pub pooled: Option<Pooled>,
 }
 
-/// Every ratio of the runs, by what they share: CPU time side by side first, then by request, connections and pair.
+/// Every ratio of the runs, by what they share: CPU time in duets first, then by request, connections and pair.
 pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for source in sources {
@@ -172,7 +172,7 @@ fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str) {
     (*placement != Placement::Duet, *figure, workload, *connections, over, server)
 }
 
-/// The ratios of a comparison that say something: an open loop is another model, and in a duet the kernel divides the core.
+/// The ratios of a comparison that can be pooled: an open loop is another model, and in a duet the kernel divides the core.
 fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding)> {
     if pair.level.rate.is_some() {
         return Vec::new();
@@ -184,7 +184,7 @@ fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &
     judged
 }
 
-/// `None` where the run does not say what a server or its request was, so that nobody can tell what its ratio is of.
+/// `None` where the run does not record what a server or its request was, so that the meaning of its ratio is unknown.
 fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Option<Setting> {
     let Source { plan, conditions, summary, .. } = source;
     let identity = |name: &str| {
@@ -218,7 +218,7 @@ fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
     let Source { name, plan, conditions, .. } = source;
     let logs = finding.ratio.interval.map(|(low, high)| (low.ln(), high.ln()));
     let log_standard_error = logs.zip(finding.confidence).and_then(|(interval, confidence)| {
-        // What 1 - (1 - level) lost in its last digits must not cost a rank.
+        // Rounding in 1 - (1 - level) must not change a rank.
         let level = 1.0 - confidence + 1e-12;
         standard_error(interval, finding.blocks, level)
     });

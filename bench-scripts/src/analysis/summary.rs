@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::{Comparison, Standing, ratio};
+use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::marks::{Evidence, Mark};
-use super::observed::{Lost, Observed, Place, Samples, invalid, invalid_reason, valid};
-use super::open::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
+use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, median_of, valid};
+use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::quantiles::quantiles;
 use super::slo::SloSummary;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
+use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
 use crate::plan::{self, Trial};
-use crate::stats::{Estimate, median};
+use crate::stats::Estimate;
 
 /// What a run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,9 +31,9 @@ pub struct Summary {
     pub planned: usize,
     /// Trials that have an observation.
     pub observed: usize,
-    /// Trials without an observation that are known to be needed, up to the next look; 0 for a run that is complete.
+    /// Trials without an observation that are known to be needed, up to the next interim analysis; 0 for a run that is complete.
     pub left: usize,
-    /// The block counts at which comparisons are judged.
+    /// The block counts at which comparisons are judged: the interim analyses.
     pub looks: Vec<u32>,
     /// By workload, load and server, in the campaign's order.
     pub cells: Vec<Cell>,
@@ -43,19 +44,19 @@ pub struct Summary {
     /// What HTTP and JSON-RPC each do to CPU per request, where servers differ in one of them alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crossed: Vec<Crossed>,
-    /// What the arms gave that repeat the original test.
+    /// The results of the arms that repeat the original test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub original: Vec<Reproduced>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
-    /// Trials that were measured and are in no comparison, in order.
+    /// Trials that were measured and count in no comparison, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<InvalidTrial>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors. None
     /// where nothing was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_cores: Option<SamplingCores>,
-    /// Why requests failed or a server was held back, where there is something to explain.
+    /// Why requests failed or a server was slow, where there is something to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Diagnosed>,
     /// Remedies that were tried.
@@ -81,7 +82,7 @@ pub struct Summary {
 /// What it cost to read the servers' resources, in processors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SamplingCores {
-    /// The median over all trials that tell.
+    /// The median over all trials that recorded it.
     pub median: f64,
     /// The trial in which it cost most.
     pub most: f64,
@@ -114,20 +115,20 @@ pub struct Cell {
     pub retransmits: Option<u64>,
     /// Bytes of one answer's body.
     pub answer_bytes: Option<u64>,
-    /// Answers that were held against the truth under load, in all trials; none in a closed loop.
+    /// Answers that were compared with the true ones under load, in all trials; none in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
     /// What to distrust.
     pub marks: Vec<Mark>,
     /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small; empty
-    /// elsewhere, and in runs of before it was recorded.
+    /// elsewhere and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Moment>,
     /// Latency through the window, in an open loop; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyMoment>,
     /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each, in
-    /// microseconds. Only at the headline's load; empty elsewhere, and in runs of before it was recorded.
+    /// microseconds. Only at the headline's load; empty elsewhere and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<(f64, f64)>,
 }
@@ -146,52 +147,6 @@ pub struct Bound {
     pub ratio: Option<Estimate>,
     /// Whether the ratio is within the bound. An unmeasured one is not.
     pub holds: bool,
-}
-
-/// A trial that gave no figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FailedTrial {
-    /// Its number.
-    pub number: u32,
-    /// Its block.
-    pub block: u32,
-    /// The server.
-    pub server: String,
-    /// In a duet, the server that ran at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<String>,
-    /// The workload.
-    pub workload: String,
-    /// The load.
-    #[serde(flatten)]
-    pub level: Level,
-    /// Whether the server's answer was not the true one.
-    pub wrong_answer: bool,
-    /// Why.
-    pub reason: String,
-}
-
-/// A trial that was measured and is in no comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InvalidTrial {
-    /// Its number.
-    pub number: u32,
-    /// Its block.
-    pub block: u32,
-    /// The server.
-    pub server: String,
-    /// In a duet, the server that ran at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<String>,
-    /// The workload.
-    pub workload: String,
-    /// The load.
-    #[serde(flatten)]
-    pub level: Level,
-    /// What it was lost to.
-    pub lost: Lost,
-    /// The same with how much it was.
-    pub reason: String,
 }
 
 impl Cell {
@@ -233,8 +188,8 @@ impl Summary {
     }
 }
 
-/// Works the summary out, but for causes, remedies and what is crossed, which need more than the observations. `levels` are those of the plan,
-/// which may be fewer than the campaign's.
+/// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those of the
+/// plan, which may be fewer than the campaign's.
 pub fn summarize(
     campaign: &Campaign,
     levels: &[impl Into<Level> + Copy],
@@ -243,9 +198,9 @@ pub fn summarize(
 ) -> Summary {
     let levels: Vec<Level> = levels.iter().map(|level| (*level).into()).collect();
     let observed = Observed::new(observations);
-    let standing = Standing::new(campaign, &levels, trials, &observed);
+    let judged = Comparisons::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
-    let comparisons = standing.comparisons();
+    let comparisons = judged.comparisons();
     let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
@@ -288,8 +243,8 @@ pub fn summarize(
     Summary {
         planned: plan::planned(campaign, trials),
         observed: observations.len(),
-        left: standing.needed(trials, &done).len(),
-        looks: standing.looks().to_vec(),
+        left: judged.needed(trials, &done).len(),
+        looks: judged.looks().to_vec(),
         cells,
         comparisons,
         bounds,
@@ -308,7 +263,7 @@ pub fn summarize(
     }
 }
 
-/// The servers of a campaign's cells; in a duet each once for every server that it runs beside.
+/// The servers of a campaign's cells; in a duet each once for every server that it is paired with.
 fn arms(campaign: &Campaign) -> Vec<(String, Option<String>)> {
     match campaign.environment.placement {
         Placement::Free | Placement::OneCore => {
@@ -325,35 +280,9 @@ fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
     let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
     let cores: Vec<f64> =
         samples.filter_map(|sample| Some(sample.sampler_cpu_s? / sample.window_s)).collect();
-    Some(SamplingCores { median: median(&cores)?.value, most: cores.into_iter().fold(0.0, f64::max) })
-}
-
-pub(super) fn invalid_trial(observation: &Observation) -> Option<InvalidTrial> {
-    let sample = observation.outcome.sample()?;
-    let trial = &observation.trial;
-    Some(InvalidTrial {
-        number: trial.number,
-        block: trial.block,
-        server: trial.server.clone(),
-        beside: trial.beside.clone(),
-        workload: trial.workload.clone(),
-        level: trial.level(),
-        lost: invalid(sample)?,
-        reason: invalid_reason(sample)?,
-    })
-}
-
-pub(super) fn failed_trial(observation: &Observation) -> Option<FailedTrial> {
-    let trial = &observation.trial;
-    Some(FailedTrial {
-        number: trial.number,
-        block: trial.block,
-        server: trial.server.clone(),
-        beside: trial.beside.clone(),
-        workload: trial.workload.clone(),
-        level: trial.level(),
-        wrong_answer: matches!(observation.outcome, crate::observation::Outcome::WrongAnswer { .. }),
-        reason: observation.outcome.failure()?,
+    Some(SamplingCores {
+        median: median_of(cores.iter().copied())?.value,
+        most: cores.into_iter().fold(0.0, f64::max),
     })
 }
 
@@ -364,10 +293,10 @@ fn cell(
     failed: &[FailedTrial],
 ) -> Cell {
     let (server, beside, workload, level) = place;
-    let values =
-        |figure: Figure| measured.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<f64>>();
-    let figures: BTreeMap<Figure, Estimate> =
-        Figure::ALL.into_iter().filter_map(|figure| Some((figure, median(&values(figure))?))).collect();
+    let figures: BTreeMap<Figure, Estimate> = Figure::ALL
+        .into_iter()
+        .filter_map(|figure| Some((figure, median_figure(measured, figure)?)))
+        .collect();
     let sum = |count: fn(&Sample) -> Option<u64>| {
         measured.values().map(|sample| count(sample)).sum::<Option<u64>>()
     };
@@ -377,27 +306,20 @@ fn cell(
     let failed_requests = failed_requests(measured.values().copied());
     let listen_overflows = sum(|sample| sample.network.listen_overflows);
     let is_ceiling = share_of_ceiling == Some(1.0);
-    let figure = |figure: Figure| figures.get(&figure).map_or(0.0, |estimate| estimate.value);
-    let disagreements: Vec<f64> =
-        measured.values().filter_map(|sample| sample.count_disagreement()).collect();
+    let disagreement = median_of(measured.values().filter_map(|sample| sample.count_disagreement()));
     let is_open = level.rate.is_some();
-    // In an open loop the tool holds as many connections as it happens to need, and its CPU holds no rate back.
-    let share_of_connections = |figure: Figure| {
-        let estimate = figures.get(&figure).filter(|_| !is_open);
-        estimate.map(|estimate| estimate.value / f64::from(level.connections))
-    };
-    let known = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
-    let achieved_share =
-        known(Figure::AchievedRate).zip(level.rate).map(|(sent, rate)| sent / f64::from(rate));
-    let own_lag_share = known(Figure::OwnLagP99Us).zip(known(Figure::P99Us)).map(|(lag, p99)| lag / p99);
+    let value = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
+    // In an open loop the tool holds as many connections as it happens to need, and its CPU limits no rate.
+    let share_of_connections =
+        |figure: Figure| value(figure).filter(|_| !is_open).map(|value| value / f64::from(level.connections));
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
     let marks = Mark::of(Evidence {
-        server_cores: figure(Figure::ServerCores),
+        server_cores: value(Figure::ServerCores).unwrap_or(0.0),
         // Without the server's share it is not known which of the two was the bottleneck.
-        client_cores: match known(Figure::ServerCores) {
-            Some(_) if !is_open => figure(Figure::ClientCores),
+        client_cores: match value(Figure::ServerCores) {
+            Some(_) if !is_open => value(Figure::ClientCores).unwrap_or(0.0),
             _ => 0.0,
         },
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
@@ -409,10 +331,12 @@ fn cell(
         throttled_trials: lost_to(Lost::Throttled),
         active_share: share_of_connections(Figure::ActiveConnections),
         established_share: share_of_connections(Figure::EstablishedConnections),
-        count_disagreement: median(&disagreements).map(|share| share.value),
-        first_half_ratio: known(Figure::FirstHalfCpuRatio),
-        achieved_share,
-        own_lag_share,
+        count_disagreement: disagreement.map(|share| share.value),
+        first_half_ratio: value(Figure::FirstHalfCpuRatio),
+        achieved_share: value(Figure::AchievedRate)
+            .zip(level.rate)
+            .map(|(sent, rate)| sent / f64::from(rate)),
+        own_lag_share: value(Figure::OwnLagP99Us).zip(value(Figure::P99Us)).map(|(lag, p99)| lag / p99),
     });
     Cell {
         server: server.to_owned(),

@@ -1,5 +1,4 @@
-//! A cell's resources through the window: the median trial at moments that all trials share. Not for sums over a window;
-//! those are figures.
+//! A cell's resources through the window: the median trial at moments that all trials share. Sums over a window are figures.
 //!
 //! Trials are read at times of their own: a reading is late where the machine is busy, and left out where it would cost too
 //! much. So each trial is brought to the grid by straight lines between its readings. Counts are interpolated before their
@@ -8,15 +7,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::observed::median_of;
 use crate::observation::Sample;
 use crate::probe::resources::ResourceSample;
-use crate::stats::median;
 
 /// The most moments of a course.
 const MOST_MOMENTS: f64 = 50.0;
 
 /// One moment of a server: medians over trials. A rate is over the time since the moment before, or since the window's start
-/// for the first. What the machine does not tell is left out.
+/// for the first. What the machine does not report is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// When, in milliseconds since the window's start.
@@ -75,9 +74,8 @@ pub(super) fn timeline<'a>(samples: impl Iterator<Item = &'a Sample>, window_ms:
     let middle = |(index, t_ms): (usize, &f64)| {
         let mut moment = Moment { t_ms: *t_ms, ..Moment::default() };
         for field in FIELDS {
-            let values: Vec<f64> =
-                courses.iter_mut().filter_map(|course| *field(&mut course[index])).collect();
-            *field(&mut moment) = median(&values).map(|estimate| estimate.value);
+            let values = courses.iter_mut().filter_map(|course| *field(&mut course[index]));
+            *field(&mut moment) = median_of(values).map(|estimate| estimate.value);
         }
         moment
     };
@@ -86,14 +84,11 @@ pub(super) fn timeline<'a>(samples: impl Iterator<Item = &'a Sample>, window_ms:
 
 /// Moments that divide the window evenly, about as far apart as the readings are.
 fn grid(trials: &[&[ResourceSample]], window_ms: f64) -> Vec<f64> {
-    let gaps: Vec<f64> = trials
-        .iter()
-        .flat_map(|readings| {
-            let times = std::iter::once(0).chain(readings.iter().map(|reading| reading.t_ms));
-            times.zip(readings.iter()).map(|(before, reading)| reading.t_ms.saturating_sub(before) as f64)
-        })
-        .collect();
-    let Some(gap) = median(&gaps) else { return Vec::new() };
+    let gaps = trials.iter().flat_map(|readings| {
+        let times = std::iter::once(0).chain(readings.iter().map(|reading| reading.t_ms));
+        times.zip(readings.iter()).map(|(before, reading)| reading.t_ms.saturating_sub(before) as f64)
+    });
+    let Some(gap) = median_of(gaps) else { return Vec::new() };
     let moments = (window_ms / gap.value).round().clamp(1.0, MOST_MOMENTS);
     (1..=moments as u32).map(|index| window_ms * f64::from(index) / moments).collect()
 }

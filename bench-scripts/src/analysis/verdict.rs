@@ -1,10 +1,10 @@
-//! What a ratio of two servers allows to say: five verdicts, and how much longer it would take to say more.
+//! The five verdicts on a ratio of two servers, and how many blocks a clearer one would take.
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{Estimate, Paired, blocks_for, least_count};
 
-/// What a comparison allows to say of the first server.
+/// What a comparison shows of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -12,12 +12,12 @@ pub enum Verdict {
     Faster,
     /// Worse, by more than the margin.
     Slower,
-    /// Not the same, but the difference may be within the margin: the interval leaves "no difference" out and reaches into
-    /// the margin.
+    /// Different, but the difference may be within the margin: the interval excludes "no difference" and reaches into the
+    /// margin.
     DifferentButSmall,
-    /// The same as far as it matters: the interval of twice the error (90 % for 95 %) lies within the margin.
+    /// The same for practical purposes: the interval of twice the error (90 % for 95 %) lies within the margin.
     Equivalent,
-    /// None of these can be said yet.
+    /// None of these yet.
     Inconclusive,
 }
 
@@ -28,7 +28,7 @@ impl Verdict {
     }
 }
 
-/// Which way a figure is better.
+/// The better direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Requests a second.
@@ -37,12 +37,12 @@ pub enum Better {
     Less,
 }
 
-/// What was asked of a comparison beforehand.
+/// What is demanded of a comparison beforehand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// The largest ratio that does not matter, less one: 0.02.
+    /// The largest difference that does not matter, as a ratio less one: 0.02.
     pub margin: f64,
-    /// Half of an interval's width, relative, that answers the question by itself.
+    /// Half of an interval's width, relative, at which a comparison is answered whatever its verdict.
     pub precision: Option<f64>,
 }
 
@@ -55,34 +55,34 @@ pub struct LogRatio {
     pub interval: Option<(f64, f64)>,
     /// Its interval at twice that level.
     pub inner: Option<(f64, f64)>,
-    /// Blocks that it comes from; of two runs, as many in each as would tell as much.
+    /// Blocks that it comes from; of two runs, as many in each as would give an interval as wide.
     pub blocks: usize,
     /// The fewest blocks that give an interval at that level.
     pub least: usize,
 }
 
-/// The ratio of a figure between two servers, and what it allows to say.
+/// The ratio of a figure between two servers, and its verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The ratio, first server over second; its interval is the one that the verdict was read from.
     pub ratio: Estimate,
-    /// The interval's confidence by itself, from 0 to 1: above 0.95 where several looks and comparisons share the error.
-    /// None before the first look.
+    /// The interval's confidence by itself, from 0 to 1: above 0.95 where several interim analyses and comparisons share the
+    /// error. None before the first interim analysis.
     pub confidence: Option<f64>,
     /// Blocks that it comes from.
     pub blocks: usize,
-    /// What it allows to say.
+    /// The verdict.
     pub verdict: Verdict,
     /// Whether the whole difference is known to lie within the margin.
     pub surely_small: bool,
-    /// Whether more blocks would answer nothing that was asked.
+    /// Whether more blocks are of no use: all that is demanded is known.
     pub answered: bool,
-    /// Blocks that a verdict would take, as far as these can tell; only where it is inconclusive.
+    /// Estimated blocks that a verdict would take; only where it is inconclusive.
     pub blocks_needed: Option<u64>,
 }
 
 impl Finding {
-    /// Before the first planned look there is an estimate and nothing to say.
+    /// Before the first interim analysis there is an estimate and no verdict.
     pub fn unseen(paired: &Paired, least: usize) -> Self {
         Self::estimated(paired.estimate(), paired.count(), least)
     }
@@ -118,7 +118,7 @@ impl Finding {
             return Self { confidence: Some(1.0 - level), ..Self::estimated(estimate, blocks, least) };
         };
         let margin = demand.margin.ln_1p();
-        // Of an interval as wide as this one, the part that twice the error leaves is what equivalence is read from.
+        // Equivalence is judged at twice the error.
         let inner = inner.unwrap_or((low, high));
         let within = |(low, high): (f64, f64)| -margin < low && high < margin;
         let verdict = if low > margin || high < -margin {
@@ -138,7 +138,7 @@ impl Finding {
             Verdict::DifferentButSmall => surely_small || narrow,
             Verdict::Inconclusive => narrow,
         };
-        // Either the interval gets narrow enough to leave "no difference" out, or to lie within the margin.
+        // Either the interval gets narrow enough to exclude "no difference", or to lie within the margin.
         let distance = estimate.abs();
         let target = distance.max(margin - distance);
         let blocks_needed =
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_of_unknown_size_is_told_from_a_small_one() {
+    fn a_difference_of_unknown_size_is_not_a_small_one() {
         let small = Finding::of(&around(0.010, 0.005), 0.05, Better::More, DEMAND);
         assert!(small.surely_small && small.answered);
         assert_eq!(small.words(), "different but small");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_interval_answers_by_itself_where_a_precision_is_asked_for() {
+    fn a_requested_precision_answers_by_itself() {
         let wide = around(0.005, 0.05);
         assert!(!Finding::of(&wide, 0.05, Better::More, DEMAND).answered);
         let easy = Demand { precision: Some(0.05), ..DEMAND };
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inconclusive_one_says_how_many_blocks_it_would_take() {
+    fn an_inconclusive_verdict_estimates_the_blocks_needed() {
         let finding = Finding::of(&around(0.0, 0.1), 0.05, Better::More, DEMAND);
         let needed = finding.blocks_needed.unwrap();
         assert!((40..200).contains(&needed), "{needed}");

@@ -71,6 +71,9 @@ pub struct Server {
     /// A program that runs its method and dispatch without HTTP, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_process: Option<InProcess>,
+    /// Whether it is held to docs/CONTRACT.md, by the tests of `servers/conformance`. Of no interest to a run.
+    #[serde(default, skip_serializing)]
+    pub contract: bool,
     /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
@@ -213,6 +216,21 @@ impl Server {
             None => Some(arg.clone()),
         };
         self.args.iter().filter_map(fill).collect()
+    }
+
+    /// Its arguments with `--ledger FOLDER` in the place of the seeded ledger's.
+    pub fn arguments_over(&self, ledger: &str) -> Vec<String> {
+        let mut args: Vec<String> = Vec::new();
+        for arg in &self.args {
+            if ["{accounts}", "{slots}", "{seed}"].contains(&arg.as_str()) {
+                // Its flag, which stands before it.
+                args.pop();
+            } else {
+                args.push(arg.clone());
+            }
+        }
+        args.extend(["--ledger", ledger].map(str::to_owned));
+        args
     }
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.

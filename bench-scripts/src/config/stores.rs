@@ -108,16 +108,8 @@ impl Stores {
     /// A server that reads from a store of a ledger folder, on a thread where that is stated. The folder takes the place of the
     /// seeded ledger's arguments.
     pub fn reading(server: &Server, ledger: &str, blocks: &str, on: Option<&str>) -> Server {
-        let mut args: Vec<String> = Vec::new();
-        for arg in &server.args {
-            if ["{accounts}", "{slots}", "{seed}"].contains(&arg.as_str()) {
-                // Its flag, which stands before it.
-                args.pop();
-            } else {
-                args.push(arg.clone());
-            }
-        }
-        args.extend(["--ledger", ledger, "--blocks", blocks].map(str::to_owned));
+        let mut args = server.arguments_over(ledger);
+        args.extend(["--blocks", blocks].map(str::to_owned));
         args.extend(on.iter().flat_map(|on| ["--blocks-on", *on].map(str::to_owned)));
         let name = Self::arm(&server.name, blocks, on);
         let label = Some(format!(

@@ -122,7 +122,7 @@ fn table(arms: &[Tried], outcomes: &[Outcome], held: bool) -> String {
             arm.server.clone(),
             count(u64::from(arm.backlog)),
             predicted.map_or_else(|| "-".to_owned(), |it| count(it.first_slow.round() as u64)),
-            end(arm.last_clean()),
+            end(arm.last_quick()),
             end(arm.first_slow()),
             overflows.map_or_else(|| "-".to_owned(), count),
             match outcome {

@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde_json::Value;
 
 use super::most_connections;
-use crate::analysis::bursts::{BURST_LINES, BURSTS, BurstPlan, Line};
+use crate::analysis::bursts::{BURST_LINES, BURSTS, BurstLine, BurstPlan};
 use crate::analysis::causes::{Burst, Tried, with_backlog};
 use crate::config::{Environment, Server};
 use crate::interrupt::Interrupt;
@@ -70,7 +70,7 @@ pub fn carry_out(folder: &RunFolder, plan: &BurstPlan, interrupt: &Interrupt) ->
             let (Some(server), Some(arm)) = (plan.servers.get(index), arms.get_mut(index)) else { continue };
             let burst = one(folder, plan, server, arm.held, connections, interrupt)
                 .with_context(|| format!("a burst of {connections} on {}", server.name))?;
-            let line = Line { arm: index, burst };
+            let line = BurstLine { arm: index, burst };
             folder.append_to(BURST_LINES, &line)?;
             let how = if arm.held { "held still" } else { "running" };
             eprintln!(

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::{Bench, Truths, begin_folder, note_ready_lines};
 use crate::analysis::calibration::finished;
 use crate::analysis::{Observed, log_ratios};
-use crate::config::{Arm, Build, Calibration, ConfigDir, Placement, Server, Sizing};
+use crate::config::{Arm, Build, Calibration, ConfigDir, Server, Sizing};
 use crate::figure::Figure;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
@@ -118,10 +118,9 @@ fn size(
     let observed = Observed::new(&observations);
     let campaign = &plan.campaign;
     let (workload, connections) = (&campaign.workloads[0], campaign.connections[0]);
-    let samples = |name: &str, other: &str| match campaign.environment.placement {
-        Placement::Duet => observed.samples_beside(name, other, workload, connections),
-        Placement::Free | Placement::OneCore => observed.samples(name, workload, connections),
-    };
+    let placement = campaign.environment.placement;
+    let samples =
+        |name: &str, other: &str| observed.samples_in(placement, [name, other], workload, connections);
     let server = &campaign.servers[0];
     let (base, sizer) = (samples(server, SIZER), samples(SIZER, server));
     let failed = || {

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, ensure};
 
-use crate::analysis::{Observed, Standing};
+use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
 use crate::load::LoadTool;
@@ -266,7 +266,7 @@ fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> (Vec<&'a Trial>, 
     let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
     let levels = plan.levels();
     let observed = Observed::new(observations);
-    let standing = Standing::new(&plan.campaign, &levels, &plan.trials, &observed);
+    let standing = Comparisons::new(&plan.campaign, &levels, &plan.trials, &observed);
     (standing.needed(&plan.trials, &done), standing.run_again())
 }
 

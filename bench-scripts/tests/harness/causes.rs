@@ -69,7 +69,7 @@ fn a_healthy_server_has_nothing_to_explain() {
 #[test]
 fn an_accept_loop_that_stopped_is_named() {
     let Some(bench) = faulty(60, &["--stop-accepting-after", "30"], "") else { return };
-    let words = ["nobody accepts connections any more", "connections stood in the listen queue"];
+    let words = ["the server accepts no connections any more", "connections stood in the listen queue"];
     names_only(&bench, Kind::AcceptStalled, &words);
     assert!(
         bench.outcomes().iter().all(|kind| kind == "no_success" || kind == "silent"),

@@ -1,5 +1,5 @@
 //! An actix-web server with a planted fault, for tests of whoever has to find it: a handler that waits, an accept loop that
-//! stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. Not for measuring anything.
+//! stops, answers that are not true. Flags, ledger, tuning and counters are the server's own. It is never measured.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ struct Faults {
     /// Wait so long before each answer, while the thread answers others
     #[arg(long, value_name = "N", default_value_t = 0)]
     await_us: u64,
-    /// Answer with another result after so many answers
+    /// Answer with another result after N answers
     #[arg(long, value_name = "N")]
     lie_after: Option<u64>,
-    /// Accept no more connections after so many
+    /// Accept no more connections after N
     #[arg(long, value_name = "N")]
     stop_accepting_after: Option<u64>,
 }

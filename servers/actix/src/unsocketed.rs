@@ -1,4 +1,4 @@
-//! The app of one worker, asked without a connection.
+//! The app of one worker, called without a connection.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::rpc::routes;
 
 /// The server without its sockets.
 pub struct Unsocketed {
-    /// The app's service: its type has no name, so it is asked through this.
+    /// The app's service: its type has no name, so it is called through this.
     ask: Box<dyn Fn(Request) -> Option<Bytes>>,
 }
 

@@ -1,9 +1,8 @@
 //! The actix server over real sockets, with each JSON-RPC library: how requests arrive, how answers are framed, how it
-//! starts and ends. What each method answers is the conformance crate's.
-#![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+//! starts and ends. The conformance crate tests what each method answers.
 
-use server_kit::testing::sockets::{HEALTH, Subject};
-use server_kit::testing::{Running, assert_stores_answer_alike, example, post, refusal};
+use server_kit::testing::sockets::Subject;
+use server_kit::testing::{assert_stores_answer_alike, refusal};
 
 fn with(rpc: &'static str) -> Subject {
     Subject::new(env!("CARGO_BIN_EXE_server-actix"), &["--rpc", rpc])
@@ -13,40 +12,7 @@ fn each() -> [Subject; 2] {
     ["typed", "jsonrpc-core"].map(with)
 }
 
-#[test]
-fn both_requests_of_the_original_test_are_answered() {
-    each().iter().for_each(Subject::assert_original_requests);
-}
-
-#[test]
-fn the_largest_answer_arrives_whole() {
-    each().iter().for_each(Subject::assert_largest_answer);
-}
-
-#[test]
-fn requests_may_arrive_in_any_pieces() {
-    each().iter().for_each(Subject::assert_any_pieces);
-}
-
-#[test]
-fn http_says_what_is_no_call() {
-    each().iter().for_each(Subject::assert_http_statuses);
-}
-
-#[test]
-fn the_largest_body_is_taken_and_one_byte_more_is_not() {
-    each().iter().for_each(Subject::assert_body_limit);
-}
-
-#[test]
-fn a_moving_chain_is_seen() {
-    each().iter().for_each(Subject::assert_moving_chain);
-}
-
-#[test]
-fn sigterm_ends_it_under_an_idle_connection() {
-    each().iter().for_each(Subject::assert_ends_when_idle);
-}
+server_kit::test_sockets!(each);
 
 #[test]
 fn the_ready_line_names_the_library() {
@@ -56,12 +22,7 @@ fn the_ready_line_names_the_library() {
 
 #[test]
 fn calls_are_counted_not_requests() {
-    let server = with("typed").start(&["--threads", "2"]);
-    post(server.addr, HEALTH);
-    post(server.addr, &format!("[{HEALTH},{{}},{HEALTH}]"));
-    assert_eq!(post(server.addr, r#"{"jsonrpc":"2.0","method":"getHealth"}"#).body, "");
-    assert_eq!(post(server.addr, "{").json()["error"]["code"], -32_700);
-    assert_eq!((server.totals().answered, server.totals().errors), (3, 0));
+    with("typed").assert_counts_calls();
 }
 
 #[test]
@@ -81,15 +42,12 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn the_minimal_server_gives_the_same_answers() {
-    let expected = with("typed").original_answers();
-    assert_eq!(with("jsonrpc-core").original_answers(), expected);
-    let program = example("minimal-actix");
-    let minimal = Subject { program, args: Vec::new() };
-    assert_eq!(minimal.original_answers(), expected);
-    let minimal: Running = minimal.start(&[]);
-    assert_eq!(minimal.ready["server"], "actix-minimal");
-    post(minimal.addr, r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0]}"#);
-    assert_eq!(minimal.totals().answered, 1);
+    with("typed").assert_minimal("actix", false);
+}
+
+#[test]
+fn both_libraries_give_the_same_answers() {
+    assert_eq!(with("jsonrpc-core").original_answers(), with("typed").original_answers());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! getBalance, getBlocks and the rest of the contract over axum, with JSON-RPC by `typed-rpc` or by jsonrpc-core.
 //!
-//! A library, so that the micro-benchmarks can call it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! A library, so that the micro-benchmarks can call it without a socket ([`Unsocketed`]). Out of scope: what the methods mean
 //! (`validator-state`), flags and ready line (`server-kit`).
 
 #![forbid(unsafe_code)]

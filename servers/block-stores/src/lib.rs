@@ -4,7 +4,7 @@
 //! the same chain: `roots.redb`, and `rocksdb/` as in a validator's ledger directory. A validator's own directory has only the
 //! latter, and can be served too. Every store is opened read-only.
 //!
-//! Not here: what getBlocks means (`validator-state`), flags (`server-kit`).
+//! Out of scope: what getBlocks means (`validator-state`), flags (`server-kit`).
 
 #![forbid(unsafe_code)]
 #![deny(
@@ -130,7 +130,7 @@ fn open_store(kind: StoreKind, dir: &Path) -> Result<Option<Box<dyn BlockStore>>
     })
 }
 
-/// Whether a store holds the chain that stands beside it.
+/// Whether a store holds the same chain as the folder's `chain.json`.
 fn compare(ledger: &Ledger, roots: &[u64]) -> Result<(), String> {
     if ledger.roots().eq(roots.iter().copied()) {
         return Ok(());
@@ -139,7 +139,7 @@ fn compare(ledger: &Ledger, roots: &[u64]) -> Result<(), String> {
     let newest = roots.last().map_or_else(|| "none".to_owned(), u64::to_string);
     Err(format!(
         "the store has {} rooted slots, the newest {newest}, and not the {chain} of {CHAIN_FILE}: it is cut short or of another \
-         chain; write the folder anew with `just ledger`",
+         chain; write the folder again with `just ledger`",
         roots.len()
     ))
 }

@@ -1,4 +1,4 @@
-//! Rooted slots in redb: one table, keyed by slot. What a node that starts anew without C++ might use.
+//! Rooted slots in redb: one table, keyed by slot. A store that a new node without C++ might use.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -109,9 +109,9 @@ fn root_column<'a>(database: &'a DB, path: &Path) -> Result<&'a ColumnFamily, St
 
 fn failed(path: &Path, error: &Error) -> StoreError {
     // RocksDB's own errors may have several lines.
-    let said = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let problem = format!(
-        "{said}; if it is no validator's block store, or cut short, remove it and write one with `just ledger-rocksdb`"
+        "{text}; if it is no validator's block store, or cut short, remove it and write one with `just ledger-rocksdb`"
     );
     StoreError { path: path.to_owned(), problem }
 }

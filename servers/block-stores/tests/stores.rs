@@ -63,7 +63,7 @@ fn all_stores_answer_byte_for_byte_the_same() {
 }
 
 #[test]
-fn what_is_there_is_kept_and_another_ledger_is_not_overwritten() {
+fn an_existing_ledger_is_kept() {
     let dir = ledger();
     let parts = write_ledger(dir.path(), &SPEC).unwrap();
     assert!(parts.len() >= 2 && parts.iter().all(|part| part.kept), "{parts:?}");

@@ -1,5 +1,5 @@
 // Reads what the contract offers through @solana/kit: node read-kit.mjs URL prints one JSON object.
-// This client asks for `confirmed` where it is told nothing, and leaves `finalized` away: the server's default.
+// This client sends `confirmed` by default, and leaves `finalized` out: it is the default of the server.
 import { address, createSolanaRpc, isSolanaError } from '@solana/kit';
 
 const account = address('4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ');

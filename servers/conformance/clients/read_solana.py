@@ -1,7 +1,7 @@
 """Reads what the contract offers through `solana` for Python: python read_solana.py URL prints one JSON object.
 
 getBlocks takes no commitment in this client, and getBlocksWithLimit has no method, so that one goes through the client's
-own raw request. Health is asked both ways.
+own raw request. Health is requested both ways.
 """
 
 import asyncio

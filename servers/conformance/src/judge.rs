@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use validator_state::{Ledger, MAX_BODY_BYTES, Method, Params, State};
 
 use crate::fuzz::wire::{Answer, Request};
-use crate::servers::{JSONRPSEE, Server, oracle_dir};
+use crate::servers::{JSONRPSEE, oracle_dir};
 use crate::well_formed::{Body, Call, parse};
 
-/// The recorded node's ledger, asked without a server.
+/// The recorded node's ledger, read without a server.
 #[derive(Debug)]
 pub struct Node(State);
 
 impl Node {
-    /// Over the ledger that the servers hold.
+    /// Over the same ledger as the servers.
     ///
     /// # Panics
     /// The ledger of the recordings is not there.
@@ -44,7 +44,7 @@ impl Node {
     }
 
     /// What is wrong with a server's answer to a request, if anything is.
-    pub fn fault(&self, server: &Server, request: &Request, answer: &Answer) -> Option<String> {
+    pub fn fault(&self, server: &str, request: &Request, answer: &Answer) -> Option<String> {
         let usual = request.oddity.is_none();
         if let Some(body) = usual.then(|| parse(&request.payload)).flatten() {
             let expected = self.answer(&body);
@@ -87,11 +87,11 @@ impl Node {
 
 /// Whether a status is the only one of 500 or above that is expected: jsonrpsee's own answer to a body that it can't read to
 /// its end, be it chunks that are broken or exceed its limit, or a connection that ends within the body.
-pub fn is_known(server: &Server, request: &Request, status: u16) -> bool {
+pub fn is_known(server: &str, request: &Request, status: u16) -> bool {
     let is_chunked = |header: &Vec<u8>| header.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let too_large = request.payload.len() > MAX_BODY_BYTES && request.headers.iter().any(is_chunked);
     let broken = request.oddity.is_some_and(|oddity| oddity.starts_with("chunk") || oddity == "half-close");
-    server.name == JSONRPSEE.name && status == 500 && (too_large || broken)
+    server == JSONRPSEE && status == 500 && (too_large || broken)
 }
 
 /// What a lenient reader may take a part of a body for: a framework may ignore what JSON-RPC does not allow, and take
@@ -161,11 +161,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 #[cfg(test)]
 mod tests {
+    use server_kit::testing::sockets::HEALTH;
+
     use super::*;
     use crate::fuzz::shrink::usual;
     use crate::servers::LEGACY;
-
-    const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
 
     fn answer(status: u16, body: &str) -> Answer {
         Answer { status, media: "application/json".to_owned(), body: body.into() }
@@ -174,8 +174,7 @@ mod tests {
     #[test]
     fn a_well_formed_request_has_one_right_answer() {
         let node = Node::load();
-        let fault =
-            |status, body: &str| node.fault(&LEGACY, &usual(HEALTH.as_bytes()), &answer(status, body));
+        let fault = |status, body: &str| node.fault(LEGACY, &usual(HEALTH.as_bytes()), &answer(status, body));
         assert_eq!(fault(200, "{\"id\": 1, \"result\": \"ok\", \"jsonrpc\": \"2.0\"}\n"), None);
         for wrong in
             [r#"{"jsonrpc":"2.0","id":1,"result":"ill"}"#, r#"{"jsonrpc":"2.0","id":2,"result":"ok"}"#, ""]
@@ -187,13 +186,13 @@ mod tests {
             media: "text/plain".to_owned(),
             ..answer(200, r#"{"jsonrpc":"2.0","id":1,"result":"ok"}"#)
         };
-        assert!(node.fault(&LEGACY, &usual(HEALTH.as_bytes()), &text).is_some());
+        assert!(node.fault(LEGACY, &usual(HEALTH.as_bytes()), &text).is_some());
         let batch = format!("[{HEALTH},{}]", HEALTH.replace("getHealth", "nope"));
         let right = r#"[{"jsonrpc":"2.0","id":1,"result":"ok"},
                         {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}]"#;
-        assert_eq!(node.fault(&LEGACY, &usual(batch.as_bytes()), &answer(200, right)), None);
+        assert_eq!(node.fault(LEGACY, &usual(batch.as_bytes()), &answer(200, right)), None);
         assert!(
-            node.fault(&LEGACY, &usual(batch.as_bytes()), &answer(200, &right.replace("-32601", "-1")))
+            node.fault(LEGACY, &usual(batch.as_bytes()), &answer(200, &right.replace("-32601", "-1")))
                 .is_some()
         );
     }
@@ -202,7 +201,7 @@ mod tests {
     fn to_a_malformed_request_only_some_answers_are_wrong() {
         let node = Node::load();
         let fault = |request: &str, status, body: &str| {
-            node.fault(&LEGACY, &usual(request.as_bytes()), &answer(status, body)).is_some()
+            node.fault(LEGACY, &usual(request.as_bytes()), &answer(status, body)).is_some()
         };
         let (extra, twice) = (
             r#"{"jsonrpc":"2.0","id":1,"method":"getHealth","x":"\ud800"}"#,
@@ -225,11 +224,11 @@ mod tests {
     fn one_status_of_500_is_known() {
         let node = Node::load();
         let mut large = usual(&[b' '; 51_201]);
-        let fault = |request: &Request, server| node.fault(server, request, &answer(500, "")).is_some();
-        assert!(fault(&large, &JSONRPSEE));
+        let fault = |request: &Request, server: &str| node.fault(server, request, &answer(500, "")).is_some();
+        assert!(fault(&large, JSONRPSEE));
         large.headers[2] = b"Transfer-Encoding: chunked\r\n".to_vec();
-        assert!(!fault(&large, &JSONRPSEE) && fault(&large, &LEGACY));
+        assert!(!fault(&large, JSONRPSEE) && fault(&large, LEGACY));
         large.payload.clear();
-        assert!(fault(&large, &JSONRPSEE));
+        assert!(fault(&large, JSONRPSEE));
     }
 }

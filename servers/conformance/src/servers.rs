@@ -1,108 +1,254 @@
-//! The servers under test, and where their binaries are.
+//! The servers that are held to the contract: those of `bench-scripts/servers.toml` that say `contract = true`, whatever
+//! language they are written in.
 
+use std::collections::HashSet;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use server_kit::testing::Running;
+use rpc_bench::config::{ConfigDir, Placeholders, Ready, Server as Entry};
+use server_kit::testing::{Readiness, Running, assert_refused};
+use validator_state::SeededSpec;
+
+/// jsonrpc-http-server with jsonrpc-core: the framework of the recorded node.
+pub const LEGACY: &str = "legacy";
+/// The server of that framework.
+pub const JSONRPSEE: &str = "jsonrpsee";
+/// A real node's RPC service, built from crates by `just build-node` and by no test.
+pub const AGAVE_NODE: &str = "agave-node";
+
+/// Placeholders with other values than the usual: see docs/ADD-A-SERVER.md.
+pub type Values<'a> = &'a [(&'static str, &'a str)];
 
 /// A server under test.
 #[derive(Debug)]
 pub struct Server {
     /// Its name in `servers.toml` and in docs/CONTRACT.md.
-    pub name: &'static str,
-    /// Its package and binary.
-    pub package: &'static str,
-    /// The arguments that make this variant of the binary.
-    pub args: &'static [&'static str],
+    pub name: String,
+    /// Its program.
+    pub program: PathBuf,
+    entry: Entry,
 }
 
-impl Server {
-    const fn new(name: &'static str, package: &'static str, args: &'static [&'static str]) -> Self {
-        Self { name, package, args }
+/// Every server that is held to the contract, or those that `CONFORMANCE_SERVERS` names, separated by commas.
+///
+/// # Panics
+/// There is no such server, or one can't be built.
+pub fn all() -> &'static [Server] {
+    static ALL: OnceLock<Vec<Server>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let names = chosen_names().unwrap_or_default();
+        choose(&names).unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+/// What `CONFORMANCE_SERVERS` names.
+pub fn chosen_names() -> Option<Vec<String>> {
+    let names = std::env::var("CONFORMANCE_SERVERS").ok()?;
+    Some(names.split(',').map(str::to_owned).collect())
+}
+
+/// Builds and gives the servers of these names, or, where there is none, all that are held to the contract.
+///
+/// # Errors
+/// One line: there is no such server, or one can't be built.
+pub fn choose(names: &[String]) -> Result<Vec<Server>, String> {
+    let config = config();
+    let entries: anyhow::Result<Vec<Entry>> = if names.is_empty() {
+        config.servers().map(|all| all.into_iter().filter(|entry| entry.contract).collect())
+    } else {
+        names.iter().map(|name| config.server(name)).collect()
+    };
+    let entries = entries.map_err(|error| format!("{error:#}"))?;
+    if let Some(running) = entries.iter().find(|entry| entry.running_at().is_some()) {
+        return Err(format!("server {}: runs already, so the tests can't choose its ledger", running.name));
     }
+    build(&entries)?;
+    Ok(entries.into_iter().map(Server::new).collect())
 }
 
-/// jsonrpc-http-server with jsonrpc-core: the framework of the recorded node.
-pub const LEGACY: Server = Server::new("legacy", "server-legacy", &[]);
-/// jsonrpsee.
-pub const JSONRPSEE: Server = Server::new("jsonrpsee", "server-jsonrpsee", &[]);
-/// actix-web with typed JSON-RPC.
-pub const ACTIX: Server = Server::new("actix", "server-actix", &[]);
-/// axum with typed JSON-RPC.
-pub const AXUM: Server = Server::new("axum", "server-axum", &[]);
-/// actix-web with jsonrpc-core.
-pub const ACTIX_CORE: Server = Server::new("actix-jsonrpc-core", "server-actix", &["--rpc", "jsonrpc-core"]);
-/// axum with jsonrpc-core.
-pub const AXUM_CORE: Server = Server::new("axum-jsonrpc-core", "server-axum", &["--rpc", "jsonrpc-core"]);
+/// One server of each program: what differs between the variants of a program is not how it treats connections.
+pub fn one_of_each_program(servers: &[Server]) -> Vec<&Server> {
+    let mut seen = HashSet::new();
+    servers.iter().filter(|server| seen.insert(&server.program)).collect()
+}
 
-/// A real node's RPC service, built from crates by `just build-node` and by no test.
-pub const AGAVE_NODE: Server = Server::new("agave-node", "agave-node", &[]);
+fn config() -> ConfigDir {
+    ConfigDir(root().join("bench-scripts"))
+}
 
-/// Every server under test.
-pub const ALL: [Server; 6] = [LEGACY, JSONRPSEE, ACTIX, AXUM, ACTIX_CORE, AXUM_CORE];
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Runs the servers' build commands. Packages of this workspace are built together, in the profile of the tests: where they
+/// check for overflow, the servers do.
+fn build(entries: &[Entry]) -> Result<(), String> {
+    let mut commands: Vec<Vec<String>> = Vec::new();
+    let mut packages = Vec::new();
+    for entry in entries {
+        match package(entry) {
+            Some(package) => packages.extend(["--package".to_owned(), package.to_owned()]),
+            None if commands.contains(&entry.build) => {}
+            None => commands.push(entry.build.clone()),
+        }
+    }
+    if !packages.is_empty() {
+        let (folder, profile) = profile();
+        let target = folder.parent().expect("PROFILE is in the target folder").display().to_string();
+        let cargo = ["cargo", "build", "--quiet", "--profile", profile, "--target-dir", &target];
+        commands.push(cargo.map(str::to_owned).into_iter().chain(packages).collect());
+    }
+    for command in commands {
+        let Some((program, args)) = command.split_first() else { continue };
+        let status = Command::new(program).args(args).current_dir(root()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("the build {command:?} failed"));
+        }
+    }
+    Ok(())
+}
+
+/// The package of this workspace that a server is built from by nothing but its package's name.
+fn package(entry: &Entry) -> Option<&str> {
+    let (package, command) = entry.build.split_last()?;
+    (command == ["cargo", "build", "--release", "--package"]).then_some(package.as_str())
+}
+
+/// The folder where cargo leaves programs of the tests' own profile, and that profile.
+fn profile() -> (PathBuf, &'static str) {
+    // A test is TARGET/PROFILE/deps/NAME-HASH, a program TARGET/PROFILE/NAME.
+    let own = std::env::current_exe().expect("the program is a file");
+    let folder = own.parent().expect("a file is in a folder");
+    let folder = if folder.ends_with("deps") { folder.parent().expect("deps is in PROFILE") } else { folder };
+    (folder.to_path_buf(), if folder.ends_with("release") { "release" } else { "dev" })
+}
 
 impl Server {
-    /// The binary, built if it is missing or stale. The node's is where its recipe leaves it.
+    /// The server of that name as it is, without a build.
     ///
     /// # Panics
-    /// It can't be built.
-    pub fn program(&self) -> PathBuf {
-        if self.name == AGAVE_NODE.name {
-            return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agave-node/release/agave-node");
-        }
-        binaries().join(self.package)
+    /// There is none.
+    pub fn named(name: &str) -> Self {
+        Self::new(config().server(name).unwrap_or_else(|error| panic!("{error:#}")))
+    }
+
+    fn new(entry: Entry) -> Self {
+        let program = Path::new(&entry.program);
+        let program = match (package(&entry), program.file_name()) {
+            (Some(_), Some(file)) => profile().0.join(file),
+            // A name without a slash is searched for on the PATH.
+            _ if entry.program.contains('/') => root().join(program),
+            _ => program.to_path_buf(),
+        };
+        Self { name: entry.name.clone(), program, entry }
+    }
+
+    /// Whether it has metrics.
+    pub fn has_metrics(&self) -> bool {
+        matches!(&self.entry.ready, Ready::Line(places) if places.metrics.is_some())
     }
 
     /// Starts it over the ledger that the recordings were made over.
     ///
     /// # Panics
-    /// It can't be started.
-    pub fn start(&self, args: &[&str]) -> Running {
-        let ledger = oracle_dir().join("ledger");
-        self.start_with(&[&["--ledger", ledger.to_str().expect("a path of text")], args].concat())
+    /// It does not start.
+    pub fn start(&self, values: Values<'_>) -> Running {
+        self.launch(self.command_over_recordings(values))
     }
 
-    /// Starts it with these arguments and those of its variant.
+    /// Starts it over the recordings' ledger, with a chain that advances by a slot every `interval_ms` milliseconds.
     ///
     /// # Panics
     /// It does not start.
-    pub fn start_with(&self, args: &[&str]) -> Running {
-        Running::start(&self.program(), &[self.args, args].concat())
+    pub fn start_advancing(&self, interval_ms: u64) -> Running {
+        let (mut command, listen) = self.command_over_recordings(&[]);
+        command.args(["--slot-interval-ms", &interval_ms.to_string()]);
+        self.launch((command, listen))
+    }
+
+    /// Starts it over a seeded ledger.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_seeded(&self, values: Values<'_>) -> Running {
+        self.launch(self.command(&self.entry, values))
+    }
+
+    /// Starts it over a seeded ledger with more slots than one answer may have.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_large(&self) -> Running {
+        self.start_seeded(&[("accounts", "4"), ("slots", "900000"), ("seed", "1")])
+    }
+
+    /// Starts it over a seeded ledger with a limit of open files. A server may raise its soft limit to the hard one, so it is
+    /// the hard one that is set.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_limited(&self, open_files: usize) -> Running {
+        let (plain, listen) = self.command(&self.entry, &[]);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("ulimit -n {open_files} && exec \"$@\""), "sh"]);
+        command.arg(plain.get_program()).args(plain.get_args()).current_dir(root());
+        self.launch((command, listen))
+    }
+
+    /// The line with which it refuses to start over a seeded ledger.
+    ///
+    /// # Panics
+    /// It starts, or refuses in another way than with one line and exit code 2.
+    pub fn refusal(&self, values: Values<'_>) -> String {
+        assert_refused(self.command(&self.entry, values).0)
+    }
+
+    /// `--ledger DIR` in the place of the seeded ledger's arguments.
+    fn command_over_recordings(&self, values: Values<'_>) -> (Command, String) {
+        let ledger = oracle_dir().join("ledger").display().to_string();
+        let entry = self.entry.clone();
+        self.command(&Entry { args: entry.arguments_over(&ledger), ..entry }, values)
+    }
+
+    /// The command of an entry, and the address on which the server is to listen.
+    fn command(&self, entry: &Entry, values: Values<'_>) -> (Command, String) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let SeededSpec { accounts, slots, seed } = SeededSpec::default();
+        let listen = match entry.ready {
+            Ready::Line(_) => "127.0.0.1:0".to_owned(),
+            _ => TcpListener::bind("127.0.0.1:0")
+                .and_then(|free| free.local_addr())
+                .expect("a port")
+                .to_string(),
+        };
+        let mut all = Placeholders::from([
+            ("listen", listen),
+            ("tuning", "equal".to_owned()),
+            ("threads", threads.to_string()),
+            ("accounts", accounts.to_string()),
+            ("slots", slots.to_string()),
+            ("seed", seed.to_string()),
+        ]);
+        all.extend(values.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let listen = all["listen"].clone();
+        all.insert("port", listen.rsplit(':').next().unwrap_or_default().to_owned());
+        let mut command = Command::new(&self.program);
+        command.args(entry.arguments(&all)).current_dir(root());
+        (command, listen)
+    }
+
+    fn launch(&self, (command, listen): (Command, String)) -> Running {
+        let readiness = match &self.entry.ready {
+            Ready::Line(places) => Readiness::Line { addr: &places.addr, metrics: places.metrics.as_deref() },
+            _ => Readiness::Accepts(listen.parse().expect("an address")),
+        };
+        Running::launch(command, readiness)
     }
 }
 
 /// The recordings and their ledger.
 pub fn oracle_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle")
-}
-
-/// The folder of the binaries, which cargo is asked once to bring up to date: it builds them for tests of their own
-/// packages only. `CONFORMANCE_SERVERS` names a folder whose binaries are taken as they are.
-fn binaries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // For a long run beside work on the sources.
-        if let Some(folder) = std::env::var_os("CONFORMANCE_SERVERS") {
-            return PathBuf::from(folder);
-        }
-        // A test is TARGET/PROFILE/deps/NAME-HASH, a program TARGET/PROFILE/NAME.
-        let own = std::env::current_exe().expect("the program is a file");
-        let folder = own.parent().expect("a file is in a folder");
-        let profile_dir =
-            if folder.ends_with("deps") { folder.parent().expect("deps is in PROFILE") } else { folder };
-        let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--profile", profile, "--target-dir"])
-            .arg(profile_dir.parent().expect("PROFILE is in the target folder"))
-            .args(ALL.iter().flat_map(|server| ["--package", server.package]))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(status.is_ok_and(|status| status.success()), "the servers can't be built; see above");
-        profile_dir.to_path_buf()
-    })
 }

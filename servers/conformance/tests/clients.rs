@@ -1,23 +1,21 @@
 //! The clients that people use, unmodified: what each reads from each server is what the ledger says.
 //!
 //! They are installed once, at the versions that `clients/` pins, into the target folder. Where npm or Python is missing
-//! the clients are skipped with a loud line; with CI set that is a failure.
-//!
-//! Not here: subscriptions (the servers have none), and the contract's corners, which no client asks for.
+//! the clients are skipped with a line that says so; with CI set that is a failure. Subscriptions are not tested (the
+//! servers have none), nor are the contract's corners, which no client requests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use conformance::servers::{ALL, oracle_dir};
+use conformance::servers::{all, oracle_dir};
 use serde_json::{Map, Value, json};
+use server_kit::testing::run_for;
 use validator_state::{Ledger, Method, Params, SEED_ACCOUNT, State};
 
 /// What one install may take on a slow network.
@@ -33,7 +31,7 @@ const ABSENT: &str = "US517G5965aydkZ46HS38QLi7UQiSojurfbQfKCELFx";
 struct Client {
     script: &'static str,
     runtime: Runtime,
-    /// The commitment that it asks for where its caller names none; `None` leaves that to the server.
+    /// The commitment that it requests where its caller names none; `None` leaves that to the server.
     default_commitment: Option<&'static str>,
     /// Reads that it can't make, each with the reason in its script.
     without: &'static [&'static str],
@@ -65,17 +63,17 @@ const SOLANA_PY: Client = Client {
 };
 
 #[test]
-fn web3_js_reads_what_the_ledger_says() {
+fn web3_js_reads_the_ledger() {
     read_from_every_server(&WEB3);
 }
 
 #[test]
-fn kit_reads_what_the_ledger_says() {
+fn kit_reads_the_ledger() {
     read_from_every_server(&KIT);
 }
 
 #[test]
-fn solana_for_python_reads_what_the_ledger_says() {
+fn solana_for_python_reads_the_ledger() {
     read_from_every_server(&SOLANA_PY);
 }
 
@@ -85,7 +83,7 @@ fn read_from_every_server(client: &Client) {
         Err(missing) => return skip(client, missing),
     };
     let expected = expected(client);
-    for server in &ALL {
+    for server in all() {
         let running = server.start(&[]);
         let mut read = Command::new(program);
         read.arg(client.runtime.dir().join(client.script)).arg(format!("http://{}", running.addr));
@@ -97,7 +95,7 @@ fn read_from_every_server(client: &Client) {
     }
 }
 
-/// What a client has to see, by the ledger itself, asked without a server.
+/// What a client has to see: the ledger's own answers, without a server.
 fn expected(client: &Client) -> Map<String, Value> {
     let state = State::new(Ledger::load(&oracle_dir().join("ledger")).expect("the ledger loads"));
     let ask = |method: Method, params: &Value| {
@@ -239,7 +237,7 @@ fn succeeds(program: &Path, args: &[&str]) -> bool {
     Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
 }
 
-/// Says aloud, also where the test runner hides what tests print, that a client was not asked; with CI set that fails.
+/// Prints that a client was skipped, also where the test runner hides what tests print; with CI set that fails.
 fn skip(client: &Client, missing: &str) {
     let line = format!("SKIPPED: {}: {missing} is missing on this machine", client.script);
     let _nobody_reads_it = writeln!(std::io::stderr(), "{line}");
@@ -248,40 +246,10 @@ fn skip(client: &Client, missing: &str) {
 
 /// Runs a command to its end and gives what it printed; fails if it fails, or is not done in time.
 fn output(mut command: Command, limit: Duration) -> String {
-    let name = format!("{command:?}");
-    command.process_group(0);
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-    let succeeded = wait(&mut child, limit);
-    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
-    assert_eq!(
-        succeeded,
-        Some(true),
-        "{name}: None is not done after {limit:?}; stdout: {stdout}; stderr: {stderr}"
-    );
+    let output = run_for(&mut command, limit);
+    let output = output.unwrap_or_else(|| panic!("{command:?}: is not done after {limit:?}"));
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{command:?}: stdout: {stdout}; stderr: {stderr}");
     stdout
-}
-
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut text = String::new();
-        let _what_came_is_enough = pipe.expect("it is piped").read_to_string(&mut text);
-        text
-    })
-}
-
-/// Whether the process succeeded; `None`, and it is killed, where it did not end in time.
-fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
-    let deadline = Instant::now() + limit;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().unwrap() {
-            return Some(status.success());
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    // The whole group: npm and pip start processes of their own, which would keep the pipes open.
-    let _already_gone = Command::new("kill").args(["-s", "KILL", "--", &format!("-{}", child.id())]).status();
-    child.wait().unwrap();
-    None
 }

@@ -1,7 +1,7 @@
-//! What each server says to each kind of malformed request is as docs/CONTRACT.md has it, row by row, and within what the
-//! contract allows: never a crash, a status of 500 or above, or a wrong `result`.
+//! Each server's answer to each kind of malformed request is the documented one in docs/CONTRACT.md, row by row, and within
+//! what the contract allows: never a crash, a status of 500 or above, or a wrong `result`.
 //!
-//! `UPDATE_CONTRACT=1` writes what is said now into the page.
+//! `UPDATE_CONTRACT=1` writes the present answers into the page.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -12,52 +12,45 @@ use std::time::Duration;
 use conformance::fuzz::wire::{Client, End};
 use conformance::judge::Node;
 use conformance::malformed::{Row, describe, http_rows, json_rows, large_rows, table};
-use conformance::servers::{ALL, Server};
+use conformance::servers::{Server, all, chosen_names};
+use server_kit::testing::sockets::HEALTH;
 use server_kit::testing::{PATIENCE, Running, post};
 
-/// What may pass before a server is taken to wait for more of a request.
+/// After this time without an answer a server counts as waiting for more of a request.
 const SILENCE: Duration = Duration::from_secs(3);
 
 #[test]
-fn json_is_answered_as_the_page_says() {
-    hold("malformed JSON-RPC", "body", &json_rows());
+fn json_is_answered_as_documented() {
+    check("malformed JSON-RPC", "body", &json_rows());
 }
 
 #[test]
-fn http_is_answered_as_the_page_says() {
-    hold("other HTTP", "request", &http_rows());
+fn http_is_answered_as_documented() {
+    check("other HTTP", "request", &http_rows());
 }
 
-/// What the slots are is tested elsewhere; here it is how many answers come.
+/// The slots themselves are tested elsewhere; this is about how many answers come.
 #[test]
-fn large_batches_are_answered_as_the_page_says() {
+fn large_batches_are_answered_as_documented() {
     let cells = |server: &Server| {
-        let running = server.start_with(&["--accounts", "4", "--slots", "900000", "--seed", "1"]);
+        let running = server.start_large();
         let answer = |row: &Row| describe(&Client::new(running.addr).first(&row.request, PATIENCE));
         large_rows().iter().map(answer).collect::<Vec<String>>()
     };
-    let columns = ALL.each_ref().map(cells);
-    let rows = large_rows();
-    let rows: Vec<(&str, Vec<String>)> = rows
-        .iter()
-        .enumerate()
-        .map(|(index, row)| (row.name.as_str(), columns.iter().map(|column| column[index].clone()).collect()))
-        .collect();
-    compare("large batches", &table("batch", &rows));
+    let columns: Vec<Vec<String>> = all().iter().map(cells).collect();
+    compare("large batches", "batch", &large_rows(), &columns);
 }
 
-fn hold(block: &str, first_column: &str, rows: &[Row]) {
-    let node = Node::load();
+fn check(block: &str, first_column: &str, rows: &[Row]) {
+    let node = &Node::load();
     let columns: Vec<Vec<String>> = std::thread::scope(|scope| {
-        let servers = ALL.each_ref().map(|server| scope.spawn(|| answers(server, rows, &node)));
+        let servers: Vec<_> =
+            all().iter().map(|server| scope.spawn(move || answers(server, rows, node))).collect();
         servers.into_iter().map(|server| server.join().unwrap()).collect()
     });
     let faults: Vec<&String> = columns.iter().flatten().filter(|cell| cell.contains("FAULT")).collect();
     assert!(faults.is_empty(), "{faults:#?}");
-    let cells = |index: usize| columns.iter().map(|column| column[index].clone()).collect();
-    let rows: Vec<(&str, Vec<String>)> =
-        rows.iter().enumerate().map(|(index, row)| (row.name.as_str(), cells(index))).collect();
-    compare(block, &table(first_column, &rows));
+    compare(block, first_column, rows, &columns);
 }
 
 /// A server's column.
@@ -67,7 +60,7 @@ fn answers(server: &Server, rows: &[Row], node: &Node) -> Vec<String> {
     let cell = |row: &Row| {
         let answer = client.first(&row.request, SILENCE);
         let fault = match &answer {
-            Ok(answer) => node.fault(server, &row.request, answer),
+            Ok(answer) => node.fault(&server.name, &row.request, answer),
             Err(End::NotHttp) => Some("not HTTP".to_owned()),
             Err(_) => None,
         };
@@ -77,14 +70,22 @@ fn answers(server: &Server, rows: &[Row], node: &Node) -> Vec<String> {
         }
     };
     let cells = rows.iter().map(cell).collect();
-    let health = post(running.addr, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
+    let health = post(running.addr, HEALTH);
     assert_eq!(health.json()["result"], "ok", "{}", server.name);
     cells
 }
 
-/// Compares a table with the marked block of the page.
-fn compare(block: &str, table: &str) {
+/// Compares the rows, with each server's column, with the marked block of the page: it shows all servers.
+fn compare(block: &str, first_column: &str, rows: &[Row], columns: &[Vec<String>]) {
     static PAGE: Mutex<()> = Mutex::new(());
+    if chosen_names().is_some() {
+        return;
+    }
+    let names: Vec<&str> = all().iter().map(|server| server.name.as_str()).collect();
+    let cells = |index: usize| columns.iter().map(|column| column[index].clone()).collect();
+    let rows: Vec<(&str, Vec<String>)> =
+        rows.iter().enumerate().map(|(index, row)| (row.name.as_str(), cells(index))).collect();
+    let table = table(first_column, &names, &rows);
     let _turn = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/CONTRACT.md");
     let text = std::fs::read_to_string(&page).unwrap();
@@ -95,7 +96,7 @@ fn compare(block: &str, table: &str) {
         return;
     }
     if std::env::var_os("UPDATE_CONTRACT").is_some() {
-        return std::fs::write(&page, [before, &begin, table, &end, after].concat()).unwrap();
+        return std::fs::write(&page, [before, &begin, &table, &end, after].concat()).unwrap();
     }
     let new: Vec<&str> = table.lines().filter(|line| !written.lines().any(|other| other == *line)).collect();
     let old: Vec<&str> = written.lines().filter(|line| !table.lines().any(|other| other == *line)).collect();

@@ -1,38 +1,20 @@
 //! What `just pressure` does in minutes, in seconds: fewer connections, shorter floods, memory read sooner. p99s are
-//! compared by the best rounds alone, for the machine may be busy with other things.
+//! compared by the best rounds alone, because the machine may be busy with other things.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use conformance::pressure::{Check, Plan, press};
-use conformance::servers::{ACTIX, AXUM, JSONRPSEE, LEGACY, Server};
+use conformance::servers::{all, one_of_each_program};
 
-/// One server at a time: two that are pressed at once would press each other.
-fn hold(server: &Server) {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let start = Instant::now();
-    let checks = press(server, &Plan::SHORT, |check| println!("{} {:?}", check.name, start.elapsed()));
-    let failed: Vec<&Check> = checks.iter().filter(|check| !check.passed()).collect();
-    assert!(failed.is_empty(), "{}: {failed:#?}", server.name);
-}
-
+/// One server at a time: two under pressure at once would slow each other.
 #[test]
-fn legacy_holds_under_pressure() {
-    hold(&LEGACY);
-}
-
-#[test]
-fn jsonrpsee_holds_under_pressure() {
-    hold(&JSONRPSEE);
-}
-
-#[test]
-fn actix_holds_under_pressure() {
-    hold(&ACTIX);
-}
-
-#[test]
-fn axum_holds_under_pressure() {
-    hold(&AXUM);
+fn servers_hold_under_pressure() {
+    let mut failed = Vec::new();
+    for server in one_of_each_program(all()) {
+        let start = Instant::now();
+        let report = |check: &Check| println!("{} {} {:?}", server.name, check.name, start.elapsed());
+        let checks = press(server, &Plan::SHORT, report);
+        failed.extend(checks.into_iter().filter(|check| !check.passed()).map(|check| (&server.name, check)));
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
 }

@@ -83,7 +83,7 @@ pub(crate) struct Fed {
     pub close: bool,
 }
 
-/// Where a connection stands between two arrivals of bytes.
+/// The state of a connection between two arrivals of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// The beginning of a head whose end has not arrived.

@@ -1,7 +1,7 @@
 //! One thread's event loop: its own epoll, its own listener on the shared port, its own connections. Threads share nothing
 //! that is written to.
 //!
-//! Everything is registered once, edge-triggered, for reading and writing. What that asks for: after an event a socket is
+//! Everything is registered once, edge-triggered, for reading and writing. That requires this: after an event a socket is
 //! read until it is known to be empty, and a socket that took only part of an answer is written on at its next event.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,7 +29,7 @@ const EVENTS: usize = 1_024;
 pub(crate) struct Worker {
     poll: Poll,
     stop: Arc<Waker>,
-    /// `None` once the worker was told to stop.
+    /// `None` once the worker is to stop.
     listener: Option<TcpListener>,
     /// Whether connections wait that there was no file left for.
     must_accept: bool,
@@ -59,7 +59,7 @@ struct Connection {
     closing: bool,
 }
 
-/// Whether a connection goes on.
+/// Whether a connection stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Keep,
@@ -93,7 +93,7 @@ impl Worker {
         Arc::clone(&self.stop)
     }
 
-    /// Answers until it is told to stop; then until every request that has begun is answered.
+    /// Answers until it is to stop; then until every request that has begun is answered.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         while self.listener.is_some() || self.free.len() < self.connections.len() {
@@ -125,7 +125,7 @@ impl Worker {
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // No file left: no event tells when there is one, so the next round tries again.
+                // No file left: no event reports when there is one again, so the next round tries.
                 Err(_) => {
                     self.must_accept = true;
                     return;

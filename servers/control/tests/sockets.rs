@@ -6,9 +6,8 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 
 use serde_json::json;
+use server_kit::testing::sockets::BALANCE;
 use server_kit::testing::{Connection, Running, exchange, get, post, refusal, request};
-
-const BALANCE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_server-control"))

@@ -1,7 +1,7 @@
 //! The methods registered with jsonrpc-core 18, the same for every HTTP server that answers with it.
 //!
 //! A call takes the library's own path: its parameters come as a tree of values and are moved to the method, and its result
-//! goes back as another tree. Not for: HTTP, and what the methods mean (`validator-state`).
+//! goes back as another tree. Out of scope: HTTP, and what the methods mean (`validator-state`).
 
 #![forbid(unsafe_code)]
 #![deny(

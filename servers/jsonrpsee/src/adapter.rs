@@ -1,6 +1,6 @@
 //! The methods on jsonrpsee, served on a tokio runtime.
 //!
-//! Not for: what a method means (`validator-state`), nor what the framework answers by itself to requests that are not
+//! Out of scope: what a method means (`validator-state`), nor what the framework answers by itself to requests that are not
 //! well formed.
 
 use std::sync::Arc;

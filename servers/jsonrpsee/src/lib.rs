@@ -1,6 +1,6 @@
 //! The jsonrpsee server: jsonrpsee on a tokio runtime, in front of `validator-state`.
 //!
-//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! A library, so that the micro-benchmarks can call it without a socket ([`Unsocketed`]). Out of scope: what the methods mean
 //! (`validator-state`), flags and ready line (`server-kit`).
 
 #![deny(

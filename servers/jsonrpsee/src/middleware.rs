@@ -1,4 +1,4 @@
-//! What stands around the methods: /health before JSON-RPC, and white space taken off the front of bodies.
+//! Middleware before the methods: /health before JSON-RPC, and white space taken off the front of bodies.
 
 use std::future::{Future, ready};
 use std::pin::Pin;

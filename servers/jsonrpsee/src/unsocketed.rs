@@ -22,7 +22,7 @@ use crate::middleware::{Answering, Health, TrimBody};
 pub struct Unsocketed {
     service:
         Box<dyn Service<HttpRequest, Response = HttpResponse, Error = BoxError, Future = Answering> + Send>,
-    /// As long as it is held, the service is not told to stop.
+    /// The service stops when this is dropped.
     _running: ServerHandle,
 }
 

@@ -1,28 +1,20 @@
-//! jsonrpsee over real sockets: its limit of connections, bodies that arrive in pieces, and its shortest server. What each
-//! method answers is the conformance crate's.
+//! jsonrpsee over real sockets: its limit of connections, bodies that arrive in pieces, and its shortest server. The
+//! conformance crate tests what each method answers.
 #![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
-use std::path::Path;
-
 use serde_json::json;
-use server_kit::testing::{
-    Connection, HttpAnswer, Running, assert_stores_answer_alike, example, get, post, request,
-};
-
-const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
-const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
-const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+use server_kit::testing::sockets::{HEALTH, Subject};
+use server_kit::testing::{Connection, HttpAnswer, Running, assert_stores_answer_alike, get, post, request};
 
 /// What jsonrpsee ships: concurrent requests, of which a connection has one at most.
 const SHIPPED_LIMIT: usize = 100;
 
-fn start(program: &Path, args: &[&str]) -> Running {
-    let all = [&["--accounts", "10", "--slots", "300", "--metrics", "127.0.0.1:0"], args].concat();
-    Running::start(program, &all)
+fn subject() -> Subject {
+    Subject::new(env!("CARGO_BIN_EXE_server-jsonrpsee"), &[])
 }
 
 fn server(args: &[&str]) -> Running {
-    start(Path::new(env!("CARGO_BIN_EXE_server-jsonrpsee")), args)
+    subject().start(args)
 }
 
 /// Holds as many requests open as jsonrpsee allows by default, then sends one more on a connection of its own.
@@ -50,11 +42,8 @@ fn one_more_than_shipped(server: &Running) -> (Vec<Connection>, HttpAnswer) {
 }
 
 #[test]
-fn the_ready_line_has_the_interval_and_the_simulated_walk() {
-    let server = server(&["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
-    let setting = |name: &str| server.ready[name].clone();
-    assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
-    assert!(post(server.addr, BLOCKS).json()["result"].is_array());
+fn the_ready_line_has_the_interval_and_the_walk() {
+    subject().assert_interval_and_walk();
 }
 
 #[test]
@@ -129,15 +118,10 @@ fn calls_that_a_method_answers_are_counted() {
 
 #[test]
 fn the_shortest_server_gives_the_same_answers() {
-    let (minimal, server) = (start(&example("minimal-jsonrpsee"), &[]), server(&[]));
-    for body in [BALANCE, BLOCKS] {
-        assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
-    }
-    assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+    subject().assert_minimal("jsonrpsee", true);
 }
 
 #[test]
 fn stores_and_threads_change_no_answer() {
-    let program = Path::new(env!("CARGO_BIN_EXE_server-jsonrpsee"));
-    assert_stores_answer_alike(program, &[], env!("CARGO_TARGET_TMPDIR"));
+    assert_stores_answer_alike(&subject().program, &[], env!("CARGO_TARGET_TMPDIR"));
 }

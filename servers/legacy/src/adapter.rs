@@ -1,10 +1,10 @@
 //! jsonrpc-http-server with jsonrpc-core's handler (`core-rpc`), set up as a validator sets them up (Agave's `rpc_service.rs`).
 //!
-//! The server's settings and its runtime's workers are a validator's. Not here: what Agave clones for each request (its
+//! The server's settings and its runtime's workers are a validator's. Not included: what Agave clones for each request (its
 //! processor of a dozen shared parts and its configuration), its look at a header, the delegates of its derive macro, and the
 //! paths of files that its middleware looks for. So a call costs less here than there, by an amount that is not measured.
 //!
-//! Not for: what a method means, its limits and errors.
+//! Out of scope: what a method means, its limits and errors.
 
 use core_rpc::handler;
 use jsonrpc_http_server::hyper::header::HeaderValue;

@@ -1,6 +1,6 @@
 //! The legacy server: jsonrpc-core and jsonrpc-http-server, which validators still run, in front of `validator-state`.
 //!
-//! A library, so that the micro-benchmarks can ask it without a socket ([`Unsocketed`]). Not for: what the methods mean
+//! A library, so that the micro-benchmarks can call it without a socket ([`Unsocketed`]). Out of scope: what the methods mean
 //! (`validator-state`), flags and ready line (`server-kit`).
 
 #![deny(

@@ -1,4 +1,4 @@
-//! The binary of the legacy server; the server is the library beside it.
+//! The binary of the legacy server; the server is the library of this package.
 
 use std::process::ExitCode;
 

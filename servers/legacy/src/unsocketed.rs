@@ -1,4 +1,4 @@
-//! The framework's request handler as one connection has it, asked without a connection.
+//! The framework's request handler as one connection has it, called without a connection.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ fn filled_up() -> Params {
 }
 
 #[test]
-fn a_config_that_is_not_optional_gives_the_original_message_where_it_is_left_out() {
+fn a_missing_required_config_gives_the_original_message() {
     let error = filled_up().parse::<(String, RpcContextConfig)>().unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidParams);
     assert_eq!(error.code.code(), -32602);

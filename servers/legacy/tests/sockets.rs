@@ -1,5 +1,5 @@
-//! legacy over real sockets: the arrangement that validators use, how it starts and ends, and its shortest server. What each
-//! method answers is the conformance crate's.
+//! legacy over real sockets: the arrangement that validators use, how it starts and ends, and its shortest server. The
+//! conformance crate tests what each method answers.
 #![allow(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
 use std::net::TcpStream;
@@ -8,20 +8,21 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::json;
+use server_kit::testing::sockets::{HEALTH, Subject};
 use server_kit::testing::{
-    Connection, PATIENCE, Running, assert_stores_answer_alike, example, exchange, get, post, refusal, request,
+    Connection, PATIENCE, Running, assert_stores_answer_alike, exchange, get, post, refusal, request,
 };
-
-const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
-const BLOCKS: &str = r#"{"jsonrpc": "2.0", "id": 1,"method": "getBlocks","params": [0, 1000000]}"#;
-const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_server-legacy"))
 }
 
-fn start(program: &Path, args: &[&str]) -> Running {
-    Running::start(program, &[&["--accounts", "10", "--metrics", "127.0.0.1:0"], args].concat())
+fn subject() -> Subject {
+    Subject::new(env!("CARGO_BIN_EXE_server-legacy"), &[])
+}
+
+fn start(args: &[&str]) -> Running {
+    subject().start(args)
 }
 
 /// Listening sockets on the server's port, of whatever process.
@@ -45,7 +46,7 @@ fn threads(server: &Running, name: &str) -> usize {
 #[test]
 fn there_is_one_listener_and_one_runtime_of_as_many_workers() {
     for workers in [1, 3] {
-        let server = start(program(), &["--threads", &workers.to_string()]);
+        let server = start(&["--threads", &workers.to_string()]);
         for _ in 0..8 {
             assert_eq!(post(server.addr, HEALTH).json()["result"], "ok");
         }
@@ -54,17 +55,14 @@ fn there_is_one_listener_and_one_runtime_of_as_many_workers() {
 }
 
 #[test]
-fn the_ready_line_has_the_interval_and_the_simulated_walk() {
-    let server = start(program(), &["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
-    let setting = |name: &str| server.ready[name].clone();
-    assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
-    assert!(post(server.addr, BLOCKS).json()["result"].is_array());
-    assert!(start(program(), &[]).ready["global_queue_interval"].is_null());
+fn the_ready_line_has_the_interval_and_the_walk() {
+    subject().assert_interval_and_walk();
+    assert!(start(&[]).ready["global_queue_interval"].is_null());
 }
 
 #[test]
 fn what_the_framework_cannot_do_is_refused() {
-    let first = start(program(), &[]);
+    let first = start(&[]);
     let addr = first.addr.to_string();
     for threads in ["1", "2"] {
         let message = refusal(program(), &["--listen", &addr, "--threads", threads]);
@@ -79,7 +77,7 @@ fn what_the_framework_cannot_do_is_refused() {
 
 #[test]
 fn health_is_answered_before_json_rpc_and_for_any_method() {
-    let server = start(program(), &[]);
+    let server = start(&[]);
     let put = b"PUT /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
     for answer in [get(server.addr, "/health"), exchange(server.addr, put)] {
         assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
@@ -90,7 +88,7 @@ fn health_is_answered_before_json_rpc_and_for_any_method() {
 
 #[test]
 fn calls_that_a_method_answers_are_counted() {
-    let server = start(program(), &[]);
+    let server = start(&[]);
     let unknown = r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#;
     let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}"#;
     let note = r#"{"jsonrpc":"2.0","method":"getHealth"}"#;
@@ -113,7 +111,7 @@ fn calls_that_a_method_answers_are_counted() {
 
 #[test]
 fn a_batch_has_a_largest_size_and_a_budget_of_slots() {
-    let server = start(program(), &["--slots", "600000"]);
+    let server = start(&["--slots", "600000"]);
     let many = format!("[{}]", vec![HEALTH; 101].join(","));
     let refused = json!({"code": -32600, "message": "Batch too large; max 100"});
     assert_eq!(post(server.addr, &many).json()["error"], refused);
@@ -125,26 +123,20 @@ fn a_batch_has_a_largest_size_and_a_budget_of_slots() {
 
 #[test]
 fn sigterm_ends_it_under_an_idle_connection() {
-    let server = start(program(), &[]);
-    let mut idle = Connection::open(server.addr);
-    idle.send(&request(HEALTH));
-    assert_eq!(idle.answer().status, 200);
-    let _never_used = Connection::open(server.addr);
-    assert_eq!(server.stop_gracefully().code(), Some(0));
-    assert!(idle.is_closed());
+    subject().assert_ends_when_idle();
 }
 
 /// Closed, the framework finishes what it has read, and refuses what it has not.
 #[test]
-fn a_request_that_is_not_read_whole_before_it_closes_is_refused() {
-    let server = start(program(), &[]);
+fn a_request_cut_off_by_the_end_is_refused() {
+    let server = start(&[]);
     let whole = request(HEALTH);
     let mut late = Connection::open(server.addr);
     late.send(&whole[..whole.len() - 1]);
     server.signal("TERM");
     let deadline = Instant::now() + PATIENCE;
     while TcpStream::connect(server.addr).is_ok() {
-        assert!(Instant::now() < deadline, "it goes on listening");
+        assert!(Instant::now() < deadline, "it still listens");
         thread::sleep(Duration::from_millis(5));
     }
     late.send(b"}");
@@ -155,11 +147,7 @@ fn a_request_that_is_not_read_whole_before_it_closes_is_refused() {
 
 #[test]
 fn the_shortest_server_gives_the_same_answers() {
-    let (minimal, server) = (start(&example("minimal-legacy"), &[]), start(program(), &[]));
-    for body in [BALANCE, BLOCKS] {
-        assert_eq!(post(minimal.addr, body), post(server.addr, body), "{body}");
-    }
-    assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+    subject().assert_minimal("legacy", true);
 }
 
 #[test]

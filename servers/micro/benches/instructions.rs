@@ -20,7 +20,7 @@ use validator_state::{Ledger, Params, SeededSpec, State};
 
 /// A call, and a ledger that holds its answer. Fewer accounts than elsewhere, since each benchmark makes them under
 /// valgrind; a look-up costs the same in all sizes.
-fn asked(slots: usize) -> (Arc<State>, Call) {
+fn warm_call(slots: usize) -> (Arc<State>, Call) {
     let state =
         Arc::new(State::new(Ledger::seeded(&SeededSpec { accounts: 1_000, slots: 120_000, seed: 1 })));
     let call = if slots == 0 { get_balance() } else { get_blocks(&state, slots) }.unwrap();
@@ -31,7 +31,7 @@ fn asked(slots: usize) -> (Arc<State>, Call) {
 type Warm<P> = (Dispatch<P>, Vec<<P as InProcess>::Request>);
 
 fn warm<P: InProcess>(server: impl FnOnce(&Arc<State>) -> P, slots: usize) -> Warm<P> {
-    let (state, call) = asked(slots);
+    let (state, call) = warm_call(slots);
     let mut dispatch = Dispatch::new(server(&state), &state, call).unwrap();
     let requests = |dispatch: &Dispatch<P>| (0..REQUESTS).map(|_| dispatch.request()).collect::<Vec<_>>();
     for request in requests(&dispatch) {
@@ -56,8 +56,8 @@ macro_rules! server {
         #[bench::get_blocks_10(warm($new, 10))]
         #[bench::get_blocks_500(warm($new, 500))]
         #[bench::get_blocks_5000(warm($new, 5_000))]
-        fn $name(asked: Warm<$server>) -> Dispatch<$server> {
-            answered(asked)
+        fn $name(warm_call: Warm<$server>) -> Dispatch<$server> {
+            answered(warm_call)
         }
     };
 }
@@ -81,7 +81,7 @@ macro_rules! state {
         #[bench::get_blocks_10(given($given, 10))]
         #[bench::get_blocks_500(given($given, 500))]
         #[bench::get_blocks_5000(given($given, 5_000))]
-        fn $name((state, call, params): Asked) -> (Arc<State>, &'static Call) {
+        fn $name((state, call, params): Prepared) -> (Arc<State>, &'static Call) {
             for params in params {
                 find(call, &state, params).unwrap();
             }
@@ -90,10 +90,10 @@ macro_rules! state {
     };
 }
 
-type Asked = (Arc<State>, &'static Call, Vec<Params<'static>>);
+type Prepared = (Arc<State>, &'static Call, Vec<Params<'static>>);
 
-fn given(given: Given, slots: usize) -> Asked {
-    let (state, call) = asked(slots);
+fn given(given: Given, slots: usize) -> Prepared {
+    let (state, call) = warm_call(slots);
     // For the life of the process, since parameters borrow from it.
     let call: &'static Call = Box::leak(Box::new(call));
     (state, call, (0..REQUESTS).map(|_| call.params(given)).collect())
@@ -103,10 +103,10 @@ state!(state, Given::Text);
 state!(state_of_values, Given::Values);
 
 #[library_benchmark]
-#[bench::get_balance(asked(0))]
-#[bench::get_blocks_10(asked(10))]
-#[bench::get_blocks_500(asked(500))]
-#[bench::get_blocks_5000(asked(5_000))]
+#[bench::get_balance(warm_call(0))]
+#[bench::get_blocks_10(warm_call(10))]
+#[bench::get_blocks_500(warm_call(500))]
+#[bench::get_blocks_5000(warm_call(5_000))]
 fn serialised((state, call): (Arc<State>, Call)) -> (Arc<State>, Call) {
     let mut out = Vec::new();
     for _ in 0..REQUESTS {

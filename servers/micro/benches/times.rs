@@ -1,6 +1,6 @@
 //! What a request costs without sockets, in time: `just micro`, and then `target/criterion/report/index.html`.
 //!
-//! A group is a question, its lines are the servers or the ways, its axis is slots. Each answer is held against the state's
+//! A group is a question, its lines are the servers or the ways, its axis is slots. Each answer is compared with the state's
 //! before anything is timed. Making a request of the framework's own type, which is HTTP's work, is not timed.
 
 #![allow(

@@ -89,7 +89,7 @@ fn count(root: &Path) -> Result<Counts> {
     let mut bench = cargo();
     bench.args(["bench", "--quiet", "--package", "micro", "--bench", "instructions", "--"]);
     bench.args(["--save-summary=json", "--nosummary"]).arg("--home").arg(&home);
-    // What it prints compares with an earlier run of the same machine, which is not what is asked.
+    // What it prints compares with an earlier run of the same machine, which is not wanted here.
     bench.env("GUNGRAUN_RUNNER", tools.join("bin/gungraun-runner")).stdout(Stdio::null());
     run(bench.current_dir(root))?;
     let mut files = Vec::new();

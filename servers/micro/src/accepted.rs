@@ -32,7 +32,7 @@ pub struct Accepted {
     pub instructions_per_request: Counts,
 }
 
-/// What stands above the counts in the file.
+/// The comment above the counts in the file.
 const HEAD: &str = "\
 # Instructions for one request on each path, counted by callgrind. `just check-instructions` fails where one has grown by
 # more than 5 %; `just accept-instructions` writes this file anew. A smaller count is worth accepting too, so that it is kept.
@@ -150,11 +150,11 @@ mod tests {
     fn a_path_that_came_or_went_is_not_what_was_accepted() {
         let findings = accepted(&[("a", 1), ("b", 2)])
             .compare(&accepted(&[("b", 2), ("c", 3)]).instructions_per_request);
-        let said: Vec<_> = findings.iter().map(|finding| (finding.to_string(), finding.fails())).collect();
-        assert_eq!(said.len(), 3);
-        assert!(said[0].0.starts_with("GONE    a") && said[0].1, "{said:?}");
-        assert!(said[1].0.starts_with("ok      b") && !said[1].1, "{said:?}");
-        assert!(said[2].0.starts_with("NEW     c") && said[2].1, "{said:?}");
+        let lines: Vec<_> = findings.iter().map(|finding| (finding.to_string(), finding.fails())).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].0.starts_with("GONE    a") && lines[0].1, "{lines:?}");
+        assert!(lines[1].0.starts_with("ok      b") && !lines[1].1, "{lines:?}");
+        assert!(lines[2].0.starts_with("NEW     c") && lines[2].1, "{lines:?}");
     }
 
     #[test]

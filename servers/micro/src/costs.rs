@@ -81,7 +81,7 @@ pub fn serialise(call: &Call, state: &State, params: Params<'_>, out: &mut Vec<u
     Ok(black_box(&*out).len() as u64)
 }
 
-/// A server without its sockets, and the call that it is asked.
+/// A server without its sockets, and the call that it answers.
 pub struct Dispatch<P: InProcess> {
     server: P,
     call: Call,
@@ -111,7 +111,7 @@ impl<P: InProcess> Dispatch<P> {
         self.server.answer(request).map_or(0, |answer| black_box(answer.as_ref()).len() as u64)
     }
 
-    /// What so many requests cost.
+    /// The cost of a number of requests.
     fn cost(&mut self, requests: u64) -> Result<Cost> {
         let (server, call) = (&mut self.server, &self.call);
         let mut made = Vec::with_capacity(CHUNK as usize);
@@ -200,12 +200,12 @@ pub struct Cost {
     pub cpu_ns: u64,
     /// Time by the clock.
     pub wall_ns: u64,
-    /// Calls of the allocator, and bytes that they asked for: in a build that counts them.
+    /// Calls of the allocator, and requested bytes: in a build that counts them.
     pub allocations: Option<(u64, u64)>,
 }
 
 /// Times chunks of requests, until all are answered; `chunk` makes some and answers them under the stopwatch. Each must
-/// give as much as the one that was held against the truth.
+/// give as much as the one that was compared with the true answer.
 fn measure(
     requests: u64,
     each: u64,

@@ -5,7 +5,7 @@
 //! write ([`server_kit::InProcess`]). What is above them (sockets, the text of HTTP, the runtime, the system) is the
 //! harness's to measure.
 //!
-//! Used by `benches/times.rs` (criterion), `benches/instructions.rs` (callgrind), and the program `in-process`. Not for:
+//! Used by `benches/times.rs` (criterion), `benches/instructions.rs` (callgrind), and the program `in-process`. Out of scope:
 //! comparing servers under load.
 
 pub mod accepted;

@@ -8,7 +8,7 @@ use crate::call::Call;
 /// Slots that the benchmarked getBlocks answer with.
 pub const BLOCKS_SLOTS: [usize; 4] = [10, 500, 5_000, 100_000];
 
-/// The first slot asked for: from here on a slot has four digits or more, as slots in a long answer have.
+/// The first requested slot: from here on a slot has four digits or more, as slots in a long answer have.
 const FIRST_SLOT: usize = 1_000;
 
 /// The balance of the account of the original test.
@@ -21,7 +21,7 @@ pub fn get_balance() -> Result<Call> {
     ))
 }
 
-/// A range that holds exactly so many produced slots.
+/// A range that holds exactly that many produced slots.
 ///
 /// # Errors
 /// The chain is too short.

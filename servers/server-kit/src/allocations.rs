@@ -1,4 +1,4 @@
-//! Counts what a process allocates: the system's allocator, and two counters beside it.
+//! Counts what a process allocates: the system's allocator with two counters.
 //!
 //! Only in a build with the feature `count-allocations`, and never in one that is timed: the counters are shared by all
 //! threads, and cost more than what they count.
@@ -17,7 +17,7 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 pub struct Allocations {
     /// Calls of the allocator for new or larger or smaller memory.
     pub count: u64,
-    /// Bytes that they asked for; of memory that grew, what it grew by.
+    /// Requested bytes; of memory that grew, the difference.
     pub bytes: u64,
 }
 

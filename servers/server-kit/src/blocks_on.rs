@@ -1,6 +1,6 @@
 //! Which thread walks the block store for getBlocks: the async worker that read the request, or another one.
 //!
-//! For servers on tokio. Not for: frameworks' own pools, where they have one (jsonrpsee has).
+//! For servers on tokio. Out of scope: frameworks' own pools, where they have one (jsonrpsee has).
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -28,10 +28,10 @@ pub enum BlocksOn {
     OneThread,
 }
 
-/// Runs work on a thread other than the async worker that asks for it. A copy uses the same threads.
+/// Runs work on a thread other than the async worker that submits it. A copy uses the same threads.
 #[derive(Debug, Clone)]
 pub struct Offload {
-    /// `None` is the runtime of whoever asks.
+    /// `None` is the caller's runtime.
     runtime: Option<Handle>,
 }
 
@@ -40,7 +40,7 @@ pub struct Offload {
 pub struct NoResult;
 
 impl Offload {
-    /// What `on` asks for; `None` where work stays on the worker.
+    /// The threads that `on` names; `None` where work stays on the worker.
     ///
     /// # Errors
     /// The thread can't be set up.
@@ -63,7 +63,7 @@ impl Offload {
         Ok(Some(Self { runtime }))
     }
 
-    /// Runs `work` there and gives its result. Work for one thread is done in the order in which it is asked for.
+    /// Runs `work` there and gives its result. Work for one thread is done in the order in which it is submitted.
     ///
     /// # Errors
     /// The work came to no end.
@@ -85,14 +85,14 @@ mod tests {
 
     use super::*;
 
-    /// The threads that eight pieces of work ran on, asked for at once.
+    /// The threads that eight pieces of work ran on, submitted at once.
     fn threads(on: BlocksOn) -> Vec<ThreadId> {
         let offload = Offload::new(on).unwrap().unwrap();
         let runtime = Builder::new_current_thread().build().unwrap();
         // None of them ends before all have begun, where they have a thread each.
         let begun =
             std::sync::Arc::new(std::sync::Barrier::new(if on == BlocksOn::Blocking { 8 } else { 1 }));
-        let asked = (0..8).map(|_| {
+        let submitted = (0..8).map(|_| {
             let (offload, begun) = (offload.clone(), begun.clone());
             runtime.spawn(async move {
                 let work = move || {
@@ -102,10 +102,10 @@ mod tests {
                 offload.run(work).await.unwrap()
             })
         });
-        let asked: Vec<_> = asked.collect();
+        let submitted: Vec<_> = submitted.collect();
         runtime.block_on(async {
             let mut threads = Vec::new();
-            for one in asked {
+            for one in submitted {
                 threads.push(one.await.unwrap());
             }
             threads

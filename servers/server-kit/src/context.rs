@@ -72,7 +72,7 @@ impl Context {
         Ok(Self { settings, state, counters, shutdown, server: framework.name, extra, metrics, open_files })
     }
 
-    /// A listener on the address asked for, with the backlog and TCP_NODELAY of the settings; non-blocking.
+    /// A listener on the address of `--listen`, with the backlog and TCP_NODELAY of the settings; non-blocking.
     ///
     /// # Errors
     /// The address is in use or not of this machine.
@@ -80,7 +80,7 @@ impl Context {
         listen::listener(&self.settings)
     }
 
-    /// Claims the address asked for, for a server that binds by itself.
+    /// Claims the address of `--listen`, for a server that binds by itself.
     ///
     /// # Errors
     /// The address is in use or not of this machine.
@@ -88,7 +88,7 @@ impl Context {
         PortClaim::new(&self.settings)
     }
 
-    /// Says that connections to `addr` will be answered, and sets the chain in motion if it was asked to move. To be
+    /// Prints that connections to `addr` will be answered, and starts the chain if it is to advance. To be
     /// called once the server listens.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Context {
         writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failed)
     }
 
-    /// Tells when the server is to end.
+    /// Signals that the server is to end.
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown
     }

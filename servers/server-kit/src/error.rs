@@ -36,7 +36,7 @@ pub enum StartError {
         flag: &'static str,
         /// The address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The ledger or its block store can't be read.
@@ -63,7 +63,7 @@ impl StartError {
         Self::Failed { what, problem: problem.to_string() }
     }
 
-    /// The framework could not listen on the address of `--listen`: in use, or for what the system said.
+    /// The framework could not listen on the address of `--listen`: in use, or by the system's error.
     pub fn cannot_listen(addr: SocketAddr, source: io::Error) -> Self {
         Self::listen("--listen", addr, source)
     }

@@ -76,7 +76,7 @@ pub enum Tuning {
 /// Every setting as it holds, after flags, tuning and defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Settings {
-    /// The address asked for; its port may be 0.
+    /// The requested address; its port may be 0.
     #[serde(skip)]
     pub listen: SocketAddr,
     /// Threads that answer, at least 1.
@@ -133,7 +133,7 @@ impl Settings {
 #[derive(Debug, Clone, Copy, Args, Serialize)]
 pub struct NoFlags {}
 
-/// For binaries whose framework brings no JSON-RPC.
+/// For binaries whose framework has no JSON-RPC.
 #[derive(Debug, Clone, Copy, Args, Serialize)]
 pub struct RpcFlags {
     /// What reads JSON-RPC requests and writes the answers
@@ -186,7 +186,7 @@ pub(crate) struct Flags {
     /// Seed of the seeded ledger; the same seed gives the same ledger in every server
     #[arg(long, value_name = "N", default_value_t = SeededSpec::default().seed)]
     pub seed: u64,
-    /// Advance the chain by one slot each so many milliseconds; 0 lets it stand still
+    /// Advance the chain by one slot every N milliseconds; 0 never does
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slot_interval_ms: u64,
     /// Polls after which a tokio worker takes a task from the runtime's global queue [default: tokio decides]
@@ -216,7 +216,7 @@ struct CommandLine<Extra: Args> {
     extra: Extra,
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 pub(crate) enum Parsed<Extra> {
     /// A server with these flags.
     Run(Box<Flags>, Extra),
@@ -243,7 +243,7 @@ pub(crate) fn parse<Extra: Args>(
     }
 }
 
-/// The error itself out of clap's several lines: what stands above the usage, without its prefix.
+/// The error itself out of clap's several lines: what is above the usage, without its prefix.
 pub fn one_line(error: &str) -> String {
     let lines = error
         .lines()
@@ -282,12 +282,12 @@ impl Flags {
     }
 
     fn backlog(&self, framework: &Framework) -> Result<u32, StartError> {
-        if let (Some(asked), Some(fixed)) = (self.backlog, framework.fixed_backlog)
-            && asked != fixed
+        if let (Some(requested), Some(fixed)) = (self.backlog, framework.fixed_backlog)
+            && requested != fixed
         {
             let name = framework.name;
             let reason = format!("{name} has no way to set it and always uses {fixed}; leave the flag out");
-            return Err(StartError::refused(format!("--backlog {asked}"), reason));
+            return Err(StartError::refused(format!("--backlog {requested}"), reason));
         }
         let default = match self.tuning {
             Tuning::Equal => EQUAL_BACKLOG,
@@ -295,8 +295,8 @@ impl Flags {
         };
         let backlog = self.backlog.or(framework.fixed_backlog).unwrap_or(default);
         match (self.backlog, largest_backlog()) {
-            (Some(asked), Some(most)) if asked > most => Err(StartError::refused(
-                format!("--backlog {asked}"),
+            (Some(requested), Some(most)) if requested > most => Err(StartError::refused(
+                format!("--backlog {requested}"),
                 format!("this system allows at most {most}; raise net.core.somaxconn or ask for less"),
             )),
             // The ready line says what holds, not what was wished for.
@@ -307,8 +307,8 @@ impl Flags {
 
     fn global_queue_interval(&self, framework: &Framework) -> Result<Option<u32>, StartError> {
         match self.global_queue_interval {
-            Some(asked) if !framework.global_queue => Err(StartError::refused(
-                format!("--global-queue-interval {asked}"),
+            Some(requested) if !framework.global_queue => Err(StartError::refused(
+                format!("--global-queue-interval {requested}"),
                 format!(
                     "{} has no tokio runtime that could be built with it; leave the flag out",
                     framework.name
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_for_servers_with_a_tokio_runtime_of_their_own() {
+    fn an_interval_needs_an_own_tokio_runtime() {
         let tokio = Framework { global_queue: true, ..framework(None) };
         let interval = |line| settings(&tokio, line).unwrap().global_queue_interval;
         assert_eq!([interval(""), interval("--global-queue-interval 61")], [None, Some(61)]);

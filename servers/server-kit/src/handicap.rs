@@ -1,7 +1,7 @@
 //! A handicap of known size: CPU work that every answered call pays on request, to prove that a harness sees a server that
 //! is slower by as much.
 //!
-//! Only in a build with the feature `handicap`, so that no build that is compared holds any of it. Not for: imitating a slow
+//! Only in a build with the feature `handicap`, so that no build that is compared holds any of it. Out of scope: imitating a slow
 //! system. It uses no memory, no clock, no system call.
 
 use std::hint::black_box;
@@ -33,7 +33,7 @@ fn mix(rounds: u32) -> u64 {
 }
 
 /// Holds the processor back until the work is done. Else it begins with what follows while the last rounds still run, and
-/// a dozen of them cost nothing: seen on an AMD EPYC between calls of 0.1 us, as a fifth of a handicap of 60 rounds.
+/// a dozen of them cost nothing: measured on an AMD EPYC between calls of 0.1 µs, as a fifth of a handicap of 60 rounds.
 #[inline(always)]
 fn wait_for_result() {
     #[cfg(target_arch = "x86_64")]
@@ -73,12 +73,12 @@ mod tests {
             ratios[ratios.len() / 2]
         };
         for (rounds, calls) in [(200_000, 1), (20_000, 10)] {
-            let mut seen = Vec::new();
+            let mut ratios = Vec::new();
             let tenfold = (0..4).any(|_| {
-                seen.push(middle_ratio(rounds, calls));
-                seen.iter().any(|ratio| (7.0..14.0).contains(ratio))
+                ratios.push(middle_ratio(rounds, calls));
+                ratios.iter().any(|ratio| (7.0..14.0).contains(ratio))
             });
-            assert!(tenfold, "{rounds} rounds in {calls} calls were {seen:.2?} times the work");
+            assert!(tenfold, "{rounds} rounds in {calls} calls were {ratios:.2?} times the work");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A server without its sockets: from a request that HTTP has been read into, to the answer that HTTP would write.
 //!
 //! What a server does between the two is the framework's parsing and dispatch, the adapter, and the method: the path that a
-//! request takes over HTTP, less the HTTP text, the sockets and the runtime. The micro-benchmarks measure it. Not for: serving.
+//! request takes over HTTP, less the HTTP text, the sockets and the runtime. The micro-benchmarks measure it.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 pub const REQUEST_HEADERS: [(&str, &str); 3] =
     [("host", "127.0.0.1:8899"), ("user-agent", "fasthttp"), ("content-type", "application/json")];
 
-/// What a connection of a server has behind it, to be asked without a connection.
+/// What answers a server's connections, to be called without one.
 pub trait InProcess: Sized {
     /// The framework's own type of a request.
     type Request;

@@ -3,7 +3,7 @@
 //! A server is `fn main() -> ExitCode { server_kit::run(&FRAMEWORK, serve) }`: the kit reads the command line, makes the
 //! ledger, and hands `serve` a [`Context`]. What differs between two servers is then their framework alone.
 //!
-//! What is not here: any framework, any method, HTTP (but for the few lines of the admin address).
+//! Out of scope: any framework, any method, HTTP (but for the few lines of the admin address).
 
 #![deny(
     clippy::indexing_slicing,
@@ -56,7 +56,7 @@ const EXIT_REFUSED: u8 = 2;
 
 /// Runs a server to its end: flags, ledger, then `serve`, which answers until [`Shutdown::wait`] returns, and then drains.
 ///
-/// Gives 0 after a clean end; 2 and one line on stderr where the server could not start.
+/// Gives 0 after a normal end; 2 and one line on stderr where the server could not start.
 pub fn run(framework: &Framework, serve: impl FnOnce(Context) -> Result<(), StartError>) -> ExitCode {
     run_with(framework, |context, NoFlags {}| serve(context))
 }

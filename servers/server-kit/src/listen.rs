@@ -55,7 +55,7 @@ impl PortClaim {
     /// One more listener on the port, non-blocking; the kernel shares new connections out among them.
     ///
     /// # Errors
-    /// What the system said of the address.
+    /// The system's error for the address.
     pub fn listener(&self, settings: &Settings) -> Result<TcpListener, StartError> {
         let listen = || {
             let socket = tcp_socket(self.addr)?;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_port_takes_several_listeners_of_ours_and_no_second_claim() {
+    fn a_claimed_port_cannot_be_claimed_again() {
         let claim = PortClaim::new(&any_port()).unwrap();
         let ours = [(); 2].map(|()| claim.listener(&any_port()).unwrap());
         assert_ne!(claim.addr().port(), 0);

@@ -1,4 +1,4 @@
-//! The admin address: the counters as Prometheus text, on a port of its own so that asking never disturbs what is
+//! The admin address: the counters as Prometheus text, on a port of its own so that a request for them never disturbs what is
 //! measured. One question at a time, one connection each: this is no server to be measured.
 
 use std::io::{self, Read, Write};
@@ -96,7 +96,7 @@ fn allocations() -> String {
         "# HELP allocations_total Calls of the allocator for new or resized memory, of the whole process.\n\
          # TYPE allocations_total counter\n\
          allocations_total {count}\n\
-         # HELP allocated_bytes_total Bytes that these calls asked for.\n\
+         # HELP allocated_bytes_total Bytes requested by these calls.\n\
          # TYPE allocated_bytes_total counter\n\
          allocated_bytes_total {bytes}\n"
     )
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counts_are_told_as_they_are() {
+    fn the_counts_are_reported() {
         let counters = Counters::default();
         let addr = start("127.0.0.1:0".parse().unwrap(), counters).unwrap();
         counters.count(3, 1);
@@ -132,7 +132,7 @@ mod tests {
 
     /// A listener that does not wait fails as one does whose process has no file left: at once, until there is a client.
     #[test]
-    fn clients_that_cannot_be_accepted_do_not_keep_a_processor_busy() {
+    fn waiting_clients_use_no_cpu_time() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -156,9 +156,9 @@ mod tests {
 
     #[cfg(feature = "count-allocations")]
     #[test]
-    fn allocations_are_told_too_and_grow() {
+    fn allocations_are_reported_and_grow() {
         let addr = start("127.0.0.1:0".parse().unwrap(), Counters::default()).unwrap();
-        let told = || {
+        let counts = || {
             let answer = ask(addr, "GET /metrics HTTP/1.1\r\n\r\n");
             let value = |name: &str| -> u64 {
                 let line = answer.lines().find_map(|line| line.strip_prefix(name));
@@ -166,9 +166,9 @@ mod tests {
             };
             (value("allocations_total "), value("allocated_bytes_total "))
         };
-        let before = told();
+        let before = counts();
         drop(std::hint::black_box(vec![0_u8; 1_000_000]));
-        let after = told();
+        let after = counts();
         assert!(after.0 > before.0 && after.1 >= before.1 + 1_000_000, "{before:?} {after:?}");
     }
 

@@ -1,4 +1,4 @@
-//! The node that a command line asks for: which ledger, and where its blocks come from.
+//! The node that a command line describes: which ledger, and where its blocks come from.
 
 use block_stores::StoreKind;
 use validator_state::{Ledger, State};

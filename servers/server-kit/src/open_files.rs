@@ -6,7 +6,7 @@ use std::io;
 /// benchmark of 2,000 connections.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn raise_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live rlimit, which the call fills.

@@ -1,4 +1,4 @@
-//! The end of a server: SIGTERM or SIGINT asks it to drain, and a watchdog sees that it ends in time.
+//! The end of a server: SIGTERM or SIGINT makes it drain, and a watchdog makes sure that it ends in time.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::unread;
 /// gone 5 s after the signal.
 const DRAIN_LIMIT: Duration = Duration::from_millis(4_500);
 
-/// Tells when the server is to end. A clone tells of the same end.
+/// Signals that the server is to end. A clone signals the same.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown(Arc<Inner>);
 
@@ -26,7 +26,7 @@ struct Inner {
 
 impl Shutdown {
     /// Blocks until SIGTERM or SIGINT, and until the requests that arrived before have been read (see `unread`), so that
-    /// a framework told to drain knows of them. From the signal on the server has 4.5 s to drain; after that, or on a second signal, the process
+    /// a framework that drains knows of them. From the signal on the server has 4.5 s to drain; after that, or on a second signal, the process
     /// ends by itself. All of these ends have exit code 0: the signal is how a server is meant to be stopped.
     pub fn wait(&self) {
         let mut requested = self.0.requested.lock().unwrap_or_else(PoisonError::into_inner);

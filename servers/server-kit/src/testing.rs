@@ -1,6 +1,6 @@
-//! For the tests of server crates: starts a server binary, owns it, and asks it over a real socket.
+//! For the tests of server crates: starts a server binary, owns it, and sends requests over a real socket.
 //!
-//! Everything here fails by panicking, as tests do, and every wait has a bound. Not for measuring: see the harness.
+//! Everything here fails by panicking, as tests do, and every wait has a bound. The harness does the measuring.
 //! Switched on by the feature `testing`.
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,8 @@ pub mod sockets;
 mod stores;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
@@ -29,7 +30,7 @@ use serde_json::Value;
 use crate::counters::Totals;
 #[cfg(feature = "handicap")]
 pub use handicap::assert_handicap_is_honoured;
-pub use http::{Connection, HttpAnswer, exchange, get, post, request};
+pub use http::{Answers, Connection, HttpAnswer, RawAnswer, connect, exchange, get, post, request};
 pub use stores::assert_stores_answer_alike;
 
 /// The bound of every wait for something that is only slow on a busy machine.
@@ -51,13 +52,37 @@ pub struct Running {
     stderr: Option<JoinHandle<String>>,
 }
 
+/// How a server says that it is ready.
+#[derive(Debug, Clone, Copy)]
+pub enum Readiness<'a> {
+    /// By a line of JSON on stdout.
+    Line {
+        /// Where the line has its address, as a JSON pointer.
+        addr: &'a str,
+        /// Where the line has the address of its metrics.
+        metrics: Option<&'a str>,
+    },
+    /// Not at all: it is ready once this address, which it was given, accepts a connection.
+    Accepts(SocketAddr),
+}
+
 impl Running {
-    /// Starts a server and waits for its ready line. Adds `--listen 127.0.0.1:0` unless the arguments have a `--listen`.
+    /// Starts a server of this repository and waits for its ready line. Adds `--listen 127.0.0.1:0` unless the arguments have
+    /// a `--listen`.
+    ///
+    /// # Panics
+    /// See [`Self::launch`].
+    pub fn start(program: &Path, args: &[&str]) -> Self {
+        let ready = Readiness::Line { addr: "/addr", metrics: Some("/metrics") };
+        Self::launch(command(program, args), ready)
+    }
+
+    /// Starts a server and waits until it is ready.
     ///
     /// # Panics
     /// The program can't be started, or ends or stays silent instead of being ready; says what it wrote to stderr.
-    pub fn start(program: &Path, args: &[&str]) -> Self {
-        let mut child = spawn(program, args);
+    pub fn launch(mut command: Command, readiness: Readiness<'_>) -> Self {
+        let mut child = spawn(&mut command);
         let stderr = child.stderr.take().map(collect);
         let line = first_line(child.stdout.take().expect("stdout is piped"));
         let mut running = Self {
@@ -67,14 +92,29 @@ impl Running {
             child,
             stderr,
         };
-        match line.recv_timeout(PATIENCE).ok().and_then(|line| serde_json::from_str::<Value>(&line).ok()) {
-            Some(ready) => running.ready = ready,
-            None => {
-                panic!("{} {args:?} printed no ready line; stderr: {}", program.display(), running.kill())
+        match readiness {
+            Readiness::Line { addr, metrics } => {
+                let line = line.recv_timeout(PATIENCE).ok();
+                running.ready = line.and_then(|line| serde_json::from_str(&line).ok()).unwrap_or_default();
+                let at = |pointer: &str| running.ready.pointer(pointer)?.as_str()?.parse::<SocketAddr>().ok();
+                match (at(addr), metrics.and_then(at)) {
+                    (Some(addr), metrics) => (running.addr, running.metrics) = (addr, metrics),
+                    _ => panic!("{command:?} printed no ready line with {addr}; stderr: {}", running.kill()),
+                }
+            }
+            Readiness::Accepts(addr) => {
+                running.addr = addr;
+                let deadline = Instant::now() + PATIENCE;
+                while TcpStream::connect(addr).is_err() {
+                    if Instant::now() > deadline
+                        || running.child.try_wait().is_ok_and(|ended| ended.is_some())
+                    {
+                        panic!("{command:?} accepts no connection on {addr}; stderr: {}", running.kill());
+                    }
+                    thread::sleep(Duration::from_millis(5));
+                }
             }
         }
-        let addr = |name: &str| running.ready[name].as_str().and_then(|text| text.parse().ok());
-        (running.addr, running.metrics) = (addr("addr").expect("ready line names addr"), addr("metrics"));
         running
     }
 
@@ -110,7 +150,7 @@ impl Running {
         self.wait_for_end()
     }
 
-    /// Waits for the end that a signal asked for.
+    /// Waits for the end after a signal.
     ///
     /// # Panics
     /// The server is still there after 5 s.
@@ -137,7 +177,7 @@ impl Running {
         assert!(status.expect("kill is on every system").success(), "kill -s {name} failed");
     }
 
-    /// The counters, asked over `--metrics`.
+    /// The counters, from `--metrics`.
     ///
     /// # Panics
     /// The server was started without `--metrics`, or does not answer.
@@ -170,32 +210,56 @@ impl Drop for Running {
 /// # Panics
 /// It can't be started, or is still running after [`PATIENCE`].
 pub fn run_to_end(program: &Path, args: &[&str]) -> Output {
-    let mut child = spawn(program, args);
-    let stdout = collect(child.stdout.take().expect("stdout is piped"));
-    let stderr = collect(child.stderr.take().expect("stderr is piped"));
-    let status = wait(&mut child, PATIENCE).unwrap_or_else(|| panic!("{args:?}: did not end by itself"));
-    let bytes = |thread: JoinHandle<String>| thread.join().expect("the reader does not panic").into_bytes();
-    Output { status, stdout: bytes(stdout), stderr: bytes(stderr) }
+    output(&mut command(program, args))
 }
 
-/// Asserts that a server refuses its arguments as it should: exit code 2, nothing on stdout, and one line on stderr, which
-/// is given back.
+fn output(command: &mut Command) -> Output {
+    run_for(command, PATIENCE).unwrap_or_else(|| panic!("{command:?} did not end by itself"))
+}
+
+/// Runs a command, and whatever it starts, for at most `limit`; gives its whole output, or `None` where it had to be killed.
+///
+/// # Panics
+/// It can't be started.
+pub fn run_for(command: &mut Command, limit: Duration) -> Option<Output> {
+    // A group of its own: what it starts would keep the pipes open.
+    let mut child = spawn(command.process_group(0));
+    let stdout = collect(child.stdout.take().expect("stdout is piped"));
+    let stderr = collect(child.stderr.take().expect("stderr is piped"));
+    let status = wait(&mut child, limit);
+    if status.is_none() {
+        let group = format!("-{}", child.id());
+        let _already_gone = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
+    }
+    let bytes = |thread: JoinHandle<String>| thread.join().expect("the reader does not panic").into_bytes();
+    Some(Output { status: status?, stdout: bytes(stdout), stderr: bytes(stderr) })
+}
+
+/// Asserts that a server of this repository refuses its arguments as [`assert_refused`] has it.
 ///
 /// # Panics
 /// It does not.
 pub fn refusal(program: &Path, args: &[&str]) -> String {
-    let output = run_to_end(program, args);
+    assert_refused(command(program, args))
+}
+
+/// Asserts that a server refuses to start: exit code 2, nothing on stdout, and one line on stderr, which is given back.
+///
+/// # Panics
+/// It does not.
+pub fn assert_refused(mut command: Command) -> String {
+    let output = output(&mut command);
     let stderr = String::from_utf8(output.stderr).expect("stderr is text");
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-    assert!(output.stdout.is_empty(), "{args:?} printed to stdout");
-    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{command:?} printed to stdout");
+    assert_eq!(stderr.lines().count(), 1, "{command:?}: {stderr}");
     stderr
 }
 
 /// The binary of an example of the crate under test, which cargo builds before it runs tests.
 ///
 /// # Panics
-/// It is not there: `cargo test` was told to build one test alone.
+/// It is not there: `cargo test` built one test alone.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test is a file");
     let target = test.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
@@ -204,13 +268,18 @@ pub fn example(name: &str) -> PathBuf {
     program
 }
 
-fn spawn(program: &Path, args: &[&str]) -> Child {
+fn command(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     if !args.contains(&"--listen") {
         command.args(["--listen", "127.0.0.1:0"]);
     }
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+    command.args(args);
+    command
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Reads the first line, and then on to the end, so that the writer never waits.
@@ -218,7 +287,7 @@ fn first_line(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            // Only the first line is asked for.
+            // Only the first line is wanted.
             let _unread = sender.send(line);
         }
     });
@@ -233,7 +302,7 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Waits for the end of a process, at most so long; kills it and gives `None` where it did not end.
+/// Waits for the end of a process for `limit`; kills it and gives `None` where it did not end.
 fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + limit;
     loop {

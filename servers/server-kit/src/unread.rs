@@ -1,13 +1,13 @@
-//! Requests that have arrived and that the server has not read yet. Frameworks that are told to stop close a connection
+//! Requests that have arrived and that the server has not read yet. Frameworks that stop close a connection
 //! they think idle, also if a whole request waits in its socket: so a server lets these be read first.
 //!
-//! Asks the kernel, once a server is to end; while it answers, nothing of this runs.
+//! Reads the kernel's counters once a server is to end; before that, nothing of this runs.
 
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 use std::{fs, mem, thread};
 
-/// How long a server goes on as before at least: what it has read already, such as pipelined requests, is answered, and
+/// The least time for which a server continues as before: what it has read already, such as pipelined requests, is answered, and
 /// connections that wait to be accepted are.
 const AT_LEAST: Duration = Duration::from_millis(100);
 
@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(5);
 /// `tcp_info` is longer than what is needed of it, and has grown over time.
 const TCP_INFO_BYTES: usize = 256;
 
-/// Where `tcpi_state` and `tcpi_bytes_received` stand in it (`linux/tcp.h`).
+/// The offsets of `tcpi_state` and `tcpi_bytes_received` in it (`linux/tcp.h`).
 const STATE_AT: usize = 0;
 const BYTES_RECEIVED_AT: usize = 128;
 
@@ -52,7 +52,7 @@ struct Progress {
     read: u64,
 }
 
-/// Every file of the process; [`progress`] tells which are connections.
+/// Every file of the process; [`progress`] finds which are connections.
 fn connections() -> Vec<RawFd> {
     let Ok(files) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok()).collect()

@@ -124,16 +124,19 @@ fn only_loopback_is_listened_on_without_a_word() {
     assert_eq!(server.stop_for_stderr(), "");
     let server = Running::start(&hello(), &["--listen", "0.0.0.0:0"]);
     let addr = server.addr.to_string();
-    let said = server.stop_for_stderr();
-    assert!(said.lines().count() == 1 && said.contains(&addr) && said.contains("other machines"), "{said}");
+    let stderr = server.stop_for_stderr();
+    assert!(
+        stderr.lines().count() == 1 && stderr.contains(&addr) && stderr.contains("other machines"),
+        "{stderr}"
+    );
     let server = Running::start(&hello(), &["--metrics", "0.0.0.0:0"]);
     let addr = server.metrics.unwrap().to_string();
-    let said = server.stop_for_stderr();
-    assert!(said.lines().count() == 1 && said.contains(&addr), "{said}");
+    let stderr = server.stop_for_stderr();
+    assert!(stderr.lines().count() == 1 && stderr.contains(&addr), "{stderr}");
 }
 
 #[test]
-fn counts_are_told_on_the_admin_address() {
+fn counts_are_on_the_admin_address() {
     let server = Running::start(&hello(), &["--metrics", "127.0.0.1:0"]);
     assert_eq!(server.totals().answered, 0);
     for _ in 0..3 {

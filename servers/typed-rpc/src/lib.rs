@@ -1,6 +1,6 @@
-//! JSON-RPC 2.0 by serde types, for a server whose framework brings none: from the text of a body to the text of its answer.
+//! JSON-RPC 2.0 by serde types, for a server whose framework has none: from the text of a body to the text of its answer.
 //!
-//! Parameters stay text until the method reads them, and the answer is written straight into a buffer. Not for: HTTP, and
+//! Parameters stay text until the method reads them, and the answer is written straight into a buffer. Out of scope: HTTP, and
 //! what the methods mean (`validator-state`).
 
 #![forbid(unsafe_code)]
@@ -163,7 +163,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Tells a member that is null from one that is absent.
+/// Distinguishes a member that is null from one that is absent.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Id<'de>>, D::Error> {
     Id::deserialize(deserializer).map(Some)
 }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_from_what_is_no_json() {
+    fn no_request_and_no_json_are_different_errors() {
         let invalid =
             ["{}", "1", "null", r#"{"jsonrpc":"2.0","id":1,"method":1}"#, &CALL.replace("2.0", "1.0"), "[]"];
         for body in invalid {

@@ -26,7 +26,7 @@ fn is_well_formed(body: &str) -> bool {
     }
 }
 
-/// Sets aside what depends on the moment of the recording: the slot beside a value, and the newest slot.
+/// Removes what depends on the moment of the recording: the slot of a value's context, and the newest slot.
 fn normal(text: &str, moment: &str) -> Value {
     let mut answer: Value =
         if text.trim().is_empty() { Value::Null } else { serde_json::from_str(text).unwrap() };

@@ -1,4 +1,4 @@
-//! What a node knows when it starts: account balances and the chain. Loaded from a folder or made from a seed.
+//! A node's data when it starts: account balances and the chain. Loaded from a folder or made from a seed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,7 +28,7 @@ pub struct Ledger {
     pub(crate) feature_set: u32,
 }
 
-/// What a server says of its ledger in its ready line, so that two servers can be told to hold the same one.
+/// A server's ledger as its ready line describes it, so that two servers can be seen to have the same one.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct LedgerSummary {
     /// Number of accounts.
@@ -47,7 +47,7 @@ pub enum LedgerError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file that is not of the format.
@@ -63,7 +63,7 @@ pub enum LedgerError {
     Pubkey {
         /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// What is wrong there.
         text: String,
         /// What is wrong with it.
         source: ParsePubkeyError,
@@ -123,7 +123,7 @@ impl Ledger {
         })
     }
 
-    /// A node's chain as its block store knows it, with the accounts of [`SeededSpec::default`]: a store of blocks holds no
+    /// A node's chain as its block store has it, with the accounts of [`SeededSpec::default`]: a store of blocks holds no
     /// balances. `roots` are its rooted slots in order; nothing above the last one is known. `None` where there is no root, or
     /// where they are not in order.
     pub fn from_roots(roots: &[u64]) -> Option<Self> {
@@ -213,7 +213,7 @@ fn load_accounts(dir: &Path) -> Result<HashMap<Pubkey, u64, RandomState>, Ledger
             Err(source) => return Err(LedgerError::Pubkey { path, text: file.pubkey, source }),
         };
         if accounts.insert(pubkey, file.account.lamports).is_some() {
-            let problem = format!("{pubkey} stands in another file too");
+            let problem = format!("{pubkey} is in another file too");
             return Err(LedgerError::Field { path, field: "pubkey", problem });
         }
     }

@@ -3,7 +3,7 @@
 //! What is here: accounts, produced slots and their commitments ([`Ledger`], [`State`]); the seven methods with their
 //! parameters, limits and errors ([`Method`], [`Params`], [`RpcError`]).
 //!
-//! What is not here: HTTP, the framing of JSON-RPC, async, threads, any RPC framework.
+//! Out of scope: HTTP, the framing of JSON-RPC, async, threads, any RPC framework.
 //!
 //! The behaviour is that of an Agave 2.3.13 node, whose recorded answers are the tests of this crate.
 
@@ -44,5 +44,5 @@ pub const MAX_BLOCKS_RANGE: u64 = 500_000;
 /// Entries that one batch may hold.
 pub const MAX_BATCH_ENTRIES: usize = 100;
 
-/// Bytes that one request body may hold, unless a server is told otherwise.
+/// Bytes that one request body may hold, unless a server has another limit.
 pub const MAX_BODY_BYTES: usize = 51_200;

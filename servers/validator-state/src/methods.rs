@@ -75,7 +75,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// getBalance's answer. The value is the balance at the slot that stands beside it.
+/// getBalance's answer. The value is the balance at the context's slot.
 #[derive(Debug, Clone)]
 pub struct Balance {
     api_version: &'static str,

@@ -10,7 +10,7 @@ use crate::ledger::Ledger;
 use crate::pubkey::Pubkey;
 use crate::slots::SlotSet;
 
-/// The account that every seeded ledger holds: the one that the original test asked for.
+/// The account that every seeded ledger holds: the one of the original test.
 pub const SEED_ACCOUNT: &str = "4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ";
 
 /// One slot in this many is skipped, about as on Solana's main network.
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn an_account_takes_less_than_200_bytes() {
         let ledger = Ledger::seeded(&SeededSpec { accounts: 1_000_000, slots: 1, seed: 1 });
-        // The table keeps an eighth of its buckets free, and a byte beside each.
+        // The table keeps an eighth of its buckets free, and has a byte more for each.
         let buckets = ledger.accounts.capacity() * 8 / 7;
         let bytes = buckets * (size_of::<(Pubkey, u64)>() + 1);
         assert!(bytes / ledger.accounts.len() < 200, "{bytes}");

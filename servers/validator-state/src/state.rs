@@ -1,7 +1,7 @@
 //! The node's view of its ledger at one moment, and how the chain moves on.
 //!
 //! Readers load one snapshot and take slot and value from it, so an answer's parts belong together. While the chain
-//! stands still a read takes no lock. getBlocks' answer holds the snapshot's slots by reference count, which threads share.
+//! does not advance, a read takes no lock. getBlocks' answer holds the snapshot's slots by reference count, which threads share.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub struct State {
 }
 
 impl State {
-    /// A node that holds `ledger` and whose chain stands still.
+    /// A node that holds `ledger` and whose chain does not advance.
     pub fn new(ledger: Ledger) -> Self {
         let snapshot = Snapshot {
             slots: Arc::new(ledger.slots.clone()),
@@ -101,7 +101,7 @@ impl State {
         Self { ledger, seed_account, snapshot, walk_ns_per_slot: None, store: None }
     }
 
-    /// A node that reads rooted slots from `store`, which must hold those of `ledger`. Meant for a chain that stands still: what
+    /// A node that reads rooted slots from `store`, which must hold those of `ledger`. Meant for a chain that does not advance: what
     /// becomes finalized later is not written to the store.
     pub fn with_store(ledger: Ledger, store: Box<dyn BlockStore>) -> Self {
         Self { store: Some(store), ..Self::new(ledger) }

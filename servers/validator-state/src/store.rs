@@ -1,6 +1,6 @@
 //! Where rooted slots come from when they are not in memory: a block store, behind one trait.
 //!
-//! Not here: any store. `--blocks memory` needs none, since the chain's snapshot holds all slots; the stores on disk are in the
+//! Out of scope: any store. `--blocks memory` needs none, because the chain's snapshot holds all slots; the stores on disk are in the
 //! crate `block-stores`, so that this one stays free of their dependencies.
 
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// A block store's rooted slots.
 ///
-/// It is asked once for an answer, and walks its slots by itself: no call through a pointer for each slot.
+/// It is called once for an answer, and walks its slots by itself: no call through a pointer for each slot.
 pub trait BlockStore: Debug + Send + Sync {
     /// The first `limit` rooted slots from `first` on, less those above `last`, in order. `first` is at most `last`.
     ///
@@ -34,7 +34,7 @@ mod tests {
 
     const SPEC: SeededSpec = SeededSpec { accounts: 4, slots: 900, seed: 1 };
 
-    /// A store that is a list; it fails where it is asked for slot 13.
+    /// A store that is a list; it fails at slot 13.
     #[derive(Debug)]
     struct List(Vec<u64>);
 
@@ -56,10 +56,10 @@ mod tests {
     }
 
     #[test]
-    fn a_store_answers_like_memory_up_to_the_newest_confirmed_slot() {
+    fn a_store_answers_like_memory() {
         let [memory, stored] = both();
         let confirmed = r#"{"commitment":"confirmed"}"#;
-        let mut asked = 0;
+        let mut calls = 0;
         for first in [0, 1, 500, 880, 898, 899, 900, 925, 929, 930, 5_000] {
             for other in [0, 1, 7, 30, 400, 899, 900, 915, 929, 930, 500_000] {
                 for method in [Method::GetBlocks, Method::GetBlocksWithLimit] {
@@ -70,12 +70,12 @@ mod tests {
                             answer.map(|answer| serde_json::to_string(&answer).unwrap())
                         };
                         assert_eq!(answer(&stored), answer(&memory), "{method} {text}");
-                        asked += 1;
+                        calls += 1;
                     }
                 }
             }
         }
-        assert_eq!(asked, 11 * 11 * 4);
+        assert_eq!(calls, 11 * 11 * 4);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A simulated block store: the time that reading slots from a store takes, spent on the calling thread.
 //!
 //! A node reads each slot of a getBlocks answer from its block store, on the thread that answers; here the slots are in memory
-//! and cost next to nothing. Not for: what a store does beside taking time, such as waiting for a disk or filling caches.
+//! and cost next to nothing. Out of scope: what a store does besides taking time, such as waiting for a disk or filling caches.
 
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::state::State;
 const LONGEST_STEP: Duration = Duration::from_micros(5);
 
 impl State {
-    /// The same node, whose calling thread is kept busy for so many nanoseconds for each slot of an answer with blocks.
+    /// The same node, whose calling thread is kept busy for that many nanoseconds for each slot of an answer with blocks.
     #[must_use]
     pub fn with_simulated_walk(mut self, ns_per_slot: Option<NonZeroU64>) -> Self {
         self.walk_ns_per_slot = ns_per_slot;

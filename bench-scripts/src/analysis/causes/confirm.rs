@@ -1,4 +1,4 @@
-//! Whether a remedy made a symptom go: trials without it against trials with it, by counts.
+//! Whether a remedy cured a symptom: trials without it compared with trials with it, by counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +7,21 @@ use super::table::Symptom;
 use crate::analysis::threshold::{Shown, shown};
 use crate::observation::Observation;
 
-/// A chance that a difference of counts is luck, from which on it proves nothing.
+/// The p-value above which a difference of counts proves nothing.
 const LEVEL: f64 = 0.05;
 
 /// A slow server is no longer slow where its mean latency is below this share of what it was.
 const QUICKER: f64 = 0.75;
 
-/// What trials with and without the remedy say of a likely cause.
+/// What trials with and without the remedy show of a likely cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The symptom was there without the remedy and went with it.
+    /// The symptom was there without the remedy and not with it.
     Confirmed,
     /// The symptom stayed.
     Refuted,
-    /// Neither: too few trials, or the symptom did not show itself again.
+    /// Neither: too few trials, or the symptom did not appear again.
     Undecided,
 }
 
@@ -30,7 +30,7 @@ pub enum Standing {
 pub struct Tally {
     /// Trials with the symptom.
     pub bad: u32,
-    /// All trials that showed whether they have it.
+    /// All trials in which it is known.
     pub of: u32,
 }
 
@@ -47,7 +47,7 @@ pub struct Confirmation {
     pub chance: f64,
 }
 
-/// Whether a trial had the symptom; `None` where it showed nothing of that.
+/// Whether a trial had the symptom; `None` where that is unknown.
 type HasSymptom<'a> = dyn Fn(&Observation) -> Option<bool> + 'a;
 
 /// Compares trials without a remedy with trials with it.
@@ -75,8 +75,8 @@ pub fn confirm(
         }
     };
     let tally = |observations: &[Observation]| {
-        let told: Vec<bool> = observations.iter().filter_map(&has_symptom).collect();
-        Tally { bad: told.iter().filter(|has| **has).count() as u32, of: told.len() as u32 }
+        let known: Vec<bool> = observations.iter().filter_map(&has_symptom).collect();
+        Tally { bad: known.iter().filter(|has| **has).count() as u32, of: known.len() as u32 }
     };
     judge(tally(before), tally(after))
 }
@@ -104,7 +104,7 @@ fn median_latency_us(observations: &[Observation]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The chance that at least so many of the bad trials fall to `before`, if all trials are alike.
+/// The chance that at least `before.bad` of the bad trials are in `before`, if the remedy has no effect.
 fn fisher(before: Tally, after: Tally) -> f64 {
     let (bad, all) = (before.bad + after.bad, before.of + after.of);
     let ways = |chosen: u32| choose(before.of, chosen) * choose(after.of, bad - chosen);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chance_is_fishers() {
+    fn the_chance_is_fishers_exact_test() {
         // R: fisher.test(matrix(c(5,0,0,5),2), alternative="greater") and others.
         for (before, after, chance) in [
             ((5, 5), (0, 5), 0.003_968_254),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symptom_that_went_confirms_and_one_that_stayed_refutes() {
+    fn a_cure_confirms_and_no_change_refutes() {
         for (before, after, standing) in [
             ((5, 5), (0, 5), Standing::Confirmed),
             ((4, 5), (0, 5), Standing::Confirmed),

@@ -1,4 +1,4 @@
-//! What was counted in the trials of one server at one load, put together for the table. What is unknown is `None`.
+//! What was counted in the trials of one server at one load, for the table. What is unknown is `None`.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::load::LoadSample;
 use crate::observation::{Observation, Outcome, Sample, failed_requests};
 use crate::probe::network::NetworkCounters;
 
-/// A request that took longer has waited for something that is measured in seconds: a connection attempt that was dropped is
-/// made again after 1 s. Evidence for a cause, and no definition of a bad request.
+/// A request that took longer waited for something that takes seconds: a dropped connection attempt is repeated after 1 s.
+/// Evidence for a cause, not the definition of a bad request.
 pub(super) const STEP_US: f64 = 950_000.0;
 
-/// What the trials ran in.
+/// The load and the settings of the trials.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
-    /// Connections that were asked for.
+pub struct LoadSetting {
+    /// Requested connections.
     pub connections: u32,
-    /// When the load tool gives a request up, in milliseconds.
+    /// The load tool's timeout, in milliseconds.
     pub timeout_ms: u64,
     /// Processors that the server may use.
     pub cores: usize,
@@ -26,8 +26,8 @@ pub struct Setting {
     pub ready: Value,
 }
 
-impl Setting {
-    /// Of a load on a server with this ready line. `cores` are the machine's.
+impl LoadSetting {
+    /// A load on a server with this ready line. `cores` are the machine's.
     pub fn new(connections: u32, timeout_ms: u64, cores: usize, placement: Placement, ready: Value) -> Self {
         let cores = if placement == Placement::Free { cores } else { 1 };
         Self { connections, timeout_ms, cores, ready }
@@ -41,9 +41,9 @@ impl Setting {
 /// What was counted. Counts are sums over trials.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// Connections that were asked for.
+    /// Requested connections.
     pub connections: u64,
-    /// When the load tool gives a request up, in microseconds.
+    /// The load tool's timeout, in microseconds.
     pub timeout_us: f64,
     /// Processors that the server may use.
     pub cores: u64,
@@ -55,9 +55,9 @@ pub struct Facts {
     pub nodelay: Option<bool>,
     /// Concurrent connections or requests that the server takes.
     pub max_connections: Option<u64>,
-    /// Trials, and how those ended in which the server died.
+    /// Trials.
     pub trials: u64,
-    /// How the server ended, where it did.
+    /// How the server ended, in each trial in which it died.
     pub died: Vec<String>,
     /// All requests.
     pub requests: u64,
@@ -69,13 +69,13 @@ pub struct Facts {
     pub failed: BTreeMap<String, u64>,
     /// Time of all windows, in microseconds.
     pub wall_us: f64,
-    /// Mean latency over trials, and the median of a trial, in microseconds.
+    /// Mean latency, the mean over trials, in microseconds.
     pub mean_us: f64,
     /// Median latency, the mean over trials, in microseconds.
     pub p50_us: f64,
     /// The slowest request, in microseconds.
     pub max_us: f64,
-    /// Share of the requests that took between two times, for the table: 10 to 38 ms, 38 to 50 ms.
+    /// Share of the requests that took 10 to 38 ms.
     pub share_10_38_ms: f64,
     /// Share of the requests that took 38 to 50 ms.
     pub share_38_50_ms: f64,
@@ -96,8 +96,8 @@ pub struct Facts {
     pub held: Option<u64>,
     /// Files that the server may open, and the most that it had open.
     pub files: Option<(u64, u64)>,
-    /// Time for which one of the threads that answer had work, as a share of the window, on average over as many threads as
-    /// answer. 1: they always ran or waited for a processor.
+    /// The share of the window in which a thread that answers had work, on average over these threads. 1: they always ran or
+    /// waited for a processor.
     pub runnable: Option<f64>,
     /// How often the server went to sleep, for one request.
     pub sleeps: Option<f64>,
@@ -107,13 +107,13 @@ pub struct Facts {
     pub server_cores: f64,
     /// Answers of the server a second.
     pub rate: f64,
-    /// What one request takes by itself, and what of it is CPU time, in microseconds.
+    /// The latency of one request on an idle server, and the CPU time in it, in microseconds.
     pub alone: Option<(f64, f64)>,
 }
 
 impl Facts {
-    /// Puts observations together.
-    pub fn of(setting: &Setting, observations: &[&Observation]) -> Self {
+    /// The facts of observations.
+    pub fn of(setting: &LoadSetting, observations: &[&Observation]) -> Self {
         let samples: Vec<&Sample> =
             observations.iter().filter_map(|observation| observation.outcome.evidence()).collect();
         let died = observations.iter().filter_map(|observation| match &observation.outcome {
@@ -140,7 +140,7 @@ impl Facts {
         facts
     }
 
-    fn add_load(&mut self, setting: &Setting, samples: &[&Sample]) {
+    fn add_load(&mut self, setting: &LoadSetting, samples: &[&Sample]) {
         let mean = |of: &dyn Fn(&Sample) -> f64| average(samples.iter().map(|sample| of(sample)));
         self.requests = samples.iter().map(|sample| requests(&sample.load)).sum();
         self.bad = samples.iter().map(|sample| sample.load.bad(setting.timeout_ms)).sum();
@@ -162,19 +162,19 @@ impl Facts {
     fn add_machine(&mut self, samples: &[&Sample]) {
         self.network = sum(samples.iter().map(|sample| sample.network));
         self.warmup_network = sum(samples.iter().filter_map(|sample| Some(sample.warmup.as_ref()?.network)));
-        let means = |of: fn(&Sample) -> Option<u64>| samples.iter().filter_map(move |sample| of(sample));
-        self.listen_limit = means(|sample| sample.capacity.listen_limit).min();
+        let known = |of: fn(&Sample) -> Option<u64>| samples.iter().filter_map(move |sample| of(sample));
+        self.listen_limit = known(|sample| sample.capacity.listen_limit).min();
         self.most_waiting =
-            means(|sample| sample.resources.iter().filter_map(|moment| moment.listen_waiting).max()).max();
-        let mut standing: Vec<u64> = means(standing).collect();
+            known(|sample| sample.resources.iter().filter_map(|moment| moment.listen_waiting).max()).max();
+        let mut standing: Vec<u64> = known(standing).collect();
         standing.sort_unstable();
         self.standing = standing.get(standing.len() / 2).copied();
-        self.held = means(|sample| sample.established).min();
+        self.held = known(|sample| sample.established).min();
         self.files = samples
             .iter()
             .filter_map(|sample| {
                 let means = &sample.capacity;
-                // A server that ran out in the warm-up may still be at a loss in the window.
+                // A server that had no file left in the warm-up may suffer from it in the window.
                 let warmup = sample.warmup.as_ref().and_then(|warmup| warmup.established);
                 Some((
                     means.open_files_limit?,
@@ -183,17 +183,15 @@ impl Facts {
             })
             .max_by_key(|(_, most)| *most);
         let threads = self.threads.unwrap_or(self.cores).max(1);
-        self.runnable = all(samples, |sample| runnable(sample, threads)).map(average_of);
-        self.run_delay_us = all(samples, |sample| {
+        self.runnable = average_of_all(samples, |sample| runnable(sample, threads));
+        self.run_delay_us = average_of_all(samples, |sample| {
             let delay_us: u64 = sample.threads.iter().map(|thread| thread.run_delay_us).sum();
             (!sample.threads.is_empty()).then_some(delay_us as f64 / sample.served().max(1) as f64)
-        })
-        .map(average_of);
-        self.sleeps = all(samples, |sample| {
+        });
+        self.sleeps = average_of_all(samples, |sample| {
             let switches = sample.resources.last()?.voluntary_switches?;
             Some(switches as f64 / sample.served().max(1) as f64)
-        })
-        .map(average_of);
+        });
         let alone =
             samples.iter().filter_map(|sample| sample.capacity.alone_us.zip(sample.capacity.alone_cpu_us));
         self.alone = alone.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -205,23 +203,23 @@ impl Facts {
         self.failed.iter().filter(|(kind, _)| holds(kind)).map(|(_, count)| count).sum()
     }
 
-    /// Requests that were given up after the timeout.
+    /// Requests that ran into the timeout.
     pub fn timeouts(&self) -> u64 {
         self.failed_as(&["timeout", "timed out", "deadline exceeded"])
     }
 
-    /// Connections that the server never held, of those asked for.
+    /// Requested connections that the server never held.
     pub fn missing(&self) -> Option<u64> {
         Some(self.connections.saturating_sub(self.held?))
     }
 
-    /// Bad requests that a connection without any answer makes, over all trials: one a timeout, begun ones included.
+    /// Bad requests of a connection without any answer, over all trials: one for each timeout, also one that has only begun.
     pub fn bad_of_dead_connection(&self) -> f64 {
-        self.trials.max(1) as f64
-            * (self.wall_us / self.trials.max(1) as f64 / self.timeout_us).ceil().max(1.0)
+        let trials = self.trials.max(1) as f64;
+        trials * (self.wall_us / trials / self.timeout_us).ceil().max(1.0)
     }
 
-    /// What of the evidence is missing, as a reader knows it.
+    /// Missing evidence, in words for readers.
     pub fn unavailable(&self) -> Vec<String> {
         let lacks = [
             (self.network.listen_overflows.is_none(), "listen overflows"),
@@ -229,8 +227,8 @@ impl Facts {
             (self.network.timeouts.is_none(), "retransmission timeouts"),
             (self.most_waiting.is_none(), "the listen queue's length"),
             (self.files.is_none(), "the limit of open files"),
-            (self.runnable.is_none(), "what each thread did"),
-            (self.alone.is_none(), "what one request takes by itself"),
+            (self.runnable.is_none(), "each thread's time"),
+            (self.alone.is_none(), "the latency of one request by itself"),
         ];
         let missing = lacks.into_iter().filter(|(lacks, _)| *lacks && self.requests > 0);
         missing.map(|(_, what)| what.to_owned()).collect()
@@ -241,8 +239,8 @@ fn requests(load: &LoadSample) -> u64 {
     load.succeeded + load.failures()
 }
 
-/// Share of the requests that took so long or longer: what the quantile function leaves above, between two of its points
-/// the upper one's, so that it is never too large.
+/// Share of the requests that took at least `us`: one less the quantile function, between two of its points at the upper one,
+/// so that it is never too large.
 fn share_from(load: &LoadSample, us: f64) -> f64 {
     load.quantiles.iter().find(|(_, time)| *time >= us).map_or(0.0, |(probability, _)| 1.0 - probability)
 }
@@ -270,13 +268,10 @@ fn runnable(sample: &Sample, threads: u64) -> Option<f64> {
     Some(runnable_us as f64 / (threads as f64 * sample.load.time_taken_s * 1e6))
 }
 
-/// The values of all samples, or `None` where one lacks it.
-fn all(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
-    samples.iter().map(|sample| of(sample)).collect()
-}
-
-fn average_of(values: Vec<f64>) -> f64 {
-    average(values.into_iter())
+/// The average over all samples, or `None` where one lacks the value.
+fn average_of_all(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    let values: Option<Vec<f64>> = samples.iter().map(|sample| of(sample)).collect();
+    values.map(|values| average(values.into_iter()))
 }
 
 fn average(values: impl Iterator<Item = f64>) -> f64 {

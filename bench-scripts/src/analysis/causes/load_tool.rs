@@ -6,8 +6,8 @@
 //! requests take as long as a turn of all connections, and most take no time; the server meanwhile sleeps after nearly
 //! every answer.
 
+use super::evidence::of_bad;
 use super::facts::Facts;
-use super::table::of_bad;
 use crate::words::{count, counted, time};
 
 /// So few connections say nothing.

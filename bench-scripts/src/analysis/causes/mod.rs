@@ -1,12 +1,11 @@
 //! Why requests fail, and why a server is slow: findings with their evidence, worked out from observations alone.
 //!
-//! A table of symptoms (`table`) is held against what was counted (`facts`). A cause is named only where a counter moved and is
-//! large enough to explain at least half of what is to be explained; otherwise it is not named, and where none is left the
-//! answer is "unknown". A named cause is *likely*; only a trial with the remedy can confirm it (`confirm`).
-//!
-//! Not for: which server is faster, and where it starts to fail.
+//! A table of symptoms (`table`) is compared with what was counted (`facts`). A cause is named only where a counter moved and
+//! explains at least half of what is to be explained; where there is none, the answer is "unknown". A named cause is *likely*;
+//! only a trial with the remedy can confirm it (`confirm`).
 
 mod confirm;
+mod evidence;
 mod facts;
 mod listen_queue;
 mod load_tool;
@@ -20,7 +19,7 @@ use super::threshold::{Shown, shown};
 use crate::observation::Observation;
 
 pub use confirm::{Confirmation, Standing, Tally, confirm};
-pub use facts::{Facts, Setting};
+pub use facts::{Facts, LoadSetting};
 pub use listen_queue::{Burst, Prediction, Tried, predict};
 pub use remedy::{Remedied, Remedy, remedied, with_backlog};
 pub use table::{Kind, Row, Symptom, TABLE};
@@ -37,9 +36,9 @@ pub struct Cause {
     pub symptom: Symptom,
     /// The share of what its symptom is about that it explains, from 0 to 1.
     pub explains: f64,
-    /// As a person says it, with numbers.
+    /// A sentence for readers, with numbers.
     pub sentence: String,
-    /// What would make it go, where the harness can try that.
+    /// What may cure it, where the harness can try that.
     pub remedy: Option<Remedy>,
 }
 
@@ -48,15 +47,15 @@ pub struct Cause {
 pub struct Diagnosis {
     /// Trials.
     pub trials: usize,
-    /// Trials that failed: with a bad request, or without a window since of the server.
+    /// Trials that failed: with a bad request, or without a window because of the server.
     #[serde(alias = "bad_trials")]
     pub failed_trials: usize,
-    /// Bad requests: those that failed, or took longer than `timeout_ms`. At least so many.
+    /// Bad requests: those that failed, or took longer than `timeout_ms`; a lower bound.
     pub bad_requests: u64,
     /// Those of them that failed.
     #[serde(default)]
     pub failed_requests: u64,
-    /// From when on a request is too slow, in milliseconds.
+    /// The time from which a request is too slow, in milliseconds.
     #[serde(default)]
     pub timeout_ms: u64,
     /// The most connections that the server held, where there was a trial that did not hold those requested.
@@ -66,7 +65,7 @@ pub struct Diagnosis {
     pub requests: u64,
     /// The likely causes, the one that explains most first.
     pub causes: Vec<Cause>,
-    /// Evidence that this machine, or a run of before it was recorded, lacks.
+    /// Evidence that this machine, or an older run, lacks.
     pub unavailable: Vec<String>,
 }
 
@@ -76,8 +75,8 @@ impl Diagnosis {
         self.failed_trials > 0 && !self.causes.iter().any(|cause| cause.symptom == Symptom::Failing)
     }
 
-    /// Whether there is anything to say.
-    pub fn is_clean(&self) -> bool {
+    /// Whether there is nothing to explain.
+    pub fn is_healthy(&self) -> bool {
         self.failed_trials == 0 && self.causes.is_empty()
     }
 
@@ -87,8 +86,8 @@ impl Diagnosis {
     }
 }
 
-/// Finds the likely causes of what trials of one server at one load show.
-pub fn diagnose(setting: &Setting, observations: &[&Observation]) -> Diagnosis {
+/// Finds the likely causes of the symptoms in trials of one server at one load.
+pub fn diagnose(setting: &LoadSetting, observations: &[&Observation]) -> Diagnosis {
     let facts = Facts::of(setting, observations);
     Diagnosis {
         trials: observations.len(),
@@ -106,13 +105,13 @@ pub fn diagnose(setting: &Setting, observations: &[&Observation]) -> Diagnosis {
     }
 }
 
-/// The rows of the table that the facts bear out, but for those that another one of them brings along.
+/// The rows of the table that the facts support, without those that are consequences of another one.
 fn causes(facts: &Facts) -> Vec<Cause> {
     let mut named: Vec<(&Row, f64)> = Vec::new();
     for row in TABLE {
         let Some(share) = (row.explains)(facts).filter(|share| *share >= LEAST_SHARE) else { continue };
         let known = |kind: &Kind| named.iter().any(|(other, _)| other.kind == *kind);
-        // Rows stand in the order in which they silence each other.
+        // A row is left out only for one that stands before it.
         if !known(&row.kind) && !row.unless.iter().any(known) {
             named.push((row, share.min(1.0)));
         }

@@ -1,4 +1,4 @@
-//! What would make a cause's symptom go, as a change of the server's entry that the harness can try by itself.
+//! What may cure a cause's symptom: a change of the server's entry that the harness can try by itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,13 +11,13 @@ use crate::config::{Overrides, Server};
 pub enum Remedy {
     /// Four times the listen queue.
     Backlog,
-    /// Thirty-two times the listen queue, where four times did not do.
+    /// Thirty-two times the listen queue, where four times did not help.
     LongBacklog,
     /// Twice the threads.
     Threads,
     /// Tasks are taken from tokio's global queue after every eighth poll.
     GlobalQueueInterval,
-    /// One thread more, where the interval did not do or can't be set.
+    /// One thread more, where the interval did not help or can't be set.
     OneMoreThread,
     /// Four times the open files.
     OpenFiles,
@@ -35,12 +35,12 @@ const SHORT_INTERVAL: u64 = 8;
 pub struct Remedied {
     /// Its entry, under a name of its own.
     pub server: Server,
-    /// What was changed, as a person says it: `a listen queue of 512`.
+    /// The change, in words for readers: `a listen queue of 512`.
     pub change: String,
 }
 
 impl Remedy {
-    /// What is tried, before it is known with which number.
+    /// The change, without its number.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Backlog => "a listen queue four times as long",
@@ -54,19 +54,13 @@ impl Remedy {
         }
     }
 
-    /// What is tried next where this did not take the symptom away, or could not be tried (`refused`).
+    /// What is tried next where this was no cure, or could not be tried (`refused`).
     pub const fn next(self, refused: bool) -> Option<Self> {
         match self {
-            // Where a longer queue is refused, a yet longer one is too.
+            // Where a longer queue is refused, an even longer one is too.
             Self::Backlog if !refused => Some(Self::LongBacklog),
             Self::GlobalQueueInterval => Some(Self::OneMoreThread),
-            Self::Backlog
-            | Self::LongBacklog
-            | Self::Threads
-            | Self::OneMoreThread
-            | Self::OpenFiles
-            | Self::OtherClient
-            | Self::ToolPriority => None,
+            _ => None,
         }
     }
 }
@@ -76,13 +70,12 @@ pub fn with_backlog(server: &Server, backlog: u64) -> Server {
     with_flag(server, "backlog", backlog, String::new()).server
 }
 
-/// The server with a remedy, by what its ready line says that it has.
+/// The server with a remedy; its ready line has the present value.
 ///
-/// `most_backlog` is what the system grants (`net.core.somaxconn`), `most_files` the files that the harness may hand down.
+/// `most_backlog` is what the system grants (`net.core.somaxconn`), `most_files` the files that the harness may allow.
 ///
 /// # Errors
-/// Why the remedy can't be tried, as a person says it. (A server that refuses the new setting says so itself when it is
-/// started.)
+/// Why the remedy can't be tried, in words for readers. (A server that refuses the new setting reports that when it is started.)
 pub fn remedied(
     server: &Server,
     ready: &Value,
@@ -100,17 +93,18 @@ pub fn remedied(
             let most = most_backlog.unwrap_or(u64::MAX);
             let factor = if remedy == Remedy::Backlog { 4 } else { 32 };
             let new = (now * factor).min(most);
-            let capped = format!("the system allows no listen queue longer than {most} (net.core.somaxconn)");
-            // Where the system's limit cut the shorter one already, the longer one is the same again.
+            // Where the system's limit cut the shorter one already, the longer one is no longer than that.
             let shorter = if remedy == Remedy::LongBacklog { now * 4 } else { now };
-            if new > shorter {
-                Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
-            } else {
-                Err(capped)
+            if new <= shorter {
+                return Err(format!(
+                    "the system allows no listen queue longer than {most} (net.core.somaxconn)"
+                ));
             }
+            Ok(with_flag(server, "backlog", new, format!("a listen queue of {new}")))
         }
-        Remedy::Threads => {
-            let new = has("threads")? * 2;
+        Remedy::Threads | Remedy::OneMoreThread => {
+            let now = has("threads")?;
+            let new = if remedy == Remedy::Threads { now * 2 } else { now + 1 };
             Ok(with_flag(server, "threads", new, format!("{new} threads")))
         }
         Remedy::GlobalQueueInterval => match ready.get("global_queue_interval") {
@@ -122,10 +116,6 @@ pub fn remedied(
                 Ok(with_flag(server, "global-queue-interval", SHORT_INTERVAL, remedy.words().to_owned()))
             }
         },
-        Remedy::OneMoreThread => {
-            let new = has("threads")? + 1;
-            Ok(with_flag(server, "threads", new, format!("{new} threads")))
-        }
         Remedy::OpenFiles => {
             let now = server.open_files.map_or_else(|| has("open_files"), Ok)?;
             let new = (now * 4).min(most_files);
@@ -193,6 +183,7 @@ mod tests {
             handicap: None,
             stores: None,
             in_process: None,
+            contract: false,
             overrides: Overrides::default(),
         }
     }
@@ -235,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_is_said() {
+    fn an_impossible_remedy_has_a_reason() {
         let ready = json!({"backlog": 4_096});
         let refused = |remedy| remedied(&server(&[]), &ready, remedy, Some(4_096), 20_000).unwrap_err();
         assert!(refused(Remedy::Backlog).contains("somaxconn"));

@@ -1,12 +1,12 @@
-//! Connections that a task scheduler starves: what shows it, and how long the starved ones wait.
+//! Connections that a task scheduler starves: the evidence, and how long the starved ones wait.
 //!
-//! A worker of tokio's multi-threaded runtime keeps woken tasks in a queue of its own and hands on what that does not hold to a
-//! global queue. A worker that always has work of its own takes one task from there every N polls. So with more connections
-//! than the own queue holds, some are served again and again, and all others share a small part of the rate.
+//! A worker of tokio's multi-threaded runtime keeps woken tasks in a queue of its own; what does not fit goes to a global queue.
+//! A worker that always has work of its own takes one task from there every N polls. So with more connections than the own
+//! queue holds, some are served again and again, and all others share a small part of the rate.
 
 use super::LEAST_SHARE;
+use super::evidence::{BUSY, of_bad};
 use super::facts::{Facts, STEP_US};
-use super::table::{BUSY, of_bad};
 use crate::words::{count, counted, percent, time};
 
 /// Tasks that a worker's own queue holds.
@@ -18,10 +18,10 @@ const SLACK: f64 = 1.25;
 /// Connections are starved where no larger share than this is at work.
 const MOST_AT_WORK: f64 = 0.75;
 
-/// How many times as long as a typical request the others wait at least.
+/// The least ratio of the others' wait to a typical request's time.
 const APART: f64 = 5.0;
 
-/// Connections that were served all the time, by Little's law: answers a second times the time that a typical one took.
+/// Connections that were served all the time, by Little's law: answers a second times a typical answer's time.
 fn at_work(facts: &Facts) -> f64 {
     facts.rate * facts.p50_us / 1e6
 }
@@ -30,10 +30,11 @@ fn at_work(facts: &Facts) -> f64 {
 fn few_at_work(facts: &Facts) -> Option<()> {
     let workers = facts.threads?;
     facts.runnable.filter(|share| *share >= BUSY)?;
-    let (at_work, asked) = (at_work(facts), facts.connections as f64);
-    let few =
-        at_work > 0.0 && at_work <= SLACK * (OWN_QUEUE * workers) as f64 && at_work < MOST_AT_WORK * asked;
-    let held = facts.missing().unwrap_or(0) as f64 <= 0.01 * asked;
+    let (at_work, requested) = (at_work(facts), facts.connections as f64);
+    let few = at_work > 0.0
+        && at_work <= SLACK * (OWN_QUEUE * workers) as f64
+        && at_work < MOST_AT_WORK * requested;
+    let held = facts.missing().unwrap_or(0) as f64 <= 0.01 * requested;
     (few && held && facts.connections > OWN_QUEUE * workers).then_some(())
 }
 
@@ -66,7 +67,7 @@ fn wait_us(facts: &Facts) -> Option<f64> {
     (facts.rate > 0.0).then_some(waiting * facts.global_queue_interval? as f64 / facts.rate * 1e6)
 }
 
-/// What a person reads of it.
+/// The sentence for readers.
 pub(super) fn sentence(facts: &Facts) -> String {
     let workers = facts.threads.unwrap_or(0);
     let takes = if workers == 1 { "takes" } else { "take" };

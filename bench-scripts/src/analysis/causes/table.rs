@@ -1,18 +1,22 @@
-//! The table of symptoms: what is seen, how much of it a cause explains, what a person should read, what would make it go.
+//! The table of symptoms: the evidence, how much a cause explains, the sentence for readers, and the remedy.
 //!
-//! A row that explains nothing gives `None`: its counter did not move, or the machine lacks it. Rows stand in the order in
-//! which they silence each other: what a cause brings along is not named beside it.
+//! A row that explains nothing gives `None`: its counter did not move, or the machine lacks it. A cause stands before its
+//! consequences, which are not named with it.
 
 use serde::{Deserialize, Serialize};
 
 use super::LEAST_SHARE;
-use super::facts::{Facts, STEP_US};
+use super::evidence::{
+    BUSY, data_timeouts, dropped_attempts, handler_sentence, long_waits, of_bad, of_missing, queue_sentence,
+    slow_handler, starved, threads_sentence, too_few_threads,
+};
+use super::facts::Facts;
 use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
 use crate::words::{count, counted, percent, time};
 
-/// What a cause is the cause of.
+/// What a cause explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Symptom {
@@ -22,7 +26,7 @@ pub enum Symptom {
     Slow,
     /// Most requests take a small part of the mean, though none was bad.
     Uneven,
-    /// Requests slower than 0.95 s, though none was bad: a step that a dropped connection attempt leaves.
+    /// Requests slower than 0.95 s, though none was bad: the trace of a dropped connection attempt.
     Stepped,
 }
 
@@ -36,13 +40,13 @@ pub enum Kind {
     LoadGenerator,
     /// The server may open no more files.
     OpenFiles,
-    /// The server refuses more than so many connections or requests.
+    /// The server refuses connections or requests above a limit.
     Limit,
-    /// Nobody accepts connections any more.
+    /// The server accepts no connections any more.
     AcceptStalled,
     /// More connections came at once than may wait to be accepted.
     AcceptQueueFull,
-    /// Segments of made connections had to be sent again.
+    /// Segments of established connections had to be sent again.
     Retransmission,
     /// The handler waits for something that is not a processor.
     SlowHandler,
@@ -50,7 +54,7 @@ pub enum Kind {
     TooFewThreads,
     /// Requests wait for a processor.
     CpuQueue,
-    /// A task scheduler serves as many connections as its workers' queues hold again and again, and the others hardly ever.
+    /// A task scheduler serves only as many connections as its workers' queues hold, and the others hardly ever.
     SchedulerStarved,
     /// The load generator serves few of its connections at a time, while the server waits for requests.
     ToolUnfair,
@@ -63,31 +67,22 @@ pub enum Kind {
 /// A row of the table.
 #[derive(Debug)]
 pub struct Row {
-    /// What is seen.
+    /// The evidence, in words.
     pub seen: &'static str,
     /// The cause.
     pub kind: Kind,
-    /// What it is the cause of.
+    /// The symptom that it explains.
     pub symptom: Symptom,
     /// The share of what the symptom is about that the evidence explains: of bad requests, of the time, of requests slower
     /// than 0.95 s.
     pub explains: fn(&Facts) -> Option<f64>,
-    /// What a person should read.
+    /// The sentence for readers.
     pub sentence: fn(&Facts) -> String,
-    /// What would make it go.
+    /// What may cure it.
     pub remedy: Option<Remedy>,
-    /// Causes that bring this one along.
+    /// Causes that this one is a consequence of.
     pub unless: &'static [Kind],
 }
-
-/// A wait of a request by itself from which the handler counts as slow, in microseconds.
-const SLOW_ALONE_US: f64 = 1_000.0;
-
-/// A thread that had work for this share of the window was busy all the time; the tool's start and end are in the window.
-pub(super) const BUSY: f64 = 0.85;
-
-/// Waiting for a turn explains timeouts where the mean wait is this share of the timeout.
-const LONG_WAIT: f64 = 0.25;
 
 /// All rows.
 pub const TABLE: &[Row] = &[
@@ -96,7 +91,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Died,
         symptom: Symptom::Failing,
         explains: |facts| {
-            // A dead server has no window whose requests could be counted against the others'.
+            // A dead server has no window, so its requests can't be counted.
             let died = facts.died.len() as u64;
             (died > 0).then(|| if facts.bad == 0 { 1.0 } else { died as f64 / facts.trials as f64 })
         },
@@ -118,7 +113,7 @@ pub const TABLE: &[Row] = &[
         explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
         sentence: |facts| {
             format!(
-                "the load generator, not the server: {} failed since it could open no more connections (files or ports)",
+                "the load generator, not the server: {} failed because it could open no more connections (files or ports)",
                 counted(facts.failed_as(CLIENT_ERRORS), "request")
             )
         },
@@ -196,7 +191,7 @@ pub const TABLE: &[Row] = &[
         },
         sentence: |facts| {
             format!(
-                "nobody accepts connections any more: {} stood in the listen queue and none was accepted through the second \
+                "the server accepts no connections any more: {} stood in the listen queue and none was accepted through the second \
                  half of the window; the server held {} of {}",
                 counted(facts.standing.unwrap_or(0), "connection"),
                 count(facts.held.unwrap_or(0).min(facts.connections)),
@@ -338,7 +333,7 @@ pub const TABLE: &[Row] = &[
         ],
     },
     Row {
-        seen: "timeouts beside quick answers, and nothing between",
+        seen: "timeouts and quick answers, and nothing between",
         kind: Kind::Starved,
         symptom: Symptom::Failing,
         explains: starved,
@@ -387,7 +382,7 @@ pub const TABLE: &[Row] = &[
     },
 ];
 
-/// Causes that leave connections without an answer by other means than a scheduler.
+/// Other causes than a scheduler of connections without an answer.
 const STARVES_TOO: &[Kind] = &[
     Kind::Died,
     Kind::LoadGenerator,
@@ -407,103 +402,3 @@ const CLIENT_ERRORS: &[&str] = &["too many open files", "cannot assign requested
 
 const REFUSALS: &[&str] =
     &["http 4xx", "http 5xx", "connection refused", "connection reset", "closed connection", "server closed"];
-
-/// Connection attempts that found the listen queue full and were made again.
-fn dropped_attempts(facts: &Facts) -> Option<u64> {
-    facts.network.syn_retransmits.is_none_or(|count| count > 0).then_some(())?;
-    facts.network.listen_overflows.filter(|count| *count > 0)
-}
-
-fn queue_sentence(facts: &Facts) -> String {
-    let holds = facts
-        .listen_limit
-        .map_or_else(String::new, |limit| format!("its listen queue holds {}; ", count(limit)));
-    let dropped = facts.network.listen_overflows.unwrap_or(0);
-    let step = if facts.stepped > 0 && facts.timeout_us > STEP_US {
-        let slower = counted(facts.stepped, "request");
-        let verb = if facts.stepped == 1 { "was" } else { "were" };
-        format!(
-            "; {slower} {verb} slower than {}: a step that a dropped connection attempt leaves",
-            time(STEP_US)
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "{holds}{} found it full and {} dropped and sent again after 1 s or more{step}",
-        counted(dropped, "connection attempt"),
-        if dropped == 1 { "was" } else { "were" }
-    )
-}
-
-/// So many bad requests as a share of all of them.
-pub(super) fn of_bad(facts: &Facts, explained: f64) -> Option<f64> {
-    (facts.bad > 0 && explained > 0.0).then(|| explained / facts.bad as f64)
-}
-
-/// The share of the bad requests that the connections make which the server never held.
-fn of_missing(facts: &Facts) -> Option<f64> {
-    let missing = facts.missing().filter(|missing| *missing > 0)?;
-    of_bad(facts, missing as f64 * facts.bad_of_dead_connection())
-}
-
-/// Timers that ran out, but for those of connection requests.
-fn data_timeouts(facts: &Facts) -> Option<u64> {
-    Some(facts.network.timeouts?.saturating_sub(facts.network.syn_retransmits?))
-}
-
-/// Timeouts are explained by waiting for a turn where even the mean wait is a large part of the timeout.
-fn long_waits(facts: &Facts) -> Option<f64> {
-    (facts.mean_us >= LONG_WAIT * facts.timeout_us).then_some(())?;
-    of_bad(facts, facts.timeouts().max(facts.bad.saturating_sub(facts.failed_as(&[""]))) as f64)
-}
-
-/// The share of the time in which all threads that answer had work, where there could be more of them.
-fn too_few_threads(facts: &Facts) -> Option<f64> {
-    (facts.threads? < facts.cores).then_some(())?;
-    facts.runnable.filter(|share| *share >= BUSY)
-}
-
-fn threads_sentence(facts: &Facts) -> String {
-    format!(
-        "it answers with {}, which had work for {} of the time, on a machine of {} cores",
-        counted(facts.threads.unwrap_or(0), "thread"),
-        percent(facts.runnable.unwrap_or(0.0).min(1.0)),
-        facts.cores
-    )
-}
-
-fn handler_sentence(facts: &Facts) -> String {
-    let (alone_us, cpu_us) = facts.alone.unwrap_or_default();
-    format!(
-        "one request by itself takes {}, of which {} is CPU time: the handler waits for something that no load explains",
-        time(alone_us),
-        time(cpu_us)
-    )
-}
-
-/// The share of the time that a wait of the handler explains: of each request, where requests wait side by side; of each
-/// thread, where a thread waits with its request.
-fn slow_handler(facts: &Facts) -> Option<f64> {
-    let (alone_us, cpu_us) = facts.alone?;
-    let wait_us = alone_us - cpu_us;
-    (wait_us >= SLOW_ALONE_US && facts.mean_us > 0.0).then_some(())?;
-    // Where other processes hold the processors, each wait ends late; that part is not the handler's.
-    let delay_us = facts.run_delay_us.unwrap_or(0.0);
-    let of_request = wait_us / (facts.mean_us - delay_us).max(wait_us);
-    let threads_s = facts.threads.unwrap_or(facts.cores) as f64 - facts.rate * delay_us / 1e6;
-    let of_threads = facts.rate * wait_us / 1e6 / threads_s.max(f64::EPSILON);
-    // More than all of the threads' time can't be spent by waiting threads.
-    let of_threads = if of_threads <= 1.15 { of_threads } else { 0.0 };
-    Some(of_request.max(of_threads))
-}
-
-/// Timeouts are those of starved connections where hardly any request took a time between the quick ones and the timeout.
-fn starved(facts: &Facts) -> Option<f64> {
-    let timeouts = facts.timeouts();
-    let share = timeouts as f64 / facts.requests.max(1) as f64;
-    let starving = timeouts as f64 * facts.timeout_us / facts.wall_us.max(1.0);
-    let apart = facts.p50_us * 10.0 < facts.timeout_us && facts.share_between < 0.1 * share;
-    (apart && starving >= 1.0 && starving < facts.connections as f64).then_some(())?;
-    of_bad(facts, timeouts as f64)
-}

@@ -18,15 +18,15 @@ use crate::probe::threads::ThreadUse;
 const CONNECTIONS: u32 = 1_000;
 const TIMEOUT_MS: u64 = 2_000;
 
-fn setting(ready: serde_json::Value) -> Setting {
-    Setting::new(CONNECTIONS, TIMEOUT_MS, 2, Placement::Free, ready)
+fn setting(ready: serde_json::Value) -> LoadSetting {
+    LoadSetting::new(CONNECTIONS, TIMEOUT_MS, 2, Placement::Free, ready)
 }
 
-fn equal() -> Setting {
+fn equal() -> LoadSetting {
     setting(json!({"threads": 2, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}))
 }
 
-/// A second in which 100,000 requests were answered, with all evidence there and none of it odd.
+/// A second in which 100,000 requests were answered, with all evidence there and no symptom.
 fn healthy() -> Sample {
     let latency_us = Latency { mean: 10e3, p50: 9e3, p90: 15e3, p99: 30e3, p999: Some(40e3), max: 60e3 };
     let load = LoadSample {
@@ -86,7 +86,7 @@ fn healthy() -> Sample {
     }
 }
 
-/// The same with so many timeouts, each a request that took the timeout.
+/// The same with `count` timeouts.
 fn with_timeouts(count: u64) -> Sample {
     let mut sample = healthy();
     sample.load.failed = BTreeMap::from([("timeout".to_owned(), count)]);
@@ -112,7 +112,7 @@ fn observation(outcome: Outcome) -> Observation {
     Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
 }
 
-fn found(setting: &Setting, sample: Sample) -> Diagnosis {
+fn found(setting: &LoadSetting, sample: Sample) -> Diagnosis {
     let outcome = match sample.load.succeeded {
         0 => Outcome::NoSuccess(Box::new(sample)),
         _ => Outcome::Completed(Box::new(sample)),
@@ -121,7 +121,7 @@ fn found(setting: &Setting, sample: Sample) -> Diagnosis {
 }
 
 /// The one cause that is named, and its sentence.
-fn only(setting: &Setting, sample: Sample) -> (Kind, String) {
+fn only(setting: &LoadSetting, sample: Sample) -> (Kind, String) {
     let diagnosis = found(setting, sample);
     assert_eq!(diagnosis.causes.len(), 1, "{diagnosis:?}");
     (diagnosis.causes[0].kind, diagnosis.causes[0].sentence.clone())
@@ -130,12 +130,12 @@ fn only(setting: &Setting, sample: Sample) -> (Kind, String) {
 #[test]
 fn a_healthy_server_has_no_cause() {
     let diagnosis = found(&equal(), healthy());
-    assert!(diagnosis.is_clean() && !diagnosis.is_unknown(), "{diagnosis:?}");
+    assert!(diagnosis.is_healthy() && !diagnosis.is_unknown(), "{diagnosis:?}");
     assert_eq!(diagnosis.unavailable, [""; 0]);
 }
 
 #[test]
-fn a_full_accept_queue_is_named_with_its_numbers() {
+fn a_full_accept_queue_is_named() {
     let mut sample = with_timeouts(300);
     sample.network.listen_overflows = Some(2_355);
     sample.network.syn_retransmits = Some(2_300);
@@ -151,7 +151,7 @@ fn a_full_accept_queue_is_named_with_its_numbers() {
 }
 
 #[test]
-fn a_full_accept_queue_that_only_delays_is_named_too() {
+fn a_full_accept_queue_may_only_delay() {
     let mut sample = healthy();
     sample.load.quantiles.pop();
     sample.load.quantiles.extend([(0.9995, 1.01e6), (1.0, 1.03e6)]);
@@ -171,7 +171,7 @@ fn a_full_accept_queue_that_only_delays_is_named_too() {
 }
 
 #[test]
-fn bad_is_failed_or_slower_than_the_timeout_and_nothing_else() {
+fn bad_requests_failed_or_exceeded_the_timeout() {
     let mut sample = healthy();
     sample.load.quantiles.pop();
     sample.load.quantiles.extend([(0.9995, 1.01e6), (0.9998, 2.5e6), (1.0, 3.1e6)]);
@@ -188,7 +188,7 @@ fn bad_is_failed_or_slower_than_the_timeout_and_nothing_else() {
 }
 
 #[test]
-fn a_remedy_is_judged_by_failing_trials_and_those_that_showed_nothing_are_left_out() {
+fn a_remedy_is_judged_by_failing_trials() {
     let completed = |sample: Sample| observation(Outcome::Completed(Box::new(sample)));
     let mut stepped = healthy();
     stepped.load.latency_us.max = 1.03e6;
@@ -215,19 +215,22 @@ fn a_counter_that_moved_too_little_is_not_named() {
 }
 
 #[test]
-fn unknown_evidence_is_said_and_never_taken_for_none() {
+fn unknown_evidence_is_reported_as_unavailable() {
     let mut sample = with_timeouts(300);
     sample.load.quantiles.insert(4, (0.993, 1.5e6));
     sample.network = NetworkCounters::default();
     sample.capacity = Capacity::default();
     let diagnosis = found(&equal(), sample);
     assert!(diagnosis.is_unknown());
-    let lacks = ["listen overflows", "the limit of open files", "what one request takes by itself"];
-    assert!(lacks.iter().all(|what| diagnosis.unavailable.iter().any(|said| said == what)), "{diagnosis:?}");
+    let lacks = ["listen overflows", "the limit of open files", "the latency of one request by itself"];
+    assert!(
+        lacks.iter().all(|what| diagnosis.unavailable.iter().any(|known| known == what)),
+        "{diagnosis:?}"
+    );
 }
 
 #[test]
-fn an_accept_loop_that_stands_is_named_and_not_the_overflows_that_it_brings() {
+fn a_stalled_accept_loop_is_named_without_its_overflows() {
     let mut sample = with_timeouts(900);
     sample.load.succeeded = 0;
     sample.established = Some(100);
@@ -251,7 +254,7 @@ fn an_accept_loop_that_stands_is_named_and_not_the_overflows_that_it_brings() {
 }
 
 #[test]
-fn files_at_the_limit_are_named_and_not_the_queue_that_stands() {
+fn files_at_the_limit_are_named_without_the_full_queue() {
     let mut sample = with_timeouts(940);
     sample.established = Some(40);
     sample.capacity.open_files_limit = Some(60);
@@ -279,7 +282,7 @@ fn a_limit_is_named_by_its_number() {
 }
 
 #[test]
-fn one_busy_thread_of_two_cores_is_too_few_and_two_are_not() {
+fn one_busy_thread_on_two_cores_is_too_few() {
     let mut sample = healthy();
     sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 950_000, run_delay_us: 20_000 }];
     let one = setting(json!({"threads": 1, "tcp_nodelay": true}));
@@ -289,13 +292,13 @@ fn one_busy_thread_of_two_cores_is_too_few_and_two_are_not() {
         sentence,
         "it answers with 1 thread, which had work for 97 % of the time, on a machine of 2 cores"
     );
-    assert!(found(&equal(), sample.clone()).is_clean());
+    assert!(found(&equal(), sample.clone()).is_healthy());
     sample.threads[0].cpu_us = 400_000;
-    assert!(found(&one, sample).is_clean(), "an idle thread is enough");
+    assert!(found(&one, sample).is_healthy(), "an idle thread is enough");
 }
 
 #[test]
-fn a_handler_that_waits_is_named_whether_its_thread_waits_with_it_or_not() {
+fn a_waiting_handler_is_named() {
     let mut sample = healthy();
     sample.capacity.alone_us = Some(2_150.0);
     sample.capacity.alone_cpu_us = Some(80.0);
@@ -312,14 +315,14 @@ fn a_handler_that_waits_is_named_whether_its_thread_waits_with_it_or_not() {
     sample.load.succeeded = 950;
     sample.server_requests = Some(950);
     assert_eq!(only(&equal(), sample).0, Kind::SlowHandler);
-    // The wait of a request by itself does not explain what a full queue makes of it.
+    // The handler's wait does not explain the latency under a full queue.
     let mut loaded = healthy();
     loaded.capacity.alone_us = Some(2_150.0);
-    assert!(found(&equal(), loaded).is_clean());
+    assert!(found(&equal(), loaded).is_healthy());
 }
 
 #[test]
-fn full_processors_are_named_only_where_requests_fail_for_it() {
+fn full_processors_are_named_where_requests_fail() {
     let mut sample = with_timeouts(3_000);
     sample.load.latency_us.mean = 900e3;
     sample.load.latency_us.p50 = 700e3;
@@ -353,14 +356,14 @@ fn starved_by_the_scheduler() -> Sample {
     sample
 }
 
-fn one_worker(interval: Option<u32>) -> Setting {
+fn one_worker(interval: Option<u32>) -> LoadSetting {
     setting(
         json!({"threads": 1, "global_queue_interval": interval, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}),
     )
 }
 
 #[test]
-fn connections_that_the_scheduler_starves_are_named_and_not_the_one_thread() {
+fn the_scheduler_is_named_without_the_one_thread() {
     let (kind, sentence) = only(&one_worker(Some(61)), starved_by_the_scheduler());
     assert_eq!(kind, Kind::SchedulerStarved);
     assert_eq!(
@@ -370,13 +373,13 @@ fn connections_that_the_scheduler_starves_are_named_and_not_the_one_thread() {
          each from a global queue, once in 61 polls, so that each waits about 14.23 s; no connection attempt found the listen \
          queue full"
     );
-    // Where the interval is tokio's own it can't be said how long they wait.
+    // Where the interval is tokio's own their wait is unknown.
     let (kind, sentence) = only(&one_worker(None), starved_by_the_scheduler());
     assert!(kind == Kind::SchedulerStarved && sentence.contains("only now and then"), "{sentence}");
 }
 
 #[test]
-fn connections_that_the_scheduler_starves_for_less_than_the_timeout_are_named_too() {
+fn the_scheduler_is_named_without_a_timeout() {
     let mut sample = starved_by_the_scheduler();
     sample.load.succeeded = 644_920;
     sample.server_requests = Some(644_920);
@@ -391,7 +394,7 @@ fn connections_that_the_scheduler_starves_for_less_than_the_timeout_are_named_to
 
 #[test]
 fn the_scheduler_is_not_named_without_its_evidence() {
-    let kinds = |setting: &Setting, change: &dyn Fn(&mut Sample)| {
+    let kinds = |setting: &LoadSetting, change: &dyn Fn(&mut Sample)| {
         let mut sample = starved_by_the_scheduler();
         change(&mut sample);
         found(setting, sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
@@ -400,7 +403,7 @@ fn the_scheduler_is_not_named_without_its_evidence() {
     let idle = kinds(&one, &|sample| sample.threads[0].cpu_us = 3_000_000);
     assert_eq!(idle, [Kind::Starved], "an idle worker starves nobody");
     let all_at_work = kinds(&one, &|sample| sample.load.latency_us.p50 = 300e3);
-    assert_eq!(all_at_work, [Kind::TooFewThreads], "as many are at work as were asked for");
+    assert_eq!(all_at_work, [Kind::TooFewThreads], "all requested connections are at work");
     let dropped = kinds(&one, &|sample| {
         sample.network.listen_overflows = Some(3_000);
         sample.network.syn_retransmits = Some(3_000);
@@ -410,7 +413,7 @@ fn the_scheduler_is_not_named_without_its_evidence() {
         !dropped.contains(&Kind::SchedulerStarved) && dropped.contains(&Kind::AcceptQueueFull),
         "{dropped:?}"
     );
-    let few = Setting { connections: 250, ..one };
+    let few = LoadSetting { connections: 250, ..one };
     assert!(!kinds(&few, &|_| {}).contains(&Kind::SchedulerStarved), "one queue holds them all");
     let unknown = setting(json!({"tcp_nodelay": true}));
     assert!(
@@ -465,7 +468,7 @@ fn a_busy_server_does_not_make_the_load_tool_unfair() {
 }
 
 #[test]
-fn data_that_is_sent_again_is_named() {
+fn retransmitted_data_is_named() {
     let mut sample = with_timeouts(300);
     sample.network.timeouts = Some(400);
     sample.network.syn_retransmits = Some(20);
@@ -473,18 +476,18 @@ fn data_that_is_sent_again_is_named() {
 }
 
 #[test]
-fn forty_milliseconds_without_nodelay_are_nagles() {
+fn forty_milliseconds_without_nodelay_are_nagle() {
     let mut sample = healthy();
     sample.load.quantiles =
         vec![(0.0, 200.0), (0.3, 9e3), (0.35, 39e3), (0.95, 44e3), (0.99, 60e3), (1.0, 70e3)];
     sample.load.latency_us.mean = 28e3;
     let nagle = setting(json!({"threads": 2, "tcp_nodelay": false}));
     assert_eq!(only(&nagle, sample.clone()).0, Kind::Nagle);
-    assert!(found(&equal(), sample).is_clean(), "with TCP_NODELAY it is something else");
+    assert!(found(&equal(), sample).is_healthy(), "with TCP_NODELAY it is something else");
 }
 
 #[test]
-fn a_dead_server_and_a_load_tool_without_ports_are_named() {
+fn a_dead_server_and_a_tool_without_ports_are_named() {
     let died = observation(Outcome::ServerDied { reason: "killed (signal 9)".into() });
     let diagnosis = diagnose(&equal(), &[&died]);
     assert_eq!(diagnosis.causes[0].sentence, "the server ended by itself in 1 of 1 trial: killed (signal 9)");
@@ -495,12 +498,12 @@ fn a_dead_server_and_a_load_tool_without_ports_are_named() {
 }
 
 #[test]
-fn every_row_has_its_place() {
+fn a_cause_stands_before_its_consequences() {
     for (index, row) in TABLE.iter().enumerate() {
         let earlier: Vec<Kind> = TABLE[..index].iter().map(|row| row.kind).collect();
         assert!(
             row.unless.iter().all(|kind| earlier.contains(kind)),
-            "{:?} is silenced by a later row",
+            "{:?} stands before a cause of it",
             row.kind
         );
         assert!(!row.seen.is_empty());

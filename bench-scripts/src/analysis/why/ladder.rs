@@ -1,8 +1,8 @@
-//! The ladder: CPU time for a request as the sum of its parts, predicted from what was measured elsewhere, and held against
-//! what was measured over HTTP.
+//! The ladder: CPU time for a request as the sum of its parts, predicted from other measurements, and compared with what was
+//! measured over HTTP.
 //!
-//! State and dispatch come from runs in process, the user time of HTTP from another request; so the sum can miss, and by how
-//! much it does says what the parts are worth. System time is measured on the request itself and can't miss.
+//! State and dispatch come from runs in process, the user time of HTTP from another request. So the sum can be wrong, and its
+//! error shows how good the parts are. System time is measured on the request itself and can't be wrong.
 
 use std::collections::BTreeMap;
 
@@ -70,9 +70,9 @@ pub struct Ladder {
     /// Measured less predicted.
     pub unexplained: Row,
     /// Share of the measured difference that the parts give: 1 where they fit, above 1 where they overshoot. None where the two
-    /// servers are not told apart.
+    /// servers are not distinguishable.
     pub explained: Option<Estimate>,
-    /// The same of user time alone, where the prediction can miss.
+    /// The same of user time alone, where the prediction can be wrong.
     pub explained_user: Option<Estimate>,
 }
 
@@ -114,8 +114,8 @@ impl Ladder {
     }
 }
 
-/// The predicted difference over the measured one, by block. `None` where the measured one may be nothing: a share of nothing
-/// is no number.
+/// The predicted difference over the measured one, by block. `None` where the measured one may be 0: a share of 0 has no
+/// value.
 fn share(
     a: &BTreeMap<u32, Block>,
     b: &BTreeMap<u32, Block>,
@@ -124,12 +124,12 @@ fn share(
 ) -> Option<Estimate> {
     let both = || a.iter().filter_map(|(block, a)| Some((a, b.get(block)?)));
     let differences: Vec<f64> = both().map(|(a, b)| measured(a) - measured(b)).collect();
-    let told = match hodges_lehmann(&differences)?.interval {
+    let differs = match hodges_lehmann(&differences)?.interval {
         Some((low, high)) => low > 0.0 || high < 0.0,
-        // Too few blocks for an interval: told where they all agree.
+        // Too few blocks for an interval: they differ where all blocks agree.
         None => differences.iter().all(|d| *d > 0.0) || differences.iter().all(|d| *d < 0.0),
     };
-    if !told {
+    if !differs {
         return None;
     }
     let shares: Vec<f64> = both()
@@ -139,7 +139,7 @@ fn share(
     hodges_lehmann(&shares)
 }
 
-/// What was measured over HTTP: all CPU time, user time, system time.
+/// CPU time over HTTP: all, user, system.
 pub(super) fn measured(a: &Samples<'_>, b: &Samples<'_>) -> Option<[Row; 3]> {
     let of = |figure: Figure| row(a, b, |sample| sample.figure(figure));
     Some([of(Figure::CpuUsPerRequest)?, of(Figure::UserUsPerRequest)?, of(Figure::SystemUsPerRequest)?])

@@ -1,6 +1,6 @@
-//! Why one server is faster than another on a request: CPU time for a request taken apart, its parts held against the whole,
-//! and its growth with the answer's length. From observations alone; what was not measured is said to be missing, and what
-//! the parts don't explain is called so.
+//! Why one server is faster than another on a request: the parts of the CPU time for a request, compared with the whole, and its
+//! growth with the answer's length. From observations alone; what was not measured is reported as missing, and what the parts
+//! don't explain as unexplained.
 
 mod ladder;
 mod slope;
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::{Standing, Terms};
-use super::observed::{Observed, Samples, valid};
-use super::summary::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
+use super::comparison::{Comparisons, Terms};
+use super::observed::{Observed, Samples, median_figure, median_of, valid};
+use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::Placement;
 use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use crate::figure::Figure;
@@ -29,7 +29,7 @@ pub struct Seen<'a> {
     pub plan: &'a Plan,
     /// The trials.
     pub observations: &'a [Observation],
-    /// What ran in process, beside them.
+    /// What ran in process.
     pub in_process: &'a [InProcessObservation],
 }
 
@@ -65,7 +65,7 @@ pub struct WhySummary {
     pub slope: Option<SlopeSummary>,
     /// Trials that gave no figure.
     pub failed: Vec<FailedTrial>,
-    /// Trials that were measured and are in nothing of this, since the machine spoiled them.
+    /// Trials that were measured and do not count, because the machine spoiled them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<InvalidTrial>,
 }
@@ -91,36 +91,38 @@ pub struct Side {
     pub switches: Option<Estimate>,
 }
 
-/// Works a why run out: from the pair one after the other, from both at the same time, and from the slope's own trials, where
-/// there are any.
+/// The summary of a why run: from the pair one after the other, from both at the same time, and from the slope's own trials,
+/// where there are any.
 pub fn explain(
-    asked: &WhyPlan,
+    request: &WhyPlan,
     main: &Seen<'_>,
     ladder: &Seen<'_>,
     slope: Option<&Seen<'_>>,
     counts: &[CountObservation],
 ) -> WhySummary {
-    let transport = &asked.why.transport;
-    let pair = [&asked.server, &asked.over];
-    let [a, b] = pair.map(|server| samples(main, server, &asked.workload, asked));
+    let transport = &request.why.transport;
+    let pair = [&request.server, &request.over];
+    let [a, b] = pair.map(|server| samples(main, server, &request.workload, request));
     let stages = [Some(main), Some(ladder), slope];
     let of_all =
         |count: fn(&Seen<'_>) -> usize| stages.iter().flatten().map(|seen| count(seen)).sum::<usize>();
+    let observations = || stages.iter().flatten().flat_map(|seen| seen.observations);
     let planned = of_all(planned) + pair.len() * CountKind::ALL.len();
     let done = of_all(|seen| seen.observations.len() + seen.in_process.len()) + counts.len();
-    let [own_a, own_b] = pair.map(|server| samples(ladder, server, &asked.workload, asked));
-    let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, asked));
-    let in_process = |server: &str| Block::in_process(ladder.in_process, server, &asked.workload, transport);
+    let [own_a, own_b] = pair.map(|server| samples(ladder, server, &request.workload, request));
+    let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, request));
+    let in_process =
+        |server: &str| Block::in_process(ladder.in_process, server, &request.workload, transport);
     WhySummary {
-        server: asked.server.clone(),
-        over: asked.over.clone(),
-        workload: asked.workload.clone(),
+        server: request.server.clone(),
+        over: request.over.clone(),
+        workload: request.workload.clone(),
         transport: transport.clone(),
-        connections: asked.connections,
+        connections: request.connections,
         planned,
         left: planned.saturating_sub(done),
         terms: Terms::new(&a, &b),
-        sides: vec![Side::new(&asked.server, &a), Side::new(&asked.over, &b)],
+        sides: vec![Side::new(&request.server, &a), Side::new(&request.over, &b)],
         measured: ladder::measured(&own_a, &own_b),
         ladder: missing(ladder, pair).map_or_else(
             || {
@@ -131,21 +133,13 @@ pub fn explain(
             Err,
         ),
         counts: counts.to_vec(),
-        slope: slope.and_then(|slope| SlopeSummary::new(asked, slope)),
-        failed: stages
-            .iter()
-            .flatten()
-            .flat_map(|seen| seen.observations.iter().filter_map(failed_trial))
-            .collect(),
-        invalid: stages
-            .iter()
-            .flatten()
-            .flat_map(|seen| seen.observations.iter().filter_map(invalid_trial))
-            .collect(),
+        slope: slope.and_then(|slope| SlopeSummary::new(request, slope)),
+        failed: observations().filter_map(failed_trial).collect(),
+        invalid: observations().filter_map(invalid_trial).collect(),
     }
 }
 
-/// Why no block of the ladder has all of its parts: the first trial that was lost, where one was.
+/// Why no block of the ladder has all of its parts: the first lost trial, if there is one.
 fn no_whole_block(seen: &Seen<'_>) -> String {
     let lost = seen.observations.iter().find_map(|observation| {
         let failed = || failed_trial(observation).map(|trial| (trial.block, trial.server, trial.reason));
@@ -154,19 +148,20 @@ fn no_whole_block(seen: &Seen<'_>) -> String {
     let why = lost.map_or_else(String::new, |(block, server, reason)| {
         format!(": in block {block} with {server} {reason}")
     });
-    format!("no block has everything that it takes of both servers{why}")
+    format!("no block has all measurements of both servers{why}")
 }
 
-/// What was measured of a server that may be compared, by block: beside the other where both ran at the same time.
-fn samples<'a>(seen: &Seen<'a>, server: &str, workload: &str, asked: &WhyPlan) -> Samples<'a> {
-    let other = if server == asked.server { &asked.over } else { &asked.server };
+/// A server's samples that may be compared, by block: in a duet, those made with the other server.
+fn samples<'a>(seen: &Seen<'a>, server: &str, workload: &str, request: &WhyPlan) -> Samples<'a> {
+    let other = if server == request.server { &request.over } else { &request.server };
     let campaign = &seen.plan.campaign;
-    let beside = (campaign.environment.placement == Placement::Duet).then_some(other.as_str());
-    let connections = campaign.connections.first().copied().unwrap_or(asked.connections);
-    valid(&Observed::new(seen.observations).samples_of((server, beside, workload, connections.into())))
+    let connections = campaign.connections.first().copied().unwrap_or(request.connections);
+    let observed = Observed::new(seen.observations);
+    valid(&observed.samples_in(campaign.environment.placement, [server, other], workload, connections))
 }
 
-/// Observations of a stage in all: its trials, and, where these run at the same time, two rungs of each request and block of each server that runs in process.
+/// All planned observations of a stage: its trials, and, in duets, two rungs for each request, block and server with an in-process
+/// program.
 fn planned(seen: &Seen<'_>) -> usize {
     let plan = seen.plan;
     let programs = match plan.campaign.environment.placement {
@@ -178,16 +173,16 @@ fn planned(seen: &Seen<'_>) -> usize {
     trials + programs * blocks * plan.workloads.len() * Rung::ALL.len()
 }
 
-/// The last block of a stage that is to be run: as many as planned, and one for each that was lost to the machine or the load
-/// tool, as far as the plan has blocks for that.
+/// The last block of a stage that is to be run: as many as planned, and one for each lost to the machine or the load tool, as far
+/// as the plan has blocks for that.
 pub fn blocks(plan: &Plan, observations: &[Observation]) -> u32 {
     let observed = Observed::new(observations);
-    let standing = Standing::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
+    let judged = Comparisons::new(&plan.campaign, &plan.levels(), &plan.trials, &observed);
     let last = plan.trials.last().map_or(0, |trial| trial.block);
-    (plan.campaign.max_blocks + standing.run_again()).min(last)
+    (plan.campaign.max_blocks + judged.run_again()).min(last)
 }
 
-/// Why there can be no ladder: what of the servers was never measured in process.
+/// Why there can be no ladder: a server that was never measured in process.
 fn missing(seen: &Seen<'_>, pair: [&String; 2]) -> Option<String> {
     pair.into_iter().find_map(|name| {
         let server = seen.plan.servers.iter().find(|server| &server.name == name)?;
@@ -210,9 +205,7 @@ fn missing(seen: &Seen<'_>, pair: [&String; 2]) -> Option<String> {
 
 impl Side {
     fn new(server: &str, samples: &Samples<'_>) -> Self {
-        let figure = |figure: Figure| {
-            median(&samples.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<_>>())
-        };
+        let figure = |figure: Figure| median_figure(samples, figure);
         Self {
             server: server.to_owned(),
             requests_per_second: figure(Figure::RequestsPerSecond),
@@ -226,7 +219,7 @@ impl Side {
     }
 }
 
-/// What one block says of one server, in microseconds of CPU time for a request.
+/// One block of one server, in microseconds of CPU time for a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Block {
     user: f64,
@@ -296,7 +289,10 @@ fn cpu_us(calls: &[InProcessObservation], server: &str, workload: &str, rung: Ru
 fn row<T>(a: &BTreeMap<u32, T>, b: &BTreeMap<u32, T>, value: impl Fn(&T) -> Option<f64>) -> Option<Row> {
     let both: Vec<(f64, f64)> =
         a.iter().filter_map(|(block, a)| Some((value(a)?, value(b.get(block)?)?))).collect();
-    let (left, right): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
     let differences: Vec<f64> = both.iter().map(|(a, b)| a - b).collect();
-    Some(Row { a: median(&left)?, b: median(&right)?, difference: hodges_lehmann(&differences)? })
+    Some(Row {
+        a: median_of(both.iter().map(|(a, _)| *a))?,
+        b: median_of(both.iter().map(|(_, b)| *b))?,
+        difference: hodges_lehmann(&differences)?,
+    })
 }

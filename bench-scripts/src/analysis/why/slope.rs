@@ -1,7 +1,7 @@
 //! CPU time for a getBlocks request against the slots that it returns: a straight line for each server and block, whose slope
-//! is what a slot costs and whose intercept what a request costs that returns none.
+//! is the cost of a slot and whose intercept the cost of a request that returns none.
 //!
-//! Least squares with weights of one over the square of the whole, so that every length counts by its relative miss. All parts
+//! Least squares with weights of one over the square of the whole, so that every length counts by its relative error. All parts
 //! of the whole are fitted with the same weights, so the slopes of the parts add up to that of the whole.
 
 use std::collections::BTreeMap;
@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Seen, cpu_us, samples};
+use crate::analysis::observed::median_of;
 use crate::cost::Rung;
 use crate::figure::Figure;
 use crate::plan::WhyPlan;
-use crate::stats::{Estimate, hodges_lehmann, median};
+use crate::stats::{Estimate, hodges_lehmann};
 
-/// Lengths that a line takes at least.
+/// The fewest lengths that give a line.
 const LEAST_POINTS: usize = 3;
 
 /// CPU time against slots returned, of both servers.
@@ -37,13 +38,13 @@ pub struct Line {
     pub server: String,
     /// By length, rising.
     pub points: Vec<Point>,
-    /// CPU time for a slot more, in nanoseconds.
+    /// CPU time for one more slot, in nanoseconds.
     pub slope_ns: Option<Estimate>,
     /// CPU time for a request that returns none, in microseconds.
     pub intercept_us: Option<Estimate>,
     /// The slope's parts; none without runs in process.
     pub parts_ns: Option<PartsNs>,
-    /// The most by which the line misses a length's median, relative.
+    /// The largest relative distance of the line from a length's median.
     pub misfit: Option<f64>,
 }
 
@@ -58,7 +59,7 @@ pub struct Point {
     pub dispatch_us: Option<Estimate>,
 }
 
-/// What a slot more costs, by part, in nanoseconds of CPU time. They add up to the slope in every block.
+/// The cost of one more slot, by part, in nanoseconds of CPU time. The parts add up to the slope in every block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PartsNs {
     /// The method alone.
@@ -73,7 +74,7 @@ pub struct PartsNs {
 
 /// One length in one block.
 #[derive(Debug, Clone, Copy)]
-struct Measured {
+struct LengthSample {
     slots: f64,
     cpu: f64,
     system: f64,
@@ -90,14 +91,14 @@ struct Fit {
 
 impl SlopeSummary {
     /// From the slope's trials. `None` where nothing was measured.
-    pub(super) fn new(asked: &WhyPlan, seen: &Seen<'_>) -> Option<Self> {
-        let connections = asked.why.slope.connections;
-        let blocks = [&asked.server, &asked.over].map(|server| by_block(asked, seen, server));
+    pub(super) fn new(request: &WhyPlan, seen: &Seen<'_>) -> Option<Self> {
+        let connections = request.why.slope.connections;
+        let blocks = [&request.server, &request.over].map(|server| by_block(request, seen, server));
         if blocks.iter().all(BTreeMap::is_empty) {
             return None;
         }
         let fits = [0, 1].map(|side: usize| {
-            let fit = |(block, points): (&u32, &Vec<Measured>)| Some((*block, whole(points)?));
+            let fit = |(block, points): (&u32, &Vec<LengthSample>)| Some((*block, whole(points)?));
             blocks[side].iter().filter_map(fit).collect::<BTreeMap<u32, Fit>>()
         });
         let ratio = |value: fn(&Fit) -> f64| {
@@ -105,7 +106,7 @@ impl SlopeSummary {
             let logs: Vec<f64> = fits[0].iter().filter_map(log).filter(|log| log.is_finite()).collect();
             Some(hodges_lehmann(&logs)?.map(f64::exp))
         };
-        let servers = [&asked.server, &asked.over];
+        let servers = [&request.server, &request.over];
         let lines = (0..2).map(|side| Line::new(servers[side], &blocks[side], &fits[side])).collect();
         Some(Self {
             connections,
@@ -116,12 +117,12 @@ impl SlopeSummary {
     }
 }
 
-/// What was measured of a server, by block and rising length.
-fn by_block(asked: &WhyPlan, seen: &Seen<'_>, server: &str) -> BTreeMap<u32, Vec<Measured>> {
-    let mut blocks: BTreeMap<u32, Vec<Measured>> = BTreeMap::new();
+/// A server's samples, by block and rising length.
+fn by_block(request: &WhyPlan, seen: &Seen<'_>, server: &str) -> BTreeMap<u32, Vec<LengthSample>> {
+    let mut blocks: BTreeMap<u32, Vec<LengthSample>> = BTreeMap::new();
     for workload in &seen.plan.workloads {
-        let Some(slots) = asked.returned.get(&workload.name) else { continue };
-        let samples = samples(seen, server, &workload.name, asked);
+        let Some(slots) = request.returned.get(&workload.name) else { continue };
+        let samples = samples(seen, server, &workload.name, request);
         let [state, dispatch] = Rung::ALL.map(|rung| cpu_us(seen.in_process, server, &workload.name, rung));
         for (block, sample) in samples {
             let figures =
@@ -129,14 +130,14 @@ fn by_block(asked: &WhyPlan, seen: &Seen<'_>, server: &str) -> BTreeMap<u32, Vec
             let Some((cpu, system)) = figures.filter(|(cpu, _)| *cpu > 0.0) else { continue };
             let in_process = state.get(&block).copied().zip(dispatch.get(&block).copied());
             let slots = *slots as f64;
-            blocks.entry(block).or_default().push(Measured { slots, cpu, system, in_process });
+            blocks.entry(block).or_default().push(LengthSample { slots, cpu, system, in_process });
         }
     }
     blocks
 }
 
 /// The line through a figure of the points, weighted by the whole.
-fn fit(points: &[Measured], figure: impl Fn(&Measured) -> Option<f64>) -> Option<Fit> {
+fn fit(points: &[LengthSample], figure: impl Fn(&LengthSample) -> Option<f64>) -> Option<Fit> {
     let values: Vec<(f64, f64, f64)> = points
         .iter()
         .map(|point| Some((point.slots, figure(point)?, 1.0 / (point.cpu * point.cpu))))
@@ -153,13 +154,13 @@ fn fit(points: &[Measured], figure: impl Fn(&Measured) -> Option<f64>) -> Option
     slope.is_finite().then_some(Fit { intercept: y - slope * x, slope })
 }
 
-fn whole(points: &[Measured]) -> Option<Fit> {
+fn whole(points: &[LengthSample]) -> Option<Fit> {
     fit(points, |point| Some(point.cpu))
 }
 
 impl Line {
-    fn new(server: &str, blocks: &BTreeMap<u32, Vec<Measured>>, fits: &BTreeMap<u32, Fit>) -> Self {
-        let of = |value: fn(&Fit) -> f64| median(&fits.values().map(value).collect::<Vec<_>>());
+    fn new(server: &str, blocks: &BTreeMap<u32, Vec<LengthSample>>, fits: &BTreeMap<u32, Fit>) -> Self {
+        let of = |value: fn(&Fit) -> f64| median_of(fits.values().map(value));
         let (slope_ns, intercept_us) = (of(|fit| fit.slope * 1e3), of(|fit| fit.intercept));
         let points = points(blocks);
         let misfit = slope_ns.zip(intercept_us).and_then(|(slope, intercept)| {
@@ -169,39 +170,30 @@ impl Line {
             };
             points.iter().map(miss).max_by(f64::total_cmp)
         });
-        Self {
-            server: server.to_owned(),
-            points,
-            slope_ns,
-            intercept_us,
-            parts_ns: PartsNs::new(blocks),
-            misfit,
-        }
+        let parts_ns = PartsNs::new(blocks);
+        Self { server: server.to_owned(), points, slope_ns, intercept_us, parts_ns, misfit }
     }
 }
 
-fn points(blocks: &BTreeMap<u32, Vec<Measured>>) -> Vec<Point> {
-    let mut by_length: BTreeMap<u64, Vec<Measured>> = BTreeMap::new();
+fn points(blocks: &BTreeMap<u32, Vec<LengthSample>>) -> Vec<Point> {
+    let mut by_length: BTreeMap<u64, Vec<LengthSample>> = BTreeMap::new();
     for point in blocks.values().flatten() {
         by_length.entry(point.slots as u64).or_default().push(*point);
     }
-    let point = |(slots, measured): (u64, Vec<Measured>)| {
-        let dispatch: Vec<f64> = measured.iter().filter_map(|one| Some(one.in_process?.1)).collect();
+    let point = |(slots, measured): (u64, Vec<LengthSample>)| {
         Some(Point {
             slots,
-            cpu_us: median(&measured.iter().map(|one| one.cpu).collect::<Vec<_>>())?,
-            dispatch_us: median(&dispatch),
+            cpu_us: median_of(measured.iter().map(|one| one.cpu))?,
+            dispatch_us: median_of(measured.iter().filter_map(|one| Some(one.in_process?.1))),
         })
     };
     by_length.into_iter().filter_map(point).collect()
 }
 
 impl PartsNs {
-    fn new(blocks: &BTreeMap<u32, Vec<Measured>>) -> Option<Self> {
-        let of = |value: fn(&Measured) -> Option<f64>| {
-            let slopes: Vec<f64> =
-                blocks.values().filter_map(|points| Some(fit(points, value)?.slope * 1e3)).collect();
-            median(&slopes)
+    fn new(blocks: &BTreeMap<u32, Vec<LengthSample>>) -> Option<Self> {
+        let of = |value: fn(&LengthSample) -> Option<f64>| {
+            median_of(blocks.values().filter_map(|points| Some(fit(points, value)?.slope * 1e3)))
         };
         Some(Self {
             state: of(|point| Some(point.in_process?.0))?,

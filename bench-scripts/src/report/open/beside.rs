@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::Run;
 use super::super::format::{Table, at, ratio, thousands, time_us};
-use crate::analysis::open::{AGREEMENT, Agreement, Recovery};
+use crate::analysis::open_loop::{AGREEMENT, Agreement, Recovery};
 use crate::config::Background;
 use crate::figure::Figure;
 use crate::load::Level;

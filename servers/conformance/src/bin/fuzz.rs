@@ -9,13 +9,13 @@ use std::time::Duration;
 use clap::Parser;
 use conformance::fuzz::Case;
 use conformance::fuzz::run::{Outcome, Plan, Subjects, outline, show};
-use conformance::servers::ALL;
+use conformance::servers::choose;
 use serde_json::{Value, json};
 
-/// Sends the same generated requests to every server and judges the answers.
+/// Sends the same generated requests to every server that is held to the contract and judges the answers.
 #[derive(Parser)]
 struct Options {
-    /// How long to go on.
+    /// How long to run, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The most cases.
@@ -33,18 +33,28 @@ struct Options {
     /// Write a summary into a new folder here.
     #[arg(long)]
     results: Option<PathBuf>,
+    /// A server of servers.toml; may be given several times.
+    #[arg(long = "server")]
+    servers: Vec<String>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
     let seed = options.seed.unwrap_or_else(|| jiff::Timestamp::now().as_millisecond().unsigned_abs());
-    let subjects = Subjects::start();
+    let servers = match choose(&options.servers) {
+        Ok(servers) => servers.leak(),
+        Err(error) => {
+            eprintln!("fuzz: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let subjects = Subjects::start(servers);
     if let Some(number) = options.replay {
         let case = Case::new(seed, number);
         println!("{}", show(&case));
         for (server, got) in subjects.answers(&case) {
             let fault = subjects.fault(server, &case, &got).map(|fault| format!("\n  FAULT: {fault}"));
-            println!("{:18} {}{}", server.name, outline(&got), fault.unwrap_or_default());
+            println!("{server:18} {}{}", outline(&got), fault.unwrap_or_default());
         }
         return ExitCode::SUCCESS;
     }
@@ -66,15 +76,15 @@ fn summary(seed: u64, started: &jiff::Timestamp, subjects: &Subjects, outcome: &
         .iter()
         .map(|finding| json!({"number": finding.number, "minimal": finding.text}))
         .collect();
-    let servers: serde_json::Map<String, Value> = ALL
+    let servers: serde_json::Map<String, Value> = subjects
+        .servers
         .iter()
-        .zip(&subjects.running)
         .map(|(server, running)| {
             let ready = &running.ready;
             let about = json!({
                 "threads": ready["threads"], "tuning": ready["tuning"], "ledger": ready["ledger"]["sha256"],
             });
-            (server.name.to_owned(), about)
+            (server.name.clone(), about)
         })
         .collect();
     json!({

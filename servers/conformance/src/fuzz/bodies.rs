@@ -55,11 +55,11 @@ const TOKENS: &[&[u8]] = &[
 /// A body of at most the contract's limit.
 pub fn body(random: &mut Random) -> Vec<u8> {
     let mut body = match random.below(20) {
-        0..=4 => clean(random).into_bytes(),
+        0..=4 => valid(random).into_bytes(),
         5..=9 => request(random).into_bytes(),
         10..=11 => batch(random).into_bytes(),
         12..=15 => mutated(random, recorded),
-        16..=17 => mutated(random, |random| clean(random).into_bytes()),
+        16..=17 => mutated(random, |random| valid(random).into_bytes()),
         18 => mutated(random, |random| batch(random).into_bytes()),
         _ => value(random, 4).into_bytes(),
     };
@@ -72,7 +72,7 @@ pub fn body(random: &mut Random) -> Vec<u8> {
 }
 
 /// A request without a fault.
-fn clean(random: &mut Random) -> String {
+fn valid(random: &mut Random) -> String {
     let method = Method::ALL[random.below(Method::ALL.len())];
     let id = match random.below(4) {
         0 => format!("\"{}\"", random.below(1_000)),
@@ -87,9 +87,9 @@ fn clean(random: &mut Random) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"{params}}}")
 }
 
-/// Parameters that the method takes, or, where `clean` is not asked for, parameters near them.
-fn params(random: &mut Random, method: Method, clean: bool) -> String {
-    let odd = |random: &mut Random| !clean && random.one_in(4);
+/// Parameters that the method takes, or, unless `valid`, parameters near them.
+fn params(random: &mut Random, method: Method, valid: bool) -> String {
+    let odd = |random: &mut Random| !valid && random.one_in(4);
     let mut items = Vec::new();
     let slot = |random: &mut Random| random.pick(&["0", "5", "56", "400", "424", "1000000"]).to_owned();
     match method {
@@ -102,7 +102,7 @@ fn params(random: &mut Random, method: Method, clean: bool) -> String {
         items.push(slot(random));
     }
     if random.one_in(2) {
-        items.push(config(random, clean));
+        items.push(config(random, valid));
     }
     for item in &mut items {
         if odd(random) {
@@ -120,16 +120,16 @@ fn params(random: &mut Random, method: Method, clean: bool) -> String {
     list(random, '[', count, ']', |_| items.next().unwrap_or_default())
 }
 
-fn config(random: &mut Random, clean: bool) -> String {
-    let count = random.below(if clean { 2 } else { 5 });
+fn config(random: &mut Random, valid: bool) -> String {
+    let count = random.below(if valid { 2 } else { 5 });
     list(random, '{', count, '}', |random| {
         let name = match random.below(6) {
             0..=2 => "\"commitment\"".to_owned(),
             3 | 4 => "\"minContextSlot\"".to_owned(),
-            _ if clean => "\"encoding\"".to_owned(),
+            _ if valid => "\"encoding\"".to_owned(),
             _ => text(random),
         };
-        let given = match random.below(if clean { 2 } else { 4 }) {
+        let given = match random.below(if valid { 2 } else { 4 }) {
             0 | 1 if name.contains("Slot") => {
                 random.pick(&["0", "1", "424", "455", "456", "null"]).to_owned()
             }
@@ -211,7 +211,7 @@ fn batch(random: &mut Random) -> String {
         0 => value(random, 2),
         1 => format!("{{\"jsonrpc\":\"2.0\",\"method\":{}}}", text(random)),
         2 | 3 if count < 10 => request(random),
-        _ => clean(random),
+        _ => valid(random),
     });
     format!("{}{body}{}", space(random), space(random))
 }
@@ -221,7 +221,7 @@ fn recorded(random: &mut Random) -> Vec<u8> {
     static BODIES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let bodies = BODIES.get_or_init(|| {
         let rows = std::fs::read_to_string(oracle_dir().join("agave-2.3.13.jsonl"));
-        let rows = rows.expect("the recordings are beside this crate");
+        let rows = rows.expect("the recordings are in this crate");
         let body = |row: &str| serde_json::from_str::<Value>(row).ok()?["body"].as_str().map(Vec::from);
         rows.lines().filter_map(body).filter(|body| body.len() < 4_000).collect()
     });

@@ -1,5 +1,6 @@
-//! HTTP around bodies: the usual POST in its lawful varieties, and several requests on one connection.
+//! HTTP around bodies: the usual POST in its valid varieties, and several requests on one connection.
 
+use server_kit::testing::sockets;
 use validator_state::MAX_BODY_BYTES;
 
 use super::bodies::body;
@@ -7,7 +8,7 @@ use super::odd::odd;
 use super::random::Random;
 use super::wire::{Request, Script};
 
-pub(super) const HEALTH: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+pub(super) const HEALTH: &[u8] = sockets::HEALTH.as_bytes();
 
 const TARGETS: &[&str] =
     &["/", "/", "/", "/rpc", "/?a=1", "/health/", "/healthz", "/a/../b", "/%2e%2e", "//", "/health?x"];
@@ -99,7 +100,7 @@ fn post(random: &mut Random, target: &str, media: &str, payload: Vec<u8>) -> Req
     request
 }
 
-/// Lawful chunks: extensions, trailers, sizes in either case.
+/// Valid chunks: extensions, trailers, sizes in either case.
 fn chunked(random: &mut Random, payload: &[u8]) -> Vec<u8> {
     let most = random.pick(&[&1_usize, &7, &100, &4_096, &60_000]);
     let mut out = Vec::new();
@@ -126,7 +127,7 @@ fn chunked(random: &mut Random, payload: &[u8]) -> Vec<u8> {
 pub fn script(random: &mut Random) -> Script {
     let mut script = Script::default();
     for _ in 0..=random.below(4) {
-        script.requests.push(if random.one_in(3) { odd(random) } else { lawful(random) });
+        script.requests.push(if random.one_in(3) { odd(random) } else { valid(random) });
     }
     if random.one_in(8) {
         script.half_close = true;
@@ -148,7 +149,7 @@ pub fn script(random: &mut Random) -> Script {
     script
 }
 
-/// A request that asks the server to close.
+/// A request with `Connection: close`.
 pub fn last() -> Request {
     Request {
         line: b"GET /health HTTP/1.1\r\n".to_vec(),
@@ -159,7 +160,7 @@ pub fn last() -> Request {
 }
 
 /// A request that breaks no rule of HTTP, though it may not be a POST of JSON.
-fn lawful(random: &mut Random) -> Request {
+fn valid(random: &mut Random) -> Request {
     let payload = if random.one_in(2) { HEALTH.to_vec() } else { body(random) };
     match random.below(12) {
         0 => {

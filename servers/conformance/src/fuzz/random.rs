@@ -24,9 +24,14 @@ impl Random {
         (self.0.next_u64() % end as u64) as usize
     }
 
-    /// True once in so many draws.
+    /// True once in `count` draws.
     pub fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
+    }
+
+    /// One of some words with a space between.
+    pub fn word<'a>(&mut self, words: &'a str) -> &'a str {
+        self.pick(&words.split(' ').collect::<Vec<_>>())
     }
 
     /// One of a list that is not empty.

@@ -13,7 +13,7 @@ use super::Case;
 use super::shrink::shrink;
 use super::wire::{Answer, Client, End, Exchange, Request, Script};
 use crate::judge::Node;
-use crate::servers::{ALL, Server};
+use crate::servers::Server;
 
 /// Cases that a worker draws at once; their bodies share a pipeline.
 const BLOCK: u64 = 256;
@@ -69,8 +69,8 @@ pub struct Outcome {
 /// The servers, and what their answers are judged by.
 #[derive(Debug)]
 pub struct Subjects {
-    /// In the order of [`ALL`].
-    pub running: Vec<Running>,
+    /// Each with its process.
+    pub servers: Vec<(&'static Server, Running)>,
     node: Node,
     /// Sorts of faults that were found.
     sorts: Mutex<BTreeSet<String>>,
@@ -81,39 +81,42 @@ impl Subjects {
     ///
     /// # Panics
     /// One can't be started.
-    pub fn start() -> Self {
-        let running = ALL.iter().map(|server| server.start(&[])).collect();
-        Self { running, node: Node::load(), sorts: Mutex::default() }
+    pub fn start(servers: &'static [Server]) -> Self {
+        let servers = servers.iter().map(|server| (server, server.start(&[]))).collect();
+        Self { servers, node: Node::load(), sorts: Mutex::default() }
     }
 
     fn addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.running.iter().map(|running| running.addr)
+        self.servers.iter().map(|(_, running)| running.addr)
     }
 
     /// What each server answers to one case alone, on fresh connections.
-    pub fn answers(&self, case: &Case) -> Vec<(&'static Server, Exchange)> {
-        ALL.iter().zip(self.addrs().map(|addr| send(addr, case, SILENCE.1))).collect()
+    pub fn answers(&self, case: &Case) -> Vec<(&str, Exchange)> {
+        let answer = |(server, running): &(&'static Server, Running)| {
+            (server.name.as_str(), send(running.addr, case, SILENCE.1))
+        };
+        self.servers.iter().map(answer).collect()
     }
 
     /// The fault of an exchange, if it has one.
-    pub fn fault(&self, server: &Server, case: &Case, got: &Exchange) -> Option<String> {
+    pub fn fault(&self, server: &str, case: &Case, got: &Exchange) -> Option<String> {
         match case {
             Case::Body(request) => self.body_fault(server, request, got),
             Case::Raw(script) => self.script_fault(server, script, got),
         }
     }
 
-    fn body_fault(&self, server: &Server, request: &Request, got: &Exchange) -> Option<String> {
+    fn body_fault(&self, server: &str, request: &Request, got: &Exchange) -> Option<String> {
         match got.answers.first() {
             Some(answer) => self.node.fault(server, request, answer),
             None => Some(format!("no answer, {:?}", got.end)),
         }
     }
 
-    /// Where all requests are lawful HTTP and come at once, each has its answer. Behind an odd one the numbers of requests and
+    /// Where all requests are valid HTTP and come at once, each has its answer. After an odd one the numbers of requests and
     /// answers may part, actix-http answers earlier requests by the newest head that it has read, and it closes behind a
     /// pipelined request whose body came in pieces.
-    fn script_fault(&self, server: &Server, script: &Script, got: &Exchange) -> Option<String> {
+    fn script_fault(&self, server: &str, script: &Script, got: &Exchange) -> Option<String> {
         if got.end == End::NotHttp {
             return Some("not HTTP".to_owned());
         }
@@ -181,10 +184,10 @@ impl Subjects {
         for (_, case) in &cases {
             outcome.lock().unwrap().count(case);
         }
-        for ((server, running), exchanges) in ALL.iter().zip(&self.running).zip(got) {
+        for ((server, running), exchanges) in self.servers.iter().zip(got) {
             for ((number, case), exchange) in cases.iter().zip(exchanges) {
-                if let Some(fault) = self.fault(server, case, &exchange) {
-                    let verdict = self.weigh(server, running.addr, (*number, case), &fault);
+                if let Some(fault) = self.fault(&server.name, case, &exchange) {
+                    let verdict = self.weigh(&server.name, running.addr, (*number, case), &fault);
                     outcome.lock().unwrap().take(verdict);
                 }
             }
@@ -192,20 +195,20 @@ impl Subjects {
     }
 
     /// What a fault is worth.
-    fn weigh(&self, server: &Server, addr: SocketAddr, (number, case): (u64, &Case), found: &str) -> Verdict {
+    fn weigh(&self, server: &str, addr: SocketAddr, (number, case): (u64, &Case), found: &str) -> Verdict {
         let again = |case: &Case, silence| self.fault(server, case, &send(addr, case, silence));
         // A server that was only slow has no fault.
         if again(case, SILENCE.1).is_none() {
             return Verdict::Unsteady;
         }
         let sort = found.chars().filter(|character| !character.is_ascii_digit()).take(60).collect::<String>();
-        if !self.sorts.lock().unwrap().insert(format!("{} {sort}", server.name)) {
+        if !self.sorts.lock().unwrap().insert(format!("{server} {sort}")) {
             return Verdict::Repeated;
         }
         let small = shrink(case, |case| again(case, SILENCE.0).is_some());
         let got = send(addr, &small, SILENCE.1);
         let fault = self.fault(server, &small, &got).unwrap_or_else(|| found.to_owned());
-        let text = format!("{}: {fault}\n{}\n  {}", server.name, show(&small), outline(&got));
+        let text = format!("{server}: {fault}\n{}\n  {}", show(&small), outline(&got));
         // At once, for a run that is cut off.
         eprintln!("FAULT, case {number}, {text}");
         Verdict::Finding(Finding { number, text })
@@ -258,7 +261,7 @@ fn send_block(client: &mut Client, cases: &[(u64, Case)]) -> Vec<Exchange> {
     cases.iter().map(send).collect()
 }
 
-/// One answer of a pipeline: whether the connection goes on is seen by the next.
+/// One answer of a pipeline: whether the connection stays open shows at the next.
 fn exchange(answer: Option<Result<Answer, End>>) -> Exchange {
     match answer {
         Some(Ok(answer)) => Exchange { answers: vec![answer], end: End::Open },

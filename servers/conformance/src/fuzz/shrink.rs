@@ -3,7 +3,7 @@
 use super::Case;
 use super::wire::{Request, Script};
 
-/// How often a body is asked again, and how often a script, which may have to wait.
+/// How often a smaller body is tried, and how often a smaller script, which may have to wait.
 const MOST_TRIES: (usize, usize) = (600, 24);
 
 /// The smallest case found that still fails.

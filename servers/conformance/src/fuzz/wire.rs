@@ -3,15 +3,11 @@
 //! Every wait has a bound, and nothing here panics because of what a server does.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// The bound of a wait for something that has to come.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The longest body and the longest line of a head that are read.
-const MOST_BYTES: usize = 16 << 20;
+use server_kit::testing::{Answers, PATIENCE, connect};
 
 /// A request, taken apart so that a failing case can be made smaller.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +46,8 @@ pub struct Script {
     pub cuts: Vec<usize>,
     /// Bytes that are left away from the end.
     pub missing: usize,
-    /// Whether the client then closes its side for writing. A script that does not ends in a request that asks the server
-    /// to close.
+    /// Whether the client then closes its side for writing. A script that does not ends in a request with
+    /// `Connection: close`.
     pub half_close: bool,
 }
 
@@ -106,21 +102,19 @@ pub struct Exchange {
 #[derive(Debug)]
 pub struct Client {
     addr: SocketAddr,
-    kept: Option<BufReader<TcpStream>>,
+    kept: Option<Answers<TcpStream>>,
 }
 
 impl Client {
-    /// Connects when something is asked.
+    /// Connects with the first request.
     pub fn new(addr: SocketAddr) -> Self {
         Self { addr, kept: None }
     }
 
-    fn connect(&self, patience: Duration) -> std::io::Result<BufReader<TcpStream>> {
-        let stream = TcpStream::connect_timeout(&self.addr, PATIENCE)?;
+    fn connect(&self, patience: Duration) -> io::Result<Answers<TcpStream>> {
+        let stream = connect(self.addr)?;
         stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(BufReader::with_capacity(65_536, stream))
+        Ok(Answers::new(stream))
     }
 
     /// Sends requests in one go on the kept connection; `Err` in the place of an answer that did not come.
@@ -150,12 +144,12 @@ impl Client {
     /// No answer came.
     pub fn first(&self, request: &Request, silence: Duration) -> Result<Answer, End> {
         let mut stream = self.connect(silence).map_err(|error| end_of(&error))?;
-        let mut writer = stream.get_ref().try_clone().map_err(|error| end_of(&error))?;
+        let mut writer = stream.stream().try_clone().map_err(|error| end_of(&error))?;
         std::thread::scope(|scope| {
             // That a server closes before the end of a request is the server's to say.
             scope.spawn(move || writer.write_all(&request.bytes()).is_ok());
-            let answer = read_answer(&mut stream, request.is_head());
-            let _closed = stream.get_ref().shutdown(Shutdown::Both);
+            let answer = read_answer(&mut stream, Some(request));
+            let _closed = stream.stream().shutdown(Shutdown::Both);
             answer
         })
     }
@@ -165,17 +159,16 @@ impl Client {
     pub fn play(&self, script: &Script, silence: Duration) -> Exchange {
         let nothing = Exchange { answers: Vec::new(), end: End::Closed };
         let Ok(mut stream) = self.connect(silence) else { return nothing };
-        let Ok(writer) = stream.get_ref().try_clone() else { return nothing };
+        let Ok(writer) = stream.stream().try_clone() else { return nothing };
         let mut answers = Vec::new();
         let end = std::thread::scope(|scope| {
             scope.spawn(|| send(&writer, script));
-            let heads = script.requests.iter().map(Request::is_head).chain(std::iter::repeat(false));
-            for head in heads {
-                match read_answer(&mut stream, head) {
+            for request in script.requests.iter().map(Some).chain(std::iter::repeat(None)) {
+                match read_answer(&mut stream, request) {
                     Ok(answer) => answers.push(answer),
                     Err(end) => {
                         // Whether or not it is closed already.
-                        let _closed = stream.get_ref().shutdown(Shutdown::Both);
+                        let _closed = stream.stream().shutdown(Shutdown::Both);
                         return end;
                     }
                 }
@@ -206,11 +199,11 @@ fn send(mut writer: &TcpStream, script: &Script) {
 /// Sends and reads at the same time: neither side may wait for the other to take what it has. `None` where every answer
 /// came.
 fn exchange_all(
-    stream: &mut BufReader<TcpStream>,
+    stream: &mut Answers<TcpStream>,
     requests: &[&Request],
     got: &mut Vec<Result<Answer, End>>,
 ) -> Option<End> {
-    let Ok(mut writer) = stream.get_ref().try_clone() else { return Some(End::Closed) };
+    let Ok(mut writer) = stream.stream().try_clone() else { return Some(End::Closed) };
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for part in requests.chunks(64) {
@@ -221,11 +214,11 @@ fn exchange_all(
             }
         });
         for request in requests {
-            match read_answer(stream, request.is_head()) {
+            match read_answer(stream, Some(request)) {
                 Ok(answer) => got.push(Ok(answer)),
                 Err(end) => {
                     // So that the writer ends too.
-                    let _closed = stream.get_ref().shutdown(Shutdown::Both);
+                    let _closed = stream.stream().shutdown(Shutdown::Both);
                     return Some(end);
                 }
             }
@@ -234,84 +227,17 @@ fn exchange_all(
     })
 }
 
-/// The next answer that is not an interim one.
-fn read_answer(stream: &mut BufReader<TcpStream>, head_alone: bool) -> Result<Answer, End> {
-    loop {
-        let status_line = line(stream)?;
-        let Some(rest) = status_line.strip_prefix("HTTP/1.1 ").or(status_line.strip_prefix("HTTP/1.0 "))
-        else {
-            return Err(End::NotHttp);
-        };
-        let status: u16 = rest.get(..3).and_then(|code| code.parse().ok()).ok_or(End::NotHttp)?;
-        let (mut media, mut length, mut chunked) = (String::new(), None, false);
-        loop {
-            let line = line(stream)?;
-            let Some((name, value)) = line.split_once(':') else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "content-type" => {
-                    media = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-                }
-                "content-length" => length = Some(value.trim().parse().map_err(|_| End::NotHttp)?),
-                "transfer-encoding" => chunked = true,
-                _ => {}
-            }
-        }
-        if status < 200 {
-            continue;
-        }
-        let body = match (head_alone, length) {
-            (true, _) => Vec::new(),
-            (false, Some(length)) => exactly(stream, length)?,
-            (false, None) if chunked => chunks(stream)?,
-            (false, None) if matches!(status, 204 | 304) => Vec::new(),
-            (false, None) => to_the_end(stream)?,
-        };
-        return Ok(Answer { status, media, body });
-    }
+fn read_answer(stream: &mut Answers<TcpStream>, request: Option<&Request>) -> Result<Answer, End> {
+    let answer = stream.next(request.is_some_and(Request::is_head)).map_err(|error| end_of(&error))?;
+    let media = answer.content_type.unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    Ok(Answer { status: answer.status, media, body: answer.body })
 }
 
-fn end_of(error: &std::io::Error) -> End {
+fn end_of(error: &io::Error) -> End {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => End::Open,
+        ErrorKind::InvalidData => End::NotHttp,
         _ => End::Closed,
     }
-}
-
-fn line(stream: &mut BufReader<TcpStream>) -> Result<String, End> {
-    let mut bytes = Vec::new();
-    stream.take(MOST_BYTES as u64).read_until(b'\n', &mut bytes).map_err(|error| end_of(&error))?;
-    match bytes.last() {
-        None => Err(End::Closed),
-        Some(b'\n') => {
-            String::from_utf8(bytes).map_or(Err(End::NotHttp), |line| Ok(line.trim_end().to_owned()))
-        }
-        Some(_) => Err(End::Closed),
-    }
-}
-
-fn exactly(stream: &mut BufReader<TcpStream>, length: usize) -> Result<Vec<u8>, End> {
-    if length > MOST_BYTES {
-        return Err(End::NotHttp);
-    }
-    let mut bytes = vec![0; length];
-    stream.read_exact(&mut bytes).map_err(|error| end_of(&error))?;
-    Ok(bytes)
-}
-
-fn chunks(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, End> {
-    let mut body = Vec::new();
-    loop {
-        let length = usize::from_str_radix(&line(stream)?, 16).map_err(|_| End::NotHttp)?;
-        body.extend(exactly(stream, length)?);
-        line(stream)?;
-        if length == 0 {
-            return Ok(body);
-        }
-    }
-}
-
-fn to_the_end(stream: &mut BufReader<TcpStream>) -> Result<Vec<u8>, End> {
-    let mut body = Vec::new();
-    stream.read_to_end(&mut body).map_err(|error| end_of(&error))?;
-    Ok(body)
 }

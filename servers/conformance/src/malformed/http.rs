@@ -1,12 +1,13 @@
 //! HTTP that is not a POST of JSON within the size limit, and HTTP that is odd in itself.
 
+use server_kit::testing::sockets::HEALTH;
 use validator_state::MAX_BODY_BYTES;
 
 use super::Row;
 use crate::fuzz::shrink::usual;
 use crate::fuzz::wire::Request;
 
-const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
+const CALL: &[u8] = HEALTH.as_bytes();
 
 /// Where the header lines of [`usual`] are.
 const HOST: usize = 0;

@@ -1,9 +1,10 @@
 //! Bodies that are not JSON, or JSON that is not a JSON-RPC call.
 
+use server_kit::testing::sockets::HEALTH as CALL;
+
 use super::Row;
 use crate::fuzz::shrink::usual;
 
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"getHealth"}"#;
 
 pub fn rows() -> Vec<Row> {

@@ -1,5 +1,5 @@
-//! What each server says to malformed requests: the table of docs/CONTRACT.md. The rows are sent, and what is answered is
-//! written as the page has it; `tests/malformed.rs` compares the two. Not for: well-formed requests, which have one right
+//! Each server's answers to malformed requests: the table of docs/CONTRACT.md. The rows are sent, and what is answered is
+//! written as the page has it; `tests/malformed.rs` compares the two. Out of scope: well-formed requests, which have one right
 //! answer ([`crate::judge`]).
 
 mod http;
@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::fuzz::shrink::usual;
 use crate::fuzz::wire::{Answer, End, Request};
-use crate::servers::ALL;
 
 /// A kind of malformed request.
 #[derive(Debug)]
@@ -51,7 +50,7 @@ pub fn describe(answer: &Result<Answer, End>) -> String {
         Err(End::NotHttp) => return "not HTTP".to_owned(),
         Ok(answer) => answer,
     };
-    let said = match serde_json::from_slice(&answer.body) {
+    let short = match serde_json::from_slice(&answer.body) {
         _ if answer.body.is_empty() => "empty".to_owned(),
         Ok(Value::Array(entries)) if entries.len() > 3 => {
             let errors = entries.iter().filter(|entry| entry.get("error").is_some()).count();
@@ -64,11 +63,11 @@ pub fn describe(answer: &Result<Answer, End>) -> String {
         Ok(json @ (Value::Object(_) | Value::Null)) => describe_entry(&json),
         _ => "text".to_owned(),
     };
-    match (answer.status, said.as_str()) {
-        (200, "empty" | "text") => format!("200, {said}"),
-        (200, _) => said,
+    match (answer.status, short.as_str()) {
+        (200, "empty" | "text") => format!("200, {short}"),
+        (200, _) => short,
         (status, "empty" | "text") => status.to_string(),
-        (status, _) => format!("{status}, {said}"),
+        (status, _) => format!("{status}, {short}"),
     }
 }
 
@@ -83,10 +82,10 @@ fn describe_entry(entry: &Value) -> String {
     }
 }
 
-/// A table of rows, each with a cell for every server of [`ALL`].
-pub fn table(first_column: &str, rows: &[(&str, Vec<String>)]) -> String {
-    let names = ALL.each_ref().map(|server| server.name).join(" | ");
-    let mut table = format!("| {first_column} | {names} |\n|---|{}\n", "---|".repeat(ALL.len()));
+/// A table of rows, each with a cell for every server.
+pub fn table(first_column: &str, servers: &[&str], rows: &[(&str, Vec<String>)]) -> String {
+    let names = servers.join(" | ");
+    let mut table = format!("| {first_column} | {names} |\n|---|{}\n", "---|".repeat(servers.len()));
     for (name, cells) in rows {
         // Writing to a string can't fail.
         let _infallible = writeln!(table, "| {name} | {} |", cells.join(" | "));
@@ -101,19 +100,19 @@ mod tests {
 
     #[test]
     fn answers_in_a_few_words() {
-        let said = |status, body: &str| {
+        let short = |status, body: &str| {
             describe(&Ok(Answer { status, media: "application/json".to_owned(), body: body.into() }))
         };
         let error = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"x"},"id":null}"#;
-        assert_eq!(said(200, error), "-32600, id null");
-        assert_eq!(said(413, error), "413, -32600, id null");
-        assert_eq!(said(200, r#"{"result":1,"id":1}"#), "result");
-        assert_eq!(said(200, &format!(r#"[{error},{{"result":1}}]"#)), "[-32600, id null; result]");
+        assert_eq!(short(200, error), "-32600, id null");
+        assert_eq!(short(413, error), "413, -32600, id null");
+        assert_eq!(short(200, r#"{"result":1,"id":1}"#), "result");
+        assert_eq!(short(200, &format!(r#"[{error},{{"result":1}}]"#)), "[-32600, id null; result]");
         let four = r#"[{"result":1},{"result":1},{"error":{}},{"result":1}]"#;
-        assert_eq!(said(200, four), "3 results, 1 errors");
-        assert_eq!(said(200, "null"), "`null`");
+        assert_eq!(short(200, four), "3 results, 1 errors");
+        assert_eq!(short(200, "null"), "`null`");
         assert_eq!(
-            (said(200, ""), said(405, ""), said(405, "no")),
+            (short(200, ""), short(405, ""), short(405, "no")),
             ("200, empty".into(), "405".into(), "405".into())
         );
         assert_eq!(describe(&Err(End::Closed)), "closed");

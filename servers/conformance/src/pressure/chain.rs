@@ -16,10 +16,10 @@ use crate::servers::oracle_dir;
 
 const CLIENTS: usize = 6;
 
-/// A commitment, as it is asked for.
+/// The commitments, as requests name them.
 const COMMITMENTS: [&str; 3] = ["processed", "confirmed", "finalized"];
 
-/// One answer: which account was asked for at which commitment, and what came.
+/// One answer: the account and the commitment of its request, and what came.
 struct Read {
     account: usize,
     commitment: usize,
@@ -27,13 +27,12 @@ struct Read {
     lamports: u64,
 }
 
-/// Reads, and holds everything read against the history of the same ledger.
+/// Reads, and compares everything read with the history of the same ledger.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let dir = oracle_dir().join("ledger");
     let ledger = Ledger::load(&dir).expect("the ledger is in the repository");
     let accounts = accounts(&dir);
-    let dir = dir.to_str().expect("a path of text");
-    let server = subject.start(&["--ledger", dir, "--slot-interval-ms", "50"]);
+    let server = subject.server.start_advancing(50);
     let addr = server.addr;
     let logs: Vec<Vec<Read>> = thread::scope(|scope| {
         let accounts = &accounts;
@@ -93,7 +92,7 @@ fn produced(history: &State, newest: u64) -> HashSet<u64> {
     slots
 }
 
-/// Asks on one connection for all accounts and commitments in turn, in single calls and in batches.
+/// Requests on one connection all accounts and commitments in turn, in single calls and in batches.
 fn read(addr: SocketAddr, accounts: &[(String, Pubkey)], for_s: u64) -> Vec<Read> {
     let end = Instant::now() + seconds(for_s);
     let mut connection = Connection::open(addr);

@@ -1,16 +1,15 @@
 //! No file descriptor left, and then some again.
 
 use std::net::TcpStream;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use server_kit::testing::{Connection, PATIENCE, Running};
+use server_kit::testing::{Connection, PATIENCE, Running, connect};
 
-use super::client::{balance_call, connect, exchange};
+use super::client::{balance_call, exchange};
 use super::{Check, Subject, process, seconds};
 
-/// What the server may hold open.
+/// Files that the server may open.
 const LIMIT: usize = 64;
 
 /// More connections than that.
@@ -20,15 +19,15 @@ const CONNECTIONS: usize = 100;
 /// that waits in `accept`, and the server's metrics address has such a thread.
 const RESERVED: usize = 2;
 
-/// How long the number of open files must stand still to have reached its end.
+/// How long the number of open files must not change to be final.
 const STILL: Duration = Duration::from_millis(300);
 
 /// The most CPU time that an idle server may use of each second.
 const IDLE_CPU_S: f64 = 0.5;
 
-/// Takes all descriptors, waits, gives them back, and asks again.
+/// Takes all descriptors, waits, gives them back, and requests again.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
-    let server = start_limited(subject);
+    let server = subject.server.start_limited(LIMIT);
     let mut early = Connection::open(server.addr);
     early.post(&balance_call(0));
     let before = process::open_files(server.pid());
@@ -51,14 +50,14 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let freed = Instant::now();
     let again = connect(server.addr).and_then(|mut connection| exchange(&mut connection, &balance_call(2)));
     check.figure("a new connection answered after", freed.elapsed().as_secs_f64(), "s");
-    check.demand(again.is_ok_and(|answer| answer.status() == 200), || "no answer once freed".to_owned());
+    check.demand(again.is_ok_and(|answer| answer.status == 200), || "no answer once freed".to_owned());
     process::wait_for_open_files(server.pid(), before + 1);
     let cpu = cpu_over(&server, Duration::from_millis(500));
     check.figure("CPU time of each second afterwards", cpu, "s");
-    check.demand(cpu < IDLE_CPU_S, || format!("it goes on using {cpu} s of CPU time a second"));
+    check.demand(cpu < IDLE_CPU_S, || format!("it still uses {cpu} s of CPU time a second"));
 }
 
-/// How many files it holds open once their number stands still, as it does when no more can be opened.
+/// Its open files once their number does not change, as when no more can be opened.
 fn open_files_at_last(server: &Running) -> usize {
     let deadline = Instant::now() + PATIENCE;
     let (mut held, mut since) = (process::open_files(server.pid()), Instant::now());
@@ -70,15 +69,6 @@ fn open_files_at_last(server: &Running) -> usize {
         }
     }
     held
-}
-
-/// The kit raises the soft limit to the hard one, so it's the hard one that is set.
-fn start_limited(subject: &Subject<'_>) -> Running {
-    let program = subject.server.program();
-    let program = program.to_str().expect("a path of text");
-    let script = format!("ulimit -n {LIMIT} && exec \"$@\"");
-    let args = ["-c", &script, "sh", program, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
-    Running::start(Path::new("/bin/sh"), &[&args, subject.server.args].concat())
 }
 
 /// CPU time that it uses of each second.

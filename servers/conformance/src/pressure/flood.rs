@@ -4,31 +4,33 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Instant;
 
-use super::client::{Answer, balance_call, call, connect, exchange};
+use server_kit::testing::{RawAnswer, connect};
+
+use super::client::{balance_call, call, exchange};
 use super::{Check, MEMORY_BOUND_BYTES, Subject, process, seconds};
 
-/// One kind of request, and how its answer is told to be right.
+/// One kind of request, and when its answer is right.
 #[derive(Clone, Copy)]
 struct Kind<'a> {
     body: &'a str,
-    is_right: fn(&Answer) -> bool,
+    is_right: fn(&RawAnswer) -> bool,
 }
 
 /// Floods, waits, and reads the memory.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let plan = subject.plan;
-    let server = subject.start(&[]);
+    let server = subject.server.start_seeded(&[]);
     let large = format!("{:51201}", "[");
     let batch =
         |entry: &dyn Fn(usize) -> String| format!("[{}]", (0..100).map(entry).collect::<Vec<_>>().join(","));
     let (balances, blocks) = (batch(&balance_call), batch(&|id| call(id, "getBlocks", "[0,1000000]")));
-    let of_100 = |answer: &Answer| {
-        answer.status() == 200
-            && serde_json::from_slice::<Vec<serde_json::Value>>(answer.body())
+    let of_100 = |answer: &RawAnswer| {
+        answer.status == 200
+            && serde_json::from_slice::<Vec<serde_json::Value>>(&answer.body)
                 .is_ok_and(|answers| answers.len() == 100)
     };
     let kinds = [
-        Kind { body: &large, is_right: |answer| answer.status() == 413 },
+        Kind { body: &large, is_right: |answer| answer.status == 413 },
         Kind { body: &balances, is_right: of_100 },
         Kind { body: &blocks, is_right: of_100 },
     ];
@@ -81,7 +83,7 @@ fn send_for(addr: SocketAddr, kind: Kind<'_>, for_s: u64) -> (usize, usize, usiz
                     wrong += 1;
                 }
                 // After a refusal the rest of the body is still under way, and the server may close.
-                kept = (answer.status() == 200 && !answer.closes()).then_some(connection);
+                kept = (answer.status == 200 && !answer.closes).then_some(connection);
             }
             Err(_) => cut += 1,
         }

@@ -2,13 +2,15 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use super::client::{balance_call, connect, exchange, p99_us, reset};
+use server_kit::testing::connect;
+
+use super::client::{balance_call, exchange, p99_us, reset};
 use super::{Check, Subject, process};
 
 /// Measures another client with and without the idle connections, in turn.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let plan = subject.plan;
-    let server = subject.start(&[]);
+    let server = subject.server.start_seeded(&[]);
     // Warms up both sides.
     p99_us(server.addr, plan.requests);
     let open_files = process::open_files(server.pid());
@@ -48,7 +50,7 @@ fn hold(addr: SocketAddr, count: usize) -> Vec<TcpStream> {
     let open = |id| {
         let mut connection = connect(addr).expect("the server accepts");
         let answer = exchange(&mut connection, &balance_call(id)).expect("the server answers");
-        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.status, 200);
         connection
     };
     (0..count).map(open).collect()

@@ -2,7 +2,8 @@
 //! figures and a verdict.
 //!
 //! Two users: the program `pressure` does all of it ([`Plan::FULL`]), and a test does the same in small
-//! ([`Plan::SHORT`]). Not for: what is answered (the conformance tests), and how fast (the harness).
+//! ([`Plan::SHORT`]). What is answered is tested by the conformance tests; how fast, by the
+//! harness.
 
 mod chain;
 mod client;
@@ -19,7 +20,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use serde::Serialize;
-use server_kit::testing::Running;
 
 pub use report::write as write_report;
 
@@ -59,7 +59,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the project asks of its servers.
+    /// What the project demands of its servers.
     pub const FULL: Self = Self {
         idle_connections: 10_000,
         rounds: 7,
@@ -145,13 +145,6 @@ struct Subject<'a> {
     plan: &'a Plan,
 }
 
-impl Subject<'_> {
-    /// Starts a process of its own.
-    fn start(&self, args: &[&str]) -> Running {
-        self.server.start_with(&[&["--metrics", "127.0.0.1:0"], args].concat())
-    }
-}
-
 type Run = fn(&Subject<'_>, &mut Check);
 
 /// Every check, with its name and bound.
@@ -188,21 +181,20 @@ fn checks(plan: &Plan) -> [(Check, Run); 7] {
     ]
 }
 
-/// Does every check on one server, each on a process of its own. `said` is told of each as it ends. A check that can't be
-/// finished is one that fails.
-pub fn press(server: &Server, plan: &Plan, mut said: impl FnMut(&Check)) -> Vec<Check> {
+/// Does every check on one server, each on a process of its own. `report` is called with each as it ends. A check that
+/// can't be finished is one that fails.
+pub fn press(server: &Server, plan: &Plan, mut report: impl FnMut(&Check)) -> Vec<Check> {
     process::raise_open_files();
     let subject = Subject { server, plan };
     let done = checks(plan).into_iter().map(|(mut check, run)| {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&subject, &mut check))) {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-            // No report tells of paths of the machine that wrote it.
-            let program = server.program();
-            let text = text.replace(&*program.to_string_lossy(), server.package);
+            // No report names paths of the machine that wrote it.
+            let text = text.replace(&*server.program.to_string_lossy(), &server.name);
             check.failures.push(format!("not finished: {text}"));
         }
-        said(&check);
+        report(&check);
         check
     });
     done.collect()

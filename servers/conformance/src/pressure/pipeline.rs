@@ -1,21 +1,22 @@
 //! Many requests on one connection without waiting for answers.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::thread;
 
 use serde_json::Value;
-use server_kit::testing::request;
+use server_kit::testing::{Answers, connect, request};
 
-use super::client::{Answer, balance_call, connect};
+use super::client::balance_call;
 use super::{Check, Subject};
 
 const REQUESTS: usize = 1_000;
 
 /// Sends them while another thread reads: neither side may have to wait for the other's buffers.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
-    let server = subject.start(&[]);
-    let mut reader = connect(server.addr).expect("the server accepts");
-    let mut writer = reader.try_clone().expect("a socket can be shared");
+    let server = subject.server.start_seeded(&[]);
+    let mut writer = connect(server.addr).expect("the server accepts");
+    let mut reader = Answers::new(writer.try_clone().expect("a socket can be shared"));
     let sent: Vec<u8> = (0..REQUESTS).flat_map(|id| request(&balance_call(id))).collect();
     check.figure("requests", REQUESTS as f64, "");
     check.figure("bytes sent", sent.len() as f64, "B");
@@ -26,15 +27,7 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     check.demand(sent.is_ok() && in_order == REQUESTS, || format!("{in_order} answers came in order"));
 }
 
-/// Reads one answer byte by byte up to its body, so that nothing of the next is taken.
-fn next_id(reader: &mut std::net::TcpStream) -> Option<Value> {
-    use std::io::Read;
-    let mut answer = Answer::default();
-    let mut byte = [0];
-    while !answer.is_whole() {
-        reader.read_exact(&mut byte).ok()?;
-        answer.take(&byte);
-    }
-    let body: Value = serde_json::from_slice(answer.body()).ok()?;
+fn next_id(reader: &mut Answers<TcpStream>) -> Option<Value> {
+    let body: Value = serde_json::from_slice(&reader.next(false).ok()?.body).ok()?;
     body["result"]["value"].is_u64().then(|| body["id"].clone())
 }

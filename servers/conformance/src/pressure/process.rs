@@ -1,4 +1,4 @@
-//! What `/proc` tells of a server from outside. Not for: anything that a server tells of itself.
+//! What `/proc` reports of a server.
 
 use std::fs;
 use std::thread;
@@ -23,15 +23,15 @@ pub fn cpu_s(pid: u32) -> f64 {
     ticks as f64 / 100.0
 }
 
-/// Files that it holds open.
+/// Its open files.
 pub fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the server runs").count()
 }
 
-/// Waits until it holds at most so many files open.
+/// Waits until it has at most `most` open files.
 ///
 /// # Panics
-/// It goes on holding more.
+/// It still has more after [`PATIENCE`].
 pub fn wait_for_open_files(pid: u32, most: usize) {
     let deadline = Instant::now() + PATIENCE;
     while open_files(pid) > most {

@@ -1,4 +1,4 @@
-//! Writes what was found: `summary.json` for programs, `report.md` for people. Not for: judging it.
+//! Writes the results: `summary.json` for programs, `report.md` for people.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ struct Server<'a> {
 /// Writes both files into a new folder of `results`, named after the start, and gives the folder.
 ///
 /// # Errors
-/// What the system said of a file.
+/// A file can't be written.
 pub fn write(
     results: &Path,
     started_at: &str,

@@ -1,23 +1,23 @@
 //! The end of a server that is in the middle of its work.
 
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use server_kit::testing::{PATIENCE, request};
+use server_kit::testing::{Answers, PATIENCE, connect, request};
 use socket2::{Domain, Socket, Type};
 
-use super::client::{Answer, balance_call, call, connect};
+use super::client::{balance_call, call};
 use super::{Check, Subject};
 
-/// Connections that ask for a balance, over and over.
+/// Connections that request a balance, over and over.
 const SMALL: usize = 24;
 
-/// Connections that ask for an answer of some 400 kB, over and over.
+/// Connections that request an answer of some 400 kB, over and over.
 const LARGE: usize = 8;
 
-/// A slow reader takes this much at once, and then waits for [`SLOW_PAUSE`].
+/// The buffer of a slow reader's socket. It takes no more at once than that, and waits for [`SLOW_PAUSE`] before.
 const SLOW_PART_BYTES: usize = 65_536;
 const SLOW_PAUSE: Duration = Duration::from_millis(25);
 
@@ -25,7 +25,7 @@ const SLOW_PAUSE: Duration = Duration::from_millis(25);
 struct Last {
     /// When all of it was sent; `None` if the connection was closed before.
     sent_at: Option<Instant>,
-    /// Whether any of the answer came.
+    /// Whether a part of the answer came.
     begun: bool,
     /// Answers that came whole before.
     whole: usize,
@@ -38,18 +38,18 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let (mut whole, mut announced, mut cut, mut dropped, mut slow_cut) = (0, 0, 0, 0, 0);
     let (mut codes_wrong, mut ports_taken, mut longest) = (0, 0, Duration::ZERO);
     for _ in 0..subject.plan.endings {
-        let server = subject.start(&["--accounts", "4", "--slots", "900000"]);
+        let server = subject.server.start_large();
         let addr = server.addr;
         let pid = i32::try_from(server.pid()).expect("process ids are small");
         let small = (0..SMALL).map(|_| thread::spawn(move || ask(addr, &balance_call(1))));
         let large = (0..LARGE).map(|_| thread::spawn(move || ask(addr, &call(1, "getBlocks", "[0,60000]"))));
         let clients: Vec<_> = small.chain(large).collect();
         thread::sleep(Duration::from_millis(400));
-        let mut slow = begin_slowly(addr);
+        let slow = begin_slowly(addr);
         let signalled = Instant::now();
         // SAFETY: the call has no memory to do with; the process is ours and not yet waited for.
         assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0, "the server runs");
-        let slow = thread::spawn(move || finish_slowly(&mut slow));
+        let slow = thread::spawn(move || finish_slowly(slow));
         let status = server.wait_for_end();
         longest = longest.max(signalled.elapsed());
         ports_taken += usize::from(TcpListener::bind(addr).is_err());
@@ -79,24 +79,21 @@ pub fn press(subject: &Subject<'_>, check: &mut Check) {
     check.demand(ports_taken == 0, || format!("{ports_taken} ports could not be bound at once"));
 }
 
-/// Asks until the server closes the connection.
+/// Sends requests until the server closes the connection.
 fn ask(addr: SocketAddr, body: &str) -> Last {
-    let mut stream = connect(addr).expect("the server accepts");
+    let mut answers = Answers::new(connect(addr).expect("the server accepts"));
     let request = request(body);
     let mut last = Last { sent_at: None, begun: false, whole: 0, announced: false };
     loop {
-        if stream.write_all(&request).is_err() {
+        if answers.stream().write_all(&request).is_err() {
             return Last { sent_at: None, ..last };
         }
         last.sent_at = Some(Instant::now());
-        let mut answer = Answer::default();
-        // Whatever ended the connection, the answer tells what is missing.
-        let _end = answer.read(&mut stream);
-        if !answer.is_whole() {
-            return Last { begun: answer.has_begun(), ..last };
-        }
+        let Ok(answer) = answers.next(false) else {
+            return Last { begun: answers.has_begun(), ..last };
+        };
         last.whole += 1;
-        if answer.closes() {
+        if answer.closes {
             return Last { sent_at: None, announced: true, ..last };
         }
     }
@@ -115,16 +112,16 @@ fn begin_slowly(addr: SocketAddr) -> TcpStream {
 }
 
 /// Takes the rest in parts; gives whether it came whole.
-fn finish_slowly(stream: &mut TcpStream) -> bool {
-    use std::io::Read;
-    let mut answer = Answer::default();
-    let mut part = vec![0; SLOW_PART_BYTES];
-    while !answer.is_whole() {
-        match stream.read(&mut part) {
-            Ok(0) | Err(_) => return false,
-            Ok(length) => answer.take(&part[..length]),
-        }
+fn finish_slowly(stream: TcpStream) -> bool {
+    Answers::new(SlowReader(stream)).next(false).is_ok()
+}
+
+/// Takes a part at a time and waits before the next.
+struct SlowReader(TcpStream);
+
+impl Read for SlowReader {
+    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
         thread::sleep(SLOW_PAUSE);
+        self.0.read(part)
     }
-    true
 }

@@ -6,17 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::client::{ask_until, connect};
+use server_kit::testing::connect;
+
+use super::client::ask_until;
 use super::{Check, MEMORY_BOUND_BYTES, Subject, process};
 
 const SLOW_HEAD: &[u8] = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
 const SLOW_BODY: &[u8] = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                            Content-Length: 51200\r\n\r\n[";
 
-/// Holds the slow connections while another client's answers and the server's memory are watched.
+/// Keeps the slow connections open while another client's answers and the server's memory are watched.
 pub fn press(subject: &Subject<'_>, check: &mut Check) {
     let plan = subject.plan;
-    let server = subject.start(&[]);
+    let server = subject.server.start_seeded(&[]);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let other = scope.spawn(|| ask_until(server.addr, &stop));

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
-use server_kit::testing::{Connection, PATIENCE, Running, post, refusal, request};
+use server_kit::testing::sockets::HEALTH;
+use server_kit::testing::{Connection, PATIENCE, Running, post, request};
 use socket2::{Domain, Socket, Type};
 use validator_state::{Ledger, Method, Params, SeededSpec, State};
 
@@ -12,14 +13,17 @@ use crate::cases::call;
 use crate::servers::Server;
 use crate::verdict::Verdict;
 
-const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
-
 fn assert_answers(running: &Running) {
     assert_eq!(post(running.addr, HEALTH).json()["result"], "ok");
 }
 
+/// The ready line, where a server has one, has every effective setting.
+fn assert_effective(running: &Running, setting: &str, value: &Value) {
+    assert!(running.ready.is_null() || running.ready[setting] == *value, "{setting}: {}", running.ready);
+}
+
 /// SIGTERM ends it with code 0 within 5 s, though clients keep their connections.
-pub fn ends_with_idle_connections(server: &'static Server) {
+pub fn ends_with_idle_connections(server: &Server) {
     let running = server.start(&[]);
     let _never_used = TcpStream::connect(running.addr).unwrap();
     let mut used: Vec<Connection> = (0..8).map(|_| Connection::open(running.addr)).collect();
@@ -31,10 +35,10 @@ pub fn ends_with_idle_connections(server: &'static Server) {
 }
 
 /// An answer that was begun before SIGTERM is finished, though its client reads slowly.
-pub fn finishes_what_it_began(server: &'static Server) {
+pub fn finishes_what_it_began(server: &Server) {
     let state = State::new(Ledger::seeded(&SeededSpec { accounts: 4, slots: 900_000, seed: 1 }));
     let expected = state.call(Method::GetBlocks, Params::Raw("[0,500000]")).unwrap();
-    let running = server.start_with(&["--accounts", "4", "--slots", "900000", "--seed", "1"]);
+    let running = server.start_large();
     let mut client = connect_with_small_buffer(&running);
     client.write_all(&request(&call("getBlocks", "[0,500000]"))).unwrap();
     client.peek(&mut [0]).unwrap();
@@ -65,7 +69,7 @@ fn connect_with_small_buffer(running: &Running) -> TcpStream {
 }
 
 /// A connection is kept, also for requests that arrive together or byte by byte, or that are answered with an error.
-pub fn keeps_connections(server: &'static Server) {
+pub fn keeps_connections(server: &Server) {
     let running = server.start(&[]);
     let mut connection = Connection::open(running.addr);
     connection.send(&request(HEALTH).repeat(5));
@@ -81,22 +85,21 @@ pub fn keeps_connections(server: &'static Server) {
 }
 
 /// A port in use is refused in one line, whatever the number of threads, and the first server keeps all its connections.
-pub fn refuses_a_port_in_use(server: &'static Server) {
-    let first = server.start(&["--threads", "2"]);
+pub fn refuses_a_port_in_use(server: &Server) {
+    let first = server.start(&[("threads", "2")]);
     let addr = first.addr.to_string();
     for threads in ["1", "2"] {
-        let line =
-            refusal(&server.program(), &[server.args, &["--listen", &addr, "--threads", threads]].concat());
+        let line = server.refusal(&[("listen", &addr), ("threads", threads)]);
         assert!(line.contains(&addr) && line.contains("in use"), "{line}");
     }
     assert_answers(&first);
 }
 
-/// Whatever thread a connection falls to, it is answered.
-pub fn answers_on_every_thread(server: &'static Server) {
+/// A connection is answered, whichever thread it belongs to.
+pub fn answers_on_every_thread(server: &Server) {
     for threads in ["1", "2", "5"] {
-        let running = server.start(&["--threads", threads]);
-        assert_eq!(running.ready["threads"].to_string(), threads);
+        let running = server.start(&[("threads", threads)]);
+        assert_effective(&running, "threads", &Value::from(threads.parse::<u64>().unwrap()));
         for _ in 0..40 {
             assert_answers(&running);
         }
@@ -104,9 +107,9 @@ pub fn answers_on_every_thread(server: &'static Server) {
 }
 
 /// The framework's own defaults change no answer, and are what the ready line says.
-pub fn answers_as_shipped(server: &'static Server) {
-    let running = server.start(&["--tuning", "shipped"]);
-    assert_eq!(running.ready["tuning"], Value::from("shipped"));
+pub fn answers_as_shipped(server: &Server) {
+    let running = server.start(&[("tuning", "shipped")]);
+    assert_effective(&running, "tuning", &Value::from("shipped"));
     assert_answers(&running);
     let batch = post(running.addr, &format!("[{HEALTH}]"));
     assert_eq!(batch.json()[0]["result"], "ok");

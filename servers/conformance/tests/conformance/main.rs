@@ -1,7 +1,7 @@
-//! Do all servers answer well-formed requests as the contract says? Each test runs one server binary, a process of its own,
-//! over a real socket. What they say to malformed requests is in `tests/malformed.rs`.
+//! Do all servers answer well-formed requests as the contract says? Each test starts every server, a process of its
+//! own, and uses a real socket. Answers to malformed requests are in `tests/malformed.rs`.
 //!
-//! Not here: what a method means (`validator-state` has tests of that without a socket), speed (the harness).
+//! What a method means is tested in `validator-state`, without a socket.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -11,33 +11,36 @@ mod lifecycle;
 mod oracle;
 mod verdict;
 
-use conformance::servers;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes a test of each server out of each check.
+use conformance::servers::{self, Server, all};
+
+/// Makes a test of each check, which every server must pass.
 macro_rules! test_every_server {
-    ($($check:path as $name:ident),* $(,)?) => {
-        test_every_server!(@ legacy LEGACY, $($check as $name),*);
-        test_every_server!(@ jsonrpsee JSONRPSEE, $($check as $name),*);
-        test_every_server!(@ actix ACTIX, $($check as $name),*);
-        test_every_server!(@ axum AXUM, $($check as $name),*);
-        test_every_server!(@ actix_core ACTIX_CORE, $($check as $name),*);
-        test_every_server!(@ axum_core AXUM_CORE, $($check as $name),*);
-    };
-    (@ $module:ident $server:ident, $($check:path as $name:ident),*) => {
-        mod $module {
-            $(#[test] fn $name() { $check(&crate::servers::$server); })*
-        }
+    ($($name:ident: $check:path),* $(,)?) => {
+        $(#[test] fn $name() { on_every_server($check); })*
     };
 }
 
 test_every_server! {
-    crate::cases::hold as keeps_the_table_of_cases,
-    crate::oracle::replay as answers_as_the_recorded_node,
-    crate::counters::count as counts_what_it_answered,
-    crate::lifecycle::ends_with_idle_connections as ends_with_idle_connections,
-    crate::lifecycle::finishes_what_it_began as finishes_what_it_began,
-    crate::lifecycle::keeps_connections as keeps_connections,
-    crate::lifecycle::refuses_a_port_in_use as refuses_a_port_in_use,
-    crate::lifecycle::answers_on_every_thread as answers_on_every_thread,
-    crate::lifecycle::answers_as_shipped as answers_as_shipped,
+    keeps_the_table_of_cases: cases::hold,
+    answers_as_the_recorded_node: oracle::replay,
+    counts_what_it_answered: counters::count,
+    ends_with_idle_connections: lifecycle::ends_with_idle_connections,
+    finishes_what_it_began: lifecycle::finishes_what_it_began,
+    keeps_connections: lifecycle::keeps_connections,
+    refuses_a_port_in_use: lifecycle::refuses_a_port_in_use,
+    answers_on_every_thread: lifecycle::answers_on_every_thread,
+    answers_as_shipped: lifecycle::answers_as_shipped,
+}
+
+/// Runs a check on one server after the other, also after one that failed.
+fn on_every_server(check: fn(&Server)) {
+    let fails = |server: &&Server| {
+        let failed = catch_unwind(AssertUnwindSafe(|| check(server))).is_err();
+        println!("{}: {}", server.name, if failed { "FAILED, see above" } else { "passed" });
+        failed
+    };
+    let failed: Vec<&str> = all().iter().filter(fails).map(|server| server.name.as_str()).collect();
+    assert!(failed.is_empty(), "these servers failed: {}", failed.join(", "));
 }

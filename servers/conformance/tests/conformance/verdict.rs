@@ -1,16 +1,16 @@
-//! Collects what a server did, so that one test says of every case that fails.
+//! Collects the outcomes of a server's cases, so that one failed test lists every case that fails.
 
 use crate::servers::Server;
 
 /// The outcome of many cases.
-pub struct Verdict {
-    server: &'static Server,
+pub struct Verdict<'a> {
+    server: &'a Server,
     cases: usize,
     failures: Vec<String>,
 }
 
-impl Verdict {
-    pub fn of(server: &'static Server) -> Self {
+impl<'a> Verdict<'a> {
+    pub fn of(server: &'a Server) -> Self {
         Self { server, cases: 0, failures: Vec::new() }
     }
 

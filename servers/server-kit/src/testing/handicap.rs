@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Running, post, refusal};
 
-/// How long a server's CPU clock must stand still to have been brought up to date.
+/// How long a server's CPU clock must not change to be up to date.
 const STILL: Duration = Duration::from_millis(3);
 
-/// Enough work to stand out beside a call of an unoptimised server.
+/// Enough work to be distinct from a call of an unoptimised server.
 const ROUNDS: &str = "1000000";
 
 /// Each kind is compared with a plain call this often, one right after the other; the middle one of their ratios counts. On a
@@ -52,12 +52,12 @@ pub fn assert_handicap_is_honoured(program: &Path) {
     assert!(with > 2 * without, "a call took {with:?} of CPU with the handicap and {without:?} without");
     for (body, calls) in KINDS {
         assert_eq!(post(free.addr, body), post(handicapped.addr, body), "{body}");
-        let mut seen = Vec::new();
+        let mut ratios = Vec::new();
         let honoured = (0..ATTEMPTS).any(|_| {
-            seen.push(times_paid(&handicapped, body));
-            seen.iter().any(|paid| (paid - f64::from(calls)).abs() < 0.5)
+            ratios.push(times_paid(&handicapped, body));
+            ratios.iter().any(|paid| (paid - f64::from(calls)).abs() < 0.5)
         });
-        assert!(honoured, "{body}: paid {seen:.2?} times for {calls} calls");
+        assert!(honoured, "{body}: paid {ratios:.2?} times for {calls} calls");
     }
     let message = refusal(program, &["--handicap-rounds", "some"]);
     assert!(message.contains("--handicap-rounds") && message.contains("some"), "{message}");
@@ -80,7 +80,7 @@ fn cost(server: &Running, body: &str) -> Duration {
     settled_cpu_time(server) - before
 }
 
-/// The CPU time once it stands still. The kernel adds a thread's time to its process's clock when the thread stops running,
+/// The CPU time once it does not change. The kernel adds a thread's time to its process's clock when the thread stops running,
 /// or at the next tick: a clock that is read right after an answer may lack all of it.
 fn settled_cpu_time(server: &Running) -> Duration {
     let deadline = Instant::now() + PATIENCE;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Connection, PATIENCE, Running, exchange, get, post, refusal, request};
+use super::{Connection, PATIENCE, Running, example, exchange, get, post, refusal, request};
 
 /// The getBalance request of the original test.
 pub const BALANCE: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": ["4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"]}"#;
@@ -156,13 +156,13 @@ impl Subject {
     /// A chain that advances.
     ///
     /// # Panics
-    /// It stands still.
+    /// It does not advance.
     pub fn assert_moving_chain(&self) {
         let server = self.start(&["--slot-interval-ms", "5"]);
         let slot = || post(server.addr, BALANCE).json()["result"]["context"]["slot"].as_u64().unwrap();
         let (first, deadline) = (slot(), Instant::now() + PATIENCE);
         while slot() == first {
-            assert!(Instant::now() < deadline, "the chain stands still");
+            assert!(Instant::now() < deadline, "the chain does not advance");
             thread::sleep(Duration::from_millis(5));
         }
         assert!(slot() > first);
@@ -194,6 +194,47 @@ impl Subject {
         assert!(message.contains(&addr) && message.contains("in use"), "{message}");
     }
 
+    /// The flags `--global-queue-interval` and `--walk-ns-per-slot`.
+    ///
+    /// # Panics
+    /// They are not in the ready line, or the server does not answer with them.
+    pub fn assert_interval_and_walk(&self) {
+        let server = self.start(&["--global-queue-interval", "61", "--walk-ns-per-slot", "129"]);
+        let setting = |name: &str| server.ready[name].clone();
+        assert_eq!([setting("global_queue_interval"), setting("simulated_walk_ns_per_slot")], [61, 129]);
+        assert!(post(server.addr, BLOCKS).json()["result"].is_array());
+    }
+
+    /// Counts of calls, not of requests.
+    ///
+    /// # Panics
+    /// A count is wrong.
+    pub fn assert_counts_calls(&self) {
+        let server = self.start(&["--threads", "2"]);
+        post(server.addr, HEALTH);
+        post(server.addr, &format!("[{HEALTH},{{}},{HEALTH}]"));
+        assert_eq!(post(server.addr, r#"{"jsonrpc":"2.0","method":"getHealth"}"#).body, "");
+        assert_eq!(post(server.addr, "{").json()["error"]["code"], -32_700);
+        assert_eq!((server.totals().answered, server.totals().errors), (3, 0));
+    }
+
+    /// The shortest server of the framework, an example of the crate under test: it answers the requests of the original test
+    /// with the same JSON or, for `same_http`, with the same media type and bytes too.
+    ///
+    /// # Panics
+    /// It does not, or does not count them.
+    pub fn assert_minimal(&self, framework: &str, same_http: bool) {
+        let program = example(&format!("minimal-{framework}"));
+        let (minimal, server) = (Self { program, args: Vec::new() }.start(&[]), self.start(&[]));
+        assert_eq!(minimal.ready["server"], format!("{framework}-minimal"));
+        for body in [BALANCE, BLOCKS] {
+            let (short, whole) = (post(minimal.addr, body), post(server.addr, body));
+            assert_eq!(short.json(), whole.json(), "{body}");
+            assert!(!same_http || short == whole, "{body}: {:?}", short.content_type);
+        }
+        assert_eq!((minimal.totals().answered, minimal.totals().errors), (2, 0));
+    }
+
     /// Its answers to both requests of the original test, as JSON.
     ///
     /// # Panics
@@ -202,4 +243,25 @@ impl Subject {
         let server = self.start(&[]);
         [BALANCE, BLOCKS].map(|body| post(server.addr, body).json())
     }
+}
+
+/// The tests of a server over HTTP whose framework has no JSON-RPC, with each library for that; `$each` gives the subjects.
+#[macro_export]
+macro_rules! test_sockets {
+    ($each:ident) => {
+        $crate::test_sockets! { $each:
+            both_requests_of_the_original_test_are_answered assert_original_requests,
+            the_largest_answer_arrives_whole assert_largest_answer,
+            requests_may_arrive_in_any_pieces assert_any_pieces,
+            other_http_has_its_statuses assert_http_statuses,
+            the_largest_body_is_taken_and_one_byte_more_is_not assert_body_limit,
+            the_chain_may_advance assert_moving_chain,
+            sigterm_ends_it_under_an_idle_connection assert_ends_when_idle,
+        }
+    };
+    ($each:ident: $($name:ident $check:ident),* $(,)?) => {
+        $(#[test] fn $name() {
+            $each().iter().for_each($crate::testing::sockets::Subject::$check);
+        })*
+    };
 }

@@ -11,7 +11,7 @@ use super::{Running, post};
 /// One getBlocks, long enough that a walk shows.
 const BLOCKS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getBlocks","params":[0,1000000]}"#;
 
-/// What is asked: lists, one of them with an escape in its method, an error, a batch, and what needs no store.
+/// The requests: lists, one of them with an escape in its method, an error, a batch, and what needs no store.
 const BODIES: [&str; 7] = [
     BLOCKS,
     r#"{"jsonrpc":"2.0","id":2,"method":"getBlocks","params":[17,900,{"commitment":"confirmed"}]}"#,
@@ -26,7 +26,7 @@ const BODIES: [&str; 7] = [
 const ONE_THREAD: &str = "blocks";
 
 /// Asserts that a server with `args` gives the same answers, and counts them alike, from each store that is built in, on each thread
-/// that may walk it; and that it is the thread that was asked for. The ledger is written into a folder in `tmp`, where it is not
+/// that may walk it; and that it is the requested thread. The ledger is written into a folder in `tmp`, where it is not
 /// there yet.
 ///
 /// # Panics

@@ -1,22 +1,22 @@
 //! Well-formed calls in all their spellings: ids, the order and the spelling of members, white space, nesting, length.
 
 use serde_json::{Value, json};
+use server_kit::testing::sockets::HEALTH;
 
 use super::{Case, Want, call, error, result};
 
 pub fn cases() -> Vec<Case> {
     let ask = |name: &str, body: &str, want| Case::post(format!("call/{name}"), body, want);
-    let health = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
     let fine = |name: &str, body: &str| ask(name, body, result(json!("ok")));
-    // An array and an object around so many arrays.
+    // An array and an object around `depth` arrays.
     let nested_config = |depth: usize| format!(r#"[{{"a":{}{}}}]"#, "[".repeat(depth), "]".repeat(depth));
     let mut cases = ids();
     cases.extend([
         fine("any-order", r#"{"params":[],"method":"getHealth","id":1,"jsonrpc":"2.0"}"#),
         fine("escaped-name", r#"{"jsonrpc":"2.0","id":1,"\u006dethod":"getHealth"}"#),
         fine("escaped-method", r#"{"jsonrpc":"2.0","id":1,"method":"\u0067etHealth"}"#),
-        fine("white-space", &format!(" \r\n\t{health}\n ")),
-        fine("much-white-space", &format!("{}{health}", " ".repeat(2_000))),
+        fine("white-space", &format!(" \r\n\t{HEALTH}\n ")),
+        fine("much-white-space", &format!("{}{HEALTH}", " ".repeat(2_000))),
         ask("deep", &call("getSlot", &nested_config(97)), result(json!(424))),
         ask(
             "large-params",

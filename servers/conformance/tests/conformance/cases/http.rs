@@ -1,11 +1,11 @@
 //! The HTTP that every server takes: paths, content types, sizes, and /health.
 
 use serde_json::json;
+use server_kit::testing::sockets::HEALTH;
 use validator_state::MAX_BODY_BYTES;
 
 use super::{Case, Want, result};
 
-const HEALTH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#;
 const JSON: &str = "Content-Type: application/json\r\n";
 
 pub fn cases() -> Vec<Case> {
@@ -19,7 +19,7 @@ fn request(line: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A request in chunks of so many bytes.
+/// A request in chunks of `chunk_bytes`.
 fn chunked(body: &[u8], chunk_bytes: usize) -> Vec<u8> {
     let mut bytes = format!("POST / HTTP/1.1\r\nHost: localhost\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n")
         .into_bytes();

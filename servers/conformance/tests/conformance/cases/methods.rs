@@ -1,4 +1,4 @@
-//! The methods: clean calls, and every parameter error.
+//! The methods: valid calls, and every parameter error.
 
 use serde_json::{Value, json};
 use validator_state::{Ledger, Method, Params, SEED_ACCOUNT, SeededSpec, State};
@@ -13,7 +13,7 @@ const CONFIRMED: u64 = 454;
 const PROCESSED: u64 = 455;
 
 pub fn cases() -> Vec<Case> {
-    [clean(), balance_errors(), blocks(), blocks_errors(), others()].into_iter().flatten().collect()
+    [valid(), balance_errors(), blocks(), blocks_errors(), others()].into_iter().flatten().collect()
 }
 
 fn balance(slot: u64, lamports: u64) -> Want {
@@ -24,7 +24,7 @@ fn slots(slots: impl IntoIterator<Item = u64>) -> Want {
     result(slots.into_iter().collect())
 }
 
-fn clean() -> Vec<Case> {
+fn valid() -> Vec<Case> {
     let ask = |name: &str, params: &str, want| {
         let params = params.replace("KEY", SEED_ACCOUNT);
         Case::post(format!("balance/{name}"), call("getBalance", &params), want)
@@ -239,7 +239,7 @@ fn others() -> Vec<Case> {
 pub fn large_cases() -> Vec<Case> {
     let state = State::new(Ledger::seeded(&SeededSpec { accounts: 4, slots: 900_000, seed: 1 }));
     let expected = |params: &str| {
-        let answer = state.call(Method::GetBlocks, Params::Raw(params)).expect("is a clean call");
+        let answer = state.call(Method::GetBlocks, Params::Raw(params)).expect("is a valid call");
         result(serde_json::to_value(answer).expect("slots are JSON"))
     };
     let too_large = || error(-32602, "Slot range too large; max 500000");

@@ -14,9 +14,6 @@ use server_kit::testing::{HttpAnswer, exchange, request};
 use crate::servers::Server;
 use crate::verdict::Verdict;
 
-/// The largest ledger that a case needs: more slots than one getBlocks may answer with.
-const LARGE: [&str; 6] = ["--accounts", "4", "--slots", "900000", "--seed", "1"];
-
 /// One row of the table.
 pub struct Case {
     name: String,
@@ -25,7 +22,7 @@ pub struct Case {
     want: Want,
 }
 
-/// The answer that the contract asks for.
+/// The answer that the contract demands.
 #[derive(Debug)]
 pub enum Want {
     /// 200 and this JSON.
@@ -34,28 +31,19 @@ pub enum Want {
     Text(u16, &'static str),
 }
 
-/// Asks a server every case.
-pub fn hold(server: &'static Server) {
+/// Sends a server every case.
+pub fn hold(server: &Server) {
     let mut verdict = Verdict::of(server);
     let small = server.start(&[]);
-    for case in [methods::cases(), calls::cases(), batches::cases(), http::cases()].concat_all() {
+    let cases = [methods::cases(), calls::cases(), batches::cases(), http::cases()];
+    for case in cases.into_iter().flatten() {
         verdict.take(&case.name, case.ask(small.addr));
     }
-    let large = server.start_with(&LARGE);
+    let large = server.start_large();
     for case in methods::large_cases() {
         verdict.take(&case.name, case.ask(large.addr));
     }
     verdict.close();
-}
-
-trait ConcatAll {
-    fn concat_all(self) -> Vec<Case>;
-}
-
-impl<const N: usize> ConcatAll for [Vec<Case>; N] {
-    fn concat_all(self) -> Vec<Case> {
-        self.into_iter().flatten().collect()
-    }
 }
 
 impl Case {
@@ -118,7 +106,7 @@ pub fn error_object(id: Value, code: i64, message: &str) -> Value {
 }
 
 #[test]
-fn a_wrong_answer_is_seen() {
+fn wrong_answers_are_detected() {
     let answer = |status, content_type: &str, body: &str| HttpAnswer {
         status,
         content_type: Some(content_type.to_owned()),

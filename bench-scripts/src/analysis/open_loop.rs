@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
 use super::latency_course::width_ms;
-use super::observed::{Observed, valid};
+use super::observed::{Observed, median_figure, median_of, valid};
 use crate::config::{Background, Campaign};
 use crate::figure::Figure;
 use crate::load::{Bin, Level, LoadSample, LoadTool};
 use crate::observation::Sample;
 use crate::probe::wire::Wire;
-use crate::stats::{Estimate, median};
+use crate::stats::Estimate;
 
-/// So long p99 must stay at its old level to count as recovered, in milliseconds.
+/// How long p99 must stay at its old level to count as recovered, in milliseconds.
 const STAYS_MS: u32 = 1_000;
 
 /// The most that the tools' medians may differ by and still agree.
@@ -44,7 +44,7 @@ pub struct Isolation {
 /// What another load sent, a second, and the share of it that was answered: medians over trials.
 fn other_load<'a>(samples: impl Iterator<Item = &'a Sample>) -> (Option<Estimate>, Option<Estimate>) {
     let loads: Vec<&LoadSample> = samples.filter_map(|sample| sample.background.as_deref()).collect();
-    let over = |value: fn(&LoadSample) -> f64| median(&loads.iter().copied().map(value).collect::<Vec<_>>());
+    let over = |value: fn(&LoadSample) -> f64| median_of(loads.iter().copied().map(value));
     (over(LoadSample::sent_per_second), over(LoadSample::answered_share))
 }
 
@@ -65,8 +65,8 @@ pub struct Recovery {
     pub peak_us: Option<Estimate>,
     /// Requests a second that the overload sent, median over trials.
     pub overload_per_s: Option<Estimate>,
-    /// Share of them that the server answered in time, from 0 to 1, median over trials. Of an overload by rate less than 1 says
-    /// that it was one.
+    /// Share of them that the server answered in time, from 0 to 1, median over trials. For an overload
+    /// by rate, less than 1 confirms that it was one.
     pub overload_answered: Option<Estimate>,
     /// Share of the measured requests due during the overload that were answered in time, from 0 to 1, median over trials. What
     /// was due and never sent was not answered. None in older runs.
@@ -76,7 +76,7 @@ pub struct Recovery {
     pub after_ms: Vec<Option<f64>>,
 }
 
-/// What one tool shows beside another of the same server at the same rate.
+/// What one tool shows of a server compared with what another tool shows at the same rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// The server.
@@ -86,7 +86,7 @@ pub struct Agreement {
     /// The load, and its tool.
     #[serde(flatten)]
     pub level: Level,
-    /// The tool that it is held against.
+    /// The tool that it is compared with.
     pub against: LoadTool,
     /// Median latency from the send, in microseconds.
     pub p50_us: Option<Estimate>,
@@ -117,10 +117,8 @@ fn within(ratio: Estimate) -> bool {
 
 /// The servers and workloads of a campaign's cells at a level.
 fn places(campaign: &Campaign) -> impl Iterator<Item = (&String, &String)> {
-    campaign
-        .workloads
-        .iter()
-        .flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
+    let workloads = campaign.workloads.iter();
+    workloads.flat_map(|workload| campaign.servers.iter().map(move |server| (server, workload)))
 }
 
 /// The ratios with the other load over without it, where both were measured.
@@ -133,15 +131,15 @@ pub fn isolation(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
         }
         for (server, workload) in places(campaign) {
             let alone = valid(&observed.samples(server, workload, level));
-            let beside = valid(&observed.samples(server, workload, with));
-            let (other_per_s, other_answered) = other_load(beside.values().copied());
+            let disturbed = valid(&observed.samples(server, workload, with));
+            let (other_per_s, other_answered) = other_load(disturbed.values().copied());
             found.push(Isolation {
                 server: server.clone(),
                 workload: workload.clone(),
                 level,
-                p50_from_send_ratio: ratio(Figure::P50FromSendUs, &beside, &alone),
-                p99_from_send_ratio: ratio(Figure::P99FromSendUs, &beside, &alone),
-                p99_ratio: ratio(Figure::P99Us, &beside, &alone),
+                p50_from_send_ratio: ratio(Figure::P50FromSendUs, &disturbed, &alone),
+                p99_from_send_ratio: ratio(Figure::P99FromSendUs, &disturbed, &alone),
+                p99_ratio: ratio(Figure::P99Us, &disturbed, &alone),
                 other_per_s,
                 other_answered,
             });
@@ -160,32 +158,27 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
     for &level in levels.iter().filter(|level| level.disturbed) {
         for (server, workload) in places(campaign) {
             let samples: Vec<&Sample> = observed.samples(server, workload, level).into_values().collect();
-            let told: Vec<Told> = samples
-                .iter()
-                .filter_map(|sample| Told::of(&sample.load.series, background, for_ms))
-                .collect();
+            let trial = |sample: &&Sample| OverloadTrial::new(&sample.load.series, background, for_ms);
+            let trials: Vec<OverloadTrial> = samples.iter().filter_map(trial).collect();
             let (overload_per_s, overload_answered) = other_load(samples.iter().copied());
-            let over = |value: fn(&Told) -> f64| median(&told.iter().map(value).collect::<Vec<_>>());
             found.push(Recovery {
                 server: server.clone(),
                 workload: workload.clone(),
                 level,
-                before_us: over(|told| told.before_us),
-                peak_us: over(|told| told.peak_us),
+                before_us: median_of(trials.iter().map(|trial| trial.before_us)),
+                peak_us: median_of(trials.iter().map(|trial| trial.peak_us)),
                 overload_per_s,
                 overload_answered,
-                answered: median(
-                    &told.iter().filter_map(|told| told.answered_share(level)).collect::<Vec<_>>(),
-                ),
-                after_ms: told.iter().map(|told| told.after_ms).collect(),
+                answered: median_of(trials.iter().filter_map(|trial| trial.answered_share(level))),
+                after_ms: trials.iter().map(|trial| trial.after_ms).collect(),
             });
         }
     }
     found
 }
 
-/// What one trial tells of its server's recovery.
-struct Told {
+/// What one trial shows of its server's recovery.
+struct OverloadTrial {
     before_us: f64,
     peak_us: f64,
     after_ms: Option<f64>,
@@ -193,15 +186,15 @@ struct Told {
     answered: Option<(u32, f64)>,
 }
 
-impl Told {
-    /// The share of the requests due in the overload that were answered; all that the rate asks for were due.
+impl OverloadTrial {
+    /// The share of the requests due in the overload that were answered; the rate says how many were due.
     fn answered_share(&self, level: Level) -> Option<f64> {
         let (answered, within_s) = self.answered?;
         Some(f64::from(answered) / (f64::from(level.rate?) * within_s))
     }
 
     /// `None` where the window has no part before the overload or none in it.
-    fn of(series: &[Bin], background: &Background, for_ms: u64) -> Option<Self> {
+    fn new(series: &[Bin], background: &Background, for_ms: u64) -> Option<Self> {
         let width_ms = width_ms(series)?;
         let (began, ended) = (background.from_ms as f64, (background.from_ms + for_ms) as f64);
         let from = |bin: &Bin| f64::from(bin.from_ms);
@@ -231,8 +224,8 @@ impl Told {
     }
 }
 
-/// What each tool shows beside vegeta, or the campaign's first tool where vegeta is not among them. Where the server is stopped
-/// now and then tools are to differ, and it is not asked.
+/// What each tool shows compared with vegeta, or with the campaign's first tool where vegeta is not among them. Nothing where
+/// the server is stopped now and then, because tools then differ on purpose.
 pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) -> Vec<Agreement> {
     let tools = campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
     let [first, _, ..] = tools else { return Vec::new() };
@@ -245,9 +238,6 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
         for (server, workload) in places(campaign) {
             let own = valid(&observed.samples(server, workload, level));
             let other = valid(&observed.samples(server, workload, Level { tool: against, ..level }));
-            let over = |figure: Figure| {
-                median(&own.values().filter_map(|sample| sample.figure(figure)).collect::<Vec<_>>())
-            };
             let unseen = own.values().find_map(|sample| match &sample.wire {
                 Some(Wire::Unseen { reason }) => Some(reason.clone()),
                 _ => None,
@@ -257,11 +247,11 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
                 workload: workload.clone(),
                 level,
                 against,
-                p50_us: over(Figure::P50FromSendUs),
+                p50_us: median_figure(&own, Figure::P50FromSendUs),
                 ratio: ratio(Figure::P50FromSendUs, &own, &other),
-                wire_us: over(Figure::WireP50Us),
+                wire_us: median_figure(&own, Figure::WireP50Us),
                 wire_ratio: ratio(Figure::WireP50Us, &own, &other),
-                tool_us: over(Figure::ToolUs),
+                tool_us: median_figure(&own, Figure::ToolUs),
                 unseen,
                 rate_ratio: ratio(Figure::AchievedRate, &own, &other),
             });
@@ -301,41 +291,44 @@ mod tests {
         (0..40).map(|index| bin(index * WIDTH_MS)).collect()
     }
 
-    fn told(us: impl Fn(u32) -> f64) -> Told {
-        Told::of(&series(us), &background(), 3_000).unwrap()
+    fn trial(us: impl Fn(u32) -> f64) -> OverloadTrial {
+        OverloadTrial::new(&series(us), &background(), 3_000).unwrap()
     }
 
     #[test]
-    fn recovery_is_from_the_overloads_end_to_where_p99_stays_at_its_old_level() {
-        let found = told(|ms| if (2_000..6_500).contains(&ms) { 50_000.0 } else { 400.0 });
+    fn recovery_ends_where_p99_stays_at_its_old_level() {
+        let found = trial(|ms| if (2_000..6_500).contains(&ms) { 50_000.0 } else { 400.0 });
         assert_eq!((found.before_us, found.peak_us, found.after_ms), (400.0, 50_000.0, Some(1_500.0)));
-        let at_once = told(|ms| if (2_000..5_000).contains(&ms) { 50_000.0 } else { 400.0 });
+        let at_once = trial(|ms| if (2_000..5_000).contains(&ms) { 50_000.0 } else { 400.0 });
         assert_eq!(at_once.after_ms, Some(0.0));
     }
 
     /// 200 of the 250 requests that are due in each quarter of a second are answered.
     #[test]
-    fn the_share_that_is_answered_in_an_overload_is_of_all_that_were_due() {
+    fn the_answered_share_is_of_all_due_requests() {
         let level = Level { rate: Some(1_000), ..Level::default() };
-        assert_eq!(told(|_| 1.0).answered_share(level), Some(0.8));
+        assert_eq!(trial(|_| 1.0).answered_share(level), Some(0.8));
         let mut older = series(|_| 1.0);
         older.iter_mut().for_each(|bin| bin.answered = None);
-        assert_eq!(Told::of(&older, &background(), 3_000).unwrap().answered_share(level), None);
+        assert_eq!(OverloadTrial::new(&older, &background(), 3_000).unwrap().answered_share(level), None);
         // Parts in which nothing ended are missing, and what was due in them was not answered.
         let silent: Vec<Bin> =
             series(|_| 1.0).into_iter().filter(|bin| !(2_000..3_500).contains(&bin.from_ms)).collect();
-        assert_eq!(Told::of(&silent, &background(), 3_000).unwrap().answered_share(level), Some(0.4));
+        assert_eq!(
+            OverloadTrial::new(&silent, &background(), 3_000).unwrap().answered_share(level),
+            Some(0.4)
+        );
     }
 
     #[test]
-    fn a_moment_at_the_old_level_is_no_recovery_and_one_that_never_comes_is_none() {
-        let dips = told(|ms| if (2_000..8_000).contains(&ms) && ms != 6_000 { 50_000.0 } else { 400.0 });
+    fn a_short_dip_is_no_recovery() {
+        let dips = trial(|ms| if (2_000..8_000).contains(&ms) && ms != 6_000 { 50_000.0 } else { 400.0 });
         assert_eq!(dips.after_ms, Some(3_000.0));
-        assert_eq!(told(|ms| if ms >= 2_000 { 50_000.0 } else { 400.0 }).after_ms, None);
+        assert_eq!(trial(|ms| if ms >= 2_000 { 50_000.0 } else { 400.0 }).after_ms, None);
     }
 
     #[test]
-    fn the_old_level_is_the_highest_that_was_seen_before_and_not_the_first_moment() {
+    fn the_old_level_is_the_highest_before_the_overload() {
         let noisy = |ms: u32| match ms {
             0 => 9_000.0,
             1_000 => 700.0,
@@ -343,12 +336,12 @@ mod tests {
             5_000..6_000 => 800.0,
             _ => 600.0,
         };
-        assert_eq!(told(noisy).after_ms, Some(1_000.0));
+        assert_eq!(trial(noisy).after_ms, Some(1_000.0));
     }
 
     #[test]
-    fn a_window_that_is_overloaded_from_its_start_tells_nothing() {
+    fn an_overload_from_the_start_gives_nothing() {
         let from_start = Background { from_ms: 0, ..background() };
-        assert!(Told::of(&series(|_| 1.0), &from_start, 3_000).is_none());
+        assert!(OverloadTrial::new(&series(|_| 1.0), &from_start, 3_000).is_none());
     }
 }
