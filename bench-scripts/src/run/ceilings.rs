@@ -1,20 +1,20 @@
 //! What each load tool can send on this machine, before any server is measured at a rate: the campaign's rates, rising, against
-//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in neither of two windows;
-//! one whose rates an earlier tool holds is not tried, nor built.
+//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in neither of two windows. A
+//! tool is neither tried nor built where an earlier one holds all rates.
 
 use anyhow::{Context, Result, ensure};
 
+use super::search::server;
 use super::{Bench, Truths, begin_folder};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::load::{Level, LoadTool};
-use crate::plan::Plan;
-use crate::plan::Trial;
+use crate::plan::{Plan, Trial};
 use crate::results::{CEILINGS, RunFolder};
 
-/// The tools of open loops, in the order in which they are tried: the one that is there at once first.
+/// The tools of open loops, in the order in which they are tried: first the one that needs no build.
 const TOOLS: [LoadTool; 2] = [LoadTool::Vegeta, LoadTool::Oha];
 
 /// How long a tool sends a rate, in milliseconds.
@@ -53,7 +53,7 @@ pub(super) fn levels(
     let found = ceilings(&inner.observations()?);
     found.iter().for_each(say);
     let holds = |tool: LoadTool, rate: u32| {
-        // bombardier asks late rather than more, so it has no ceiling of its own to keep below.
+        // bombardier sends late rather than more, so it has no ceiling of its own to keep below.
         tool == LoadTool::Bombardier
             || found.iter().any(|ceiling| ceiling.tool == tool && ceiling.held >= Some(rate))
     };
@@ -68,11 +68,11 @@ fn say(ceiling: &Ceiling) {
     let Ceiling { tool, held, not_held } = *ceiling;
     let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
     let beyond = not_held
-        .map_or_else(|| "no more was asked of it".to_owned(), |rate| format!("and did not hold {rate}"));
+        .map_or_else(|| "no higher rate was tried".to_owned(), |rate| format!("and did not hold {rate}"));
     eprintln!("{} held {held}, {beyond}", tool.name());
 }
 
-/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, the load by itself,
+/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, no background load, and
 /// no list of trials beforehand.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
             campaign.name
         )
     })?;
-    let server = plan.servers.iter().find(|server| server.name == *name);
+    let server = server(plan, name)?.clone();
     let workload = plan.workloads.first().context("the plan has no workload")?;
     let campaign = Campaign {
         name: CEILINGS.to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     Ok(Plan {
         campaign,
         workloads: vec![workload.clone()],
-        servers: vec![server.with_context(|| format!("the plan has no {name:?}"))?.clone()],
+        servers: vec![server],
         trials: Vec::new(),
         ..plan.clone()
     })

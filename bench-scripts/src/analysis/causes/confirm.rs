@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::table::Symptom;
-use crate::analysis::threshold::{Shown, shown};
+use crate::analysis::threshold::judgement;
 use crate::observation::Observation;
 
 /// A chance that a difference of counts is luck, from which on it proves nothing.
@@ -57,11 +57,9 @@ pub fn confirm(
     after: &[Observation],
 ) -> Confirmation {
     let has_symptom: Box<HasSymptom<'_>> = match symptom {
-        Symptom::Failing => Box::new(move |observation| match shown(observation, timeout_ms) {
-            Shown::Pass => Some(false),
-            Shown::Fail => Some(true),
-            Shown::NotHeld | Shown::Nothing => None,
-        }),
+        Symptom::Failing => {
+            Box::new(move |observation| judgement(observation, timeout_ms).passed().map(|passed| !passed))
+        }
         Symptom::Slow | Symptom::Stepped => {
             let usual_us = median_latency_us(before);
             Box::new(move |observation| {
