@@ -38,6 +38,7 @@ pub(super) fn levels(
     let inner = RunFolder::create_inside(folder, CEILINGS)?;
     let tried = on_ceiling(plan)?;
     begin_folder(&inner, &tried, "", tools, command)?;
+    let truths = Truths::of(&tried)?;
     let named = |tool: &&LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
     rates.sort_unstable();
@@ -48,7 +49,13 @@ pub(super) fn levels(
             continue;
         }
         tools.need(tool)?;
-        try_rates(&inner, &tried, tool, &rates, tools, interrupt)?;
+        let bench = Bench { folder: &inner, plan: &tried, tools, truths: &truths, interrupt };
+        // Rising, until it holds one no more.
+        for &rate in &rates {
+            if !try_rate(&bench, tool, rate)? {
+                break;
+            }
+        }
     }
     let found = ceilings(&inner.observations()?);
     found.iter().for_each(say);
@@ -108,25 +115,6 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
         trials: Vec::new(),
         ..plan.clone()
     })
-}
-
-/// Lets a tool send rising rates until it holds one no more.
-fn try_rates(
-    inner: &RunFolder,
-    plan: &Plan,
-    tool: LoadTool,
-    rates: &[u32],
-    tools: &Tools,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let truths = Truths::of(plan)?;
-    let bench = Bench { folder: inner, plan, tools, truths: &truths, interrupt };
-    for &rate in rates {
-        if !try_rate(&bench, tool, rate)? {
-            return Ok(());
-        }
-    }
-    Ok(())
 }
 
 /// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have been the
