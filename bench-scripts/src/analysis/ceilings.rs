@@ -18,7 +18,7 @@ const MOST_LAG_US: f64 = 10_000.0;
 pub struct Ceiling {
     /// The tool.
     pub tool: LoadTool,
-    /// The highest rate that it held below the first that it did not, in requests a second.
+    /// The highest rate that it held below the lowest that it did not, in requests a second.
     pub held: Option<u32>,
     /// The lowest rate that it did not hold.
     pub not_held: Option<u32>,

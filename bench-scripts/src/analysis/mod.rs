@@ -17,6 +17,7 @@ pub mod original;
 pub mod pooled;
 mod quantiles;
 pub mod schedule;
+pub mod search;
 pub mod sequence;
 pub mod slo;
 mod summary;

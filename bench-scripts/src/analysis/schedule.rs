@@ -1,55 +1,46 @@
-//! Many searches at once, interleaved, so that what the machine does meanwhile hits all of them alike.
+//! Many searches at once, interleaved, so that what the machine does meanwhile affects all of them alike.
 //!
-//! A round gives each search that goes on one trial, in an order drawn from the seed and the round's number. Told the same it
-//! asks the same, so a run that was stopped goes on by being told what it has seen.
+//! A round gives each unfinished search one trial, in an order drawn from the seed and the round's number. What comes next follows
+//! from the observations alone, so a run that was stopped is resumed by replaying them.
 
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use crate::plan::shuffle;
-
-/// A search: asked which load comes next, told what a trial at it showed.
-pub trait Searching {
-    /// What it asks for.
-    type Load: Copy;
-    /// What it is told.
-    type Shown;
-
-    /// The load that is to be tried next; none once the search has ended.
-    fn next(&self) -> Option<Self::Load>;
-
-    /// Takes what the trial that was asked for showed.
-    fn tell(&mut self, shown: Self::Shown);
-}
+use super::search::{Judgement, Rule, Search};
+use crate::observation::Observation;
+use crate::plan::{Trial, shuffle};
 
 /// A trial that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<L> {
+pub struct NextTrial<L> {
     /// Which of the searches, from 0.
     pub search: usize,
     /// The round, from 1.
     pub round: u32,
     /// The trial's number among all, from 1.
     pub number: u32,
-    /// What the search asks for.
+    /// The load.
     pub load: L,
 }
 
 /// Searches, and whose turn it is.
 #[derive(Debug, Clone)]
-pub struct Schedule<S> {
-    searches: Vec<S>,
+pub struct Schedule<R> {
+    searches: Vec<Search<R>>,
     seed: u64,
     round: u32,
-    told: u32,
+    trials: u32,
     /// Who still comes in this round, the next one last.
     waiting: Vec<usize>,
 }
 
-impl<S: Searching> Schedule<S> {
+impl<R: Rule> Schedule<R> {
     /// Of searches that have not begun.
-    pub fn new(searches: Vec<S>, seed: u64) -> Self {
-        let mut schedule = Self { searches, seed, round: 0, told: 0, waiting: Vec::new() };
+    pub fn new(searches: Vec<Search<R>>, seed: u64) -> Self {
+        let mut schedule = Self { searches, seed, round: 0, trials: 0, waiting: Vec::new() };
         schedule.turn();
         schedule
     }
@@ -71,17 +62,17 @@ impl<S: Searching> Schedule<S> {
     }
 
     /// The trial that comes next; none once all searches have ended.
-    pub fn next(&self) -> Option<Asked<S::Load>> {
+    pub fn next(&self) -> Option<NextTrial<R::Load>> {
         let search = *self.waiting.last()?;
         let load = self.searches[search].next()?;
-        Some(Asked { search, round: self.round, number: self.told + 1, load })
+        Some(NextTrial { search, round: self.round, number: self.trials + 1, load })
     }
 
-    /// Takes what the trial that was asked for showed.
-    pub fn tell(&mut self, shown: S::Shown) {
+    /// Takes what that trial showed.
+    pub fn take(&mut self, judgement: Judgement) {
         if let Some(search) = self.waiting.pop() {
-            self.searches[search].tell(shown);
-            self.told += 1;
+            self.searches[search].take(judgement);
+            self.trials += 1;
             self.turn();
         }
     }
@@ -92,7 +83,94 @@ impl<S: Searching> Schedule<S> {
     }
 
     /// The searches, in the order they were given.
-    pub fn searches(&self) -> &[S] {
+    pub fn searches(&self) -> &[Search<R>] {
         &self.searches
     }
+}
+
+/// All searches of a run, as the file in their folder has them.
+pub trait Searches {
+    /// What decides which load comes next.
+    type Rule: Rule;
+
+    /// The searches before their first trial.
+    fn schedule(&self) -> Schedule<Self::Rule>;
+
+    /// The trial that a search wants.
+    fn trial(&self, next: NextTrial<<Self::Rule as Rule>::Load>) -> Trial;
+
+    /// What a trial showed of its server.
+    fn judgement(&self, observation: &Observation) -> Judgement;
+
+    /// What is wrong with a trial that did not pass, by kind and without figures.
+    fn complaints(&self, observation: &Observation) -> Vec<String>;
+
+    /// The searches after these observations.
+    ///
+    /// # Errors
+    /// They are not of the trials that the searches want.
+    fn replay<'a>(&self, observations: &'a [Observation]) -> Result<Replay<'a, Self::Rule>> {
+        let mut schedule = self.schedule();
+        let mut judged = vec![Vec::new(); schedule.searches().len()];
+        for observation in observations {
+            let trial = &observation.trial;
+            let next = schedule.next().filter(|next| self.trial(*next) == *trial);
+            let next =
+                next.with_context(|| format!("trial {} is not the next one of its search", trial.number))?;
+            let judgement = self.judgement(observation);
+            judged[next.search].push(Judged { observation, judgement });
+            schedule.take(judgement);
+        }
+        Ok(Replay { schedule, judged })
+    }
+
+    /// What is wrong with trials that did not pass: by kind, how many of them have it.
+    fn complaints_of(&self, wrong: &[&Observation]) -> BTreeMap<String, u32> {
+        let mut complaints = BTreeMap::new();
+        for kind in wrong.iter().flat_map(|observation| self.complaints(observation)) {
+            *complaints.entry(kind).or_insert(0) += 1;
+        }
+        complaints
+    }
+}
+
+/// Searches after the observations of a folder.
+#[derive(Debug)]
+pub struct Replay<'a, R> {
+    /// The searches, and what comes next.
+    pub schedule: Schedule<R>,
+    /// Each search's trials, in order.
+    pub judged: Vec<Vec<Judged<'a>>>,
+}
+
+impl<'a, R: Rule> Replay<'a, R> {
+    /// What each search found, with its trials.
+    pub fn found(&self) -> impl Iterator<Item = (R::Found, &[Judged<'a>])> {
+        let found = self.schedule.searches().iter().map(Search::found);
+        found.zip(self.judged.iter().map(Vec::as_slice))
+    }
+}
+
+/// An observation, and what it showed.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// The observation.
+    pub observation: &'a Observation,
+    /// What it showed.
+    pub judgement: Judgement,
+}
+
+/// The trials in which the server failed, at a load.
+pub fn failing<'a>(judged: &[Judged<'a>], is_there: impl Fn(&Trial) -> bool) -> Vec<&'a Observation> {
+    let of_failing = judged.iter().filter(|of| of.judgement.passed() == Some(false));
+    of_failing.map(|of| of.observation).filter(|observation| is_there(&observation.trial)).collect()
+}
+
+/// The trials to explain: those that fail, or where there is none those that showed nothing.
+pub fn to_explain<'a>(judged: &[Judged<'a>], failing: &[&'a Observation]) -> Vec<&'a Observation> {
+    if !failing.is_empty() {
+        return failing.to_vec();
+    }
+    let of_nothing = judged.iter().filter(|of| of.judgement == Judgement::Nothing);
+    of_nothing.map(|of| of.observation).collect()
 }

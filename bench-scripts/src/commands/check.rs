@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rpc_bench::analysis::{slo, threshold::Ending};
 use rpc_bench::report::{self, Run};
 use rpc_bench::results::RunFolder;
 
@@ -27,24 +26,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     if run.searches_left() {
         problems.push("searches have not ended".to_owned());
     }
-    for search in run.summary.threshold.iter().flat_map(|summary| &summary.searches) {
-        if search.found.ending == Ending::Unmeasured {
-            let searched = &search.searched;
-            problems.push(format!(
-                "{} {}: the search for its threshold was given up",
-                searched.server, searched.workload
-            ));
-        }
-    }
-    for search in run.summary.slo.iter().flat_map(|summary| &summary.searches) {
-        if search.found.ending == slo::Ending::Unmeasured {
-            let searched = &search.searched;
-            problems.push(format!(
-                "{} {}: the search for its rate was given up",
-                searched.server, searched.workload
-            ));
-        }
-    }
+    problems.extend(run.searches_given_up());
     for trial in run.failed() {
         problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
     }

@@ -1,7 +1,5 @@
 //! The search for the highest rate that a server sustains under a service level: the level, of which servers, how far, how finely,
-//! how surely.
-//!
-//! Says nothing of what the load tool can carry; that is found out where the search begins.
+//! how surely. What the load tool can send is found out when the search begins.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -9,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::campaign::Campaign;
 use super::environment::Placement;
 use super::percent::Percent;
-use crate::field::known;
-use crate::field::within;
+use crate::field::{known, within};
 use crate::load::LoadTool;
 
 /// The `[slo]` table of a campaign.
@@ -31,7 +28,7 @@ pub struct Slo {
     /// The requests; those of the campaign where left out.
     #[serde(default)]
     pub workloads: Vec<String>,
-    /// The load tool: one that asks at a rate.
+    /// The load tool: one that sends at a rate.
     pub tool: LoadTool,
     /// Connections that it holds at most.
     pub connections: u32,
@@ -41,11 +38,11 @@ pub struct Slo {
     pub most: u32,
     /// How finely: how far below the upper bound the lower one may lie.
     pub width: Percent,
-    /// How long a trial of the quick look is, in milliseconds.
+    /// How long a trial of the coarse stage is, in milliseconds.
     pub initial_trial_ms: u64,
     /// How long a trial is that counts in full, in milliseconds.
     pub final_trial_ms: u64,
-    /// How surely: so much of full length decides a rate, in milliseconds.
+    /// How surely: how much time in trials of full length decides a rate, in milliseconds.
     pub duration_sum_ms: u64,
     /// The share of that time which may lie in trials that missed the level; none may where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,23 +51,10 @@ pub struct Slo {
     pub most_trials: u32,
 }
 
-/// The fewest requests of a window whose 99th percentile says something: a hundredth of them is one.
+/// The fewest requests of a window whose 99th percentile means something: a hundredth of them is one.
 const LEAST_REQUESTS: u64 = 100;
 
 impl Slo {
-    /// The servers that are searched.
-    pub fn servers(&self, campaign: &Campaign) -> Vec<String> {
-        if !self.servers.is_empty() {
-            return self.servers.clone();
-        }
-        campaign.servers.iter().filter(|server| Some(*server) != campaign.ceiling.as_ref()).cloned().collect()
-    }
-
-    /// The requests that are searched.
-    pub fn workloads(&self, campaign: &Campaign) -> Vec<String> {
-        if self.workloads.is_empty() { campaign.workloads.clone() } else { self.workloads.clone() }
-    }
-
     /// Whether the fields make sense together.
     ///
     /// # Errors
@@ -93,7 +77,7 @@ impl Slo {
         );
         known("slo.servers", &self.servers, "servers", &campaign.servers)?;
         known("slo.workloads", &self.workloads, "workloads", &campaign.workloads)?;
-        // A request that is given up before that could not be too late.
+        // A request that is given up earlier could not be too late.
         within("slo.p99_ms", self.p99_ms, 1, campaign.timeout_ms)?;
         let tools: Vec<&str> = LoadTool::of_open_loops().map(LoadTool::name).collect();
         ensure!(

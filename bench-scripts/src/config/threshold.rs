@@ -1,6 +1,5 @@
-//! The search for the connection count from which a server fails: of which servers, how far, how finely, how surely.
-//!
-//! Says nothing of what this machine can carry; that is found out where the search begins.
+//! The search for the connection count from which a server fails: of which servers, how far, how finely, how surely. What this
+//! machine can carry is found out when the search begins.
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -40,7 +39,7 @@ pub struct Threshold {
     pub warmup_ms: Option<u64>,
     /// The window after the connections are made, in milliseconds, longer than the timeout; the campaign's where left out.
     pub window_ms: Option<u64>,
-    /// When the load tool gives a request up, in milliseconds; the campaign's where left out.
+    /// When the load tool gives up a request, in milliseconds; the campaign's where left out.
     pub timeout_ms: Option<u64>,
 }
 
@@ -53,19 +52,6 @@ fn fasthttp_alone() -> Vec<Client> {
 }
 
 impl Threshold {
-    /// The servers that are searched.
-    pub fn servers(&self, campaign: &Campaign) -> Vec<String> {
-        if !self.servers.is_empty() {
-            return self.servers.clone();
-        }
-        campaign.servers.iter().filter(|server| Some(*server) != campaign.ceiling.as_ref()).cloned().collect()
-    }
-
-    /// The requests that are searched.
-    pub fn workloads(&self, campaign: &Campaign) -> Vec<String> {
-        if self.workloads.is_empty() { campaign.workloads.clone() } else { self.workloads.clone() }
-    }
-
     /// Whether the fields make sense together.
     ///
     /// # Errors
@@ -78,7 +64,7 @@ impl Threshold {
         within("threshold.from", self.from.into(), 1, 60_000)?;
         within("threshold.most", self.most.into(), self.from.into(), 60_000)?;
         within("threshold.steps_per_doubling", self.steps_per_doubling.into(), 1, 32)?;
-        // Below five trials even the clearest outcome is what a count that fails every other time may well give.
+        // With fewer than five trials a count that fails every other time may well give even the clearest outcome.
         within("threshold.confirmations", self.confirmations.into(), 5, 100)?;
         let least = 2 * u64::from(self.confirmations);
         within("threshold.most_trials", self.most_trials.into(), least, 10_000)?;
@@ -93,5 +79,22 @@ impl Threshold {
              {timeout_ms} ms; give more than {timeout_ms}"
         );
         Ok(())
+    }
+}
+
+impl Campaign {
+    /// The servers of a search: those that it names, or else the campaign's without its ceiling.
+    pub fn searched_servers(&self, named: &[String]) -> Vec<String> {
+        let not_ceiling = |server: &&String| Some(*server) != self.ceiling.as_ref();
+        if named.is_empty() {
+            self.servers.iter().filter(not_ceiling).cloned().collect()
+        } else {
+            named.to_vec()
+        }
+    }
+
+    /// The requests of a search: those that it names, or else the campaign's.
+    pub fn searched_workloads(&self, named: &[String]) -> Vec<String> {
+        if named.is_empty() { self.workloads.clone() } else { named.to_vec() }
     }
 }

@@ -22,6 +22,7 @@ pub mod pooled;
 mod power_chart;
 mod quantile_chart;
 mod resource_chart;
+mod searches;
 mod sections;
 mod series;
 mod slo;
@@ -38,7 +39,6 @@ use anyhow::Result;
 use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::crossed::crossed;
 use crate::analysis::original::reproduced;
-use crate::analysis::threshold::Ending;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::figure::Figure;
@@ -179,14 +179,6 @@ impl Run {
     /// Whether it measures servers at loads that the campaign names, and not thresholds alone.
     pub fn has_sweep(&self) -> bool {
         !self.plan.levels().is_empty()
-    }
-
-    /// Whether a search was given up, since trials showed nothing of the server.
-    pub fn has_unmeasured(&self) -> bool {
-        let mut thresholds = self.summary.threshold.iter().flat_map(|summary| &summary.searches);
-        let mut rates = self.summary.slo.iter().flat_map(|summary| &summary.searches);
-        thresholds.any(|search| search.found.ending == Ending::Unmeasured)
-            || rates.any(|search| search.found.ending == analysis::slo::Ending::Unmeasured)
     }
 
     /// Whether its campaign's searches, where there are any, are still to be ended.

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::format::{NEVER_SENT, Table, significant, thousands, time_us};
-use super::{Run, causes, commands, threshold};
+use super::searches::{effective, groups, or_dash};
+use super::{Run, causes, commands};
 use crate::analysis::NEAR_CEILING;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, ToolLimited};
@@ -13,17 +14,9 @@ use crate::load::Level;
 
 /// One line for each request.
 pub fn headline(run: &Run, summary: &SloSummary) -> String {
-    let mut workloads: Vec<&str> = Vec::new();
-    for search in &summary.searches {
-        if !workloads.contains(&search.searched.workload.as_str()) {
-            workloads.push(&search.searched.workload);
-        }
-    }
     let mut out = String::new();
-    for workload in workloads {
-        let of_workload = |search: &&SloSearch| search.searched.workload == workload;
-        let servers: Vec<String> =
-            summary.searches.iter().filter(of_workload).map(|search| short(run, search)).collect();
+    for (workload, searches) in groups(&summary.searches, |search| &search.searched.workload) {
+        let servers: Vec<String> = searches.into_iter().map(|search| short(run, search)).collect();
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
             out,
@@ -68,7 +61,7 @@ fn counts(at: Tested) -> String {
     format!("({})", parts.join(", "))
 }
 
-/// One search as the headline says it.
+/// One search in the headline's words.
 fn short(run: &Run, search: &SloSearch) -> String {
     let found = &search.found;
     let name = run.label(&search.searched.server);
@@ -93,12 +86,12 @@ fn reason(search: &SloSearch) -> String {
     match found.ending {
         Ending::HoldsToHighest => search.searched.limit.by.words().to_owned(),
         Ending::TrialsUsedUp => format!("trials used up ({})", found.trials),
-        Ending::Unmeasured => format!("given up, since {} trials gave nothing", found.unmeasured),
-        ending => ending.words().to_owned(),
+        Ending::Unmeasured => format!("given up because {} trials showed nothing", found.unmeasured),
+        _ => found.ended().to_owned(),
     }
 }
 
-/// What stands behind a search's counts.
+/// What a reader should know of a search's counts.
 fn note(search: &SloSearch, ceiling: Ceiling) -> String {
     let found = &search.found;
     let mut notes = Vec::new();
@@ -145,23 +138,21 @@ pub fn section(run: &Run) -> String {
             "not sustained",
             "in time/s",
             "p99 there",
-            "CPU us/request there",
+            "CPU µs/request there",
             "notes",
         ],
         2,
     );
-    let end = |end: Option<Tested>| end.map_or_else(|| "-".to_owned(), tested);
     for search in &summary.searches {
         let (searched, found) = (&search.searched, &search.found);
-        let there = |of: fn(f64) -> String, value: Option<f64>| value.map_or_else(|| "-".to_owned(), of);
         table.row(vec![
             searched.workload.clone(),
             run.label(&searched.server).to_owned(),
-            end(found.lower),
-            end(found.upper),
-            there(thousands, found.conditional_rate),
-            there(time_us, search.at_lower.map(|there| there.p99_us)),
-            there(significant, search.at_lower.map(|there| there.cpu_us_per_request)),
+            or_dash(found.lower, tested),
+            or_dash(found.upper, tested),
+            or_dash(found.conditional_rate, thousands),
+            or_dash(search.at_lower, |there| time_us(there.p99_us)),
+            or_dash(search.at_lower, |there| significant(there.cpu_us_per_request)),
             note(search, summary.ceiling),
         ]);
     }
@@ -180,7 +171,7 @@ pub fn section(run: &Run) -> String {
     out.push_str(&chart(summary));
     out.push_str(&why(summary));
     if let Some(conditions) = &run.slo_on {
-        out.push_str(&threshold::effective(conditions));
+        out.push_str(&effective(conditions));
     }
     out
 }
@@ -194,8 +185,8 @@ fn explanation(slo: &Slo) -> String {
         "{} sends requests at a steady rate over at most {} connections, whether or not the server keeps up. The level: {}. Latency counts \
          from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of {}, {tolerated} lies \
          in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one and below the \
-         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send as asked is not held \
-         against the server.",
+         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send at the requested rate does not \
+         count against the server.",
         slo.tool.name(),
         thousands(f64::from(slo.connections)),
         level(slo),
@@ -210,7 +201,7 @@ fn explanation(slo: &Slo) -> String {
 fn ceiling(Ceiling { tool, held, not_held }: Ceiling) -> String {
     let end = |end: Option<u32>| end.map_or_else(|| "none".to_owned(), |end| format!("{}/s", rate(end)));
     let beyond = not_held.map_or_else(
-        || "no more was asked of it".to_owned(),
+        || "no higher rate was tried".to_owned(),
         |not_held| format!("not {}", end(Some(not_held))),
     );
     format!(
@@ -237,17 +228,17 @@ fn chart(summary: &SloSummary) -> String {
     let died = unseen(PointResult::Failed);
     if died > 0 {
         let _ =
-            writeln!(out, "\nNot drawn, since there was no latency: {died} trials that missed the level.");
+            writeln!(out, "\nNot drawn because there was no latency: {died} trials that missed the level.");
     }
     out
 }
 
-/// The commands that put the load of each highest rate on a server again.
+/// The commands that send the load of each highest rate to a server again.
 pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String {
     let slo = &summary.slo;
     let mut out = format!(
         "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand send it one window of a highest rate, \
-         on `{}`, whose place `just tools {}` tells. {}\n\n```sh\n",
+         on `{}`, whose path `just tools {}` prints. {}\n\n```sh\n",
         slo.tool.name(),
         slo.tool.name(),
         match slo.tool.can().prints_from_due {
@@ -296,7 +287,7 @@ fn why(summary: &SloSummary) -> String {
     }
     let mut out = format!(
         "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a request is bad here that \
-         failed or took longer than {} ms, for the level takes the timeout's place. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
+         failed or took longer than {} ms, because the level takes the timeout's place. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
         summary.slo.p99_ms
     );
     for search in missed() {

@@ -1,5 +1,5 @@
 //! Every trial of the searches for rates: the 99th percentile of latency against the rate, one panel a request. Whether a trial met the
-//! service level is told by the mark's filling, and the server by its shape, so that the chart reads without its colours.
+//! service level is shown by the mark's filling, and the server by its shape, so that the chart can be read without colours.
 
 use anyhow::Result;
 use plotters::prelude::*;

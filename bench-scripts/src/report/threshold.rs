@@ -5,40 +5,31 @@ mod connecting;
 use std::fmt::Write;
 
 use super::format::{Table, thousands, time_us};
+use super::searches::{effective, groups, or_dash};
 use super::{Run, causes};
 use crate::analysis::Diagnosed;
-use crate::analysis::threshold::{ConnectingAt, Counted, Died, Ending, SearchSummary, ThresholdSummary};
+use crate::analysis::threshold::{
+    ConnectingAt, Counted, Died, Ending, SearchSummary, Searched, ThresholdSummary,
+};
 use crate::config::Tuning;
-use crate::load::Client;
-use crate::results::Conditions;
 
 /// One line for each request, tuning and client.
 pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
     let mut out = String::new();
     let ceiling = run.plan.campaign.ceiling.as_ref();
-    let mut groups: Vec<(&str, Option<Tuning>, Client)> = Vec::new();
-    let group_of = |search: &SearchSummary| (search.searched.tuning, search.searched.client);
-    for search in &summary.searches {
-        let (tuning, client) = group_of(search);
-        let group = (search.searched.workload.as_str(), tuning, client);
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
-    for (workload, tuning, client) in groups {
-        let of_group = |search: &&SearchSummary| {
-            search.searched.workload == workload && group_of(search) == (tuning, client)
+    let group_of = |search: &SearchSummary| {
+        let Searched { workload, tuning, client, .. } = &search.searched;
+        (workload.clone(), *tuning, *client)
+    };
+    for ((workload, tuning, client), searches) in groups(&summary.searches, group_of) {
+        let said = |search: &SearchSummary| {
+            let said = short(run.label(&search.searched.base), search);
+            match not_the_servers(ceiling, summary, search) {
+                Some(why) => format!("{said} ({why})"),
+                None => said,
+            }
         };
-        let servers: Vec<String> = summary
-            .searches
-            .iter()
-            .filter(of_group)
-            .map(|search| {
-                let said = short(run.label(&search.searched.base), search);
-                not_the_servers(ceiling, summary, search)
-                    .map_or_else(|| said.clone(), |why| format!("{said} ({why})"))
-            })
-            .collect();
+        let servers: Vec<String> = searches.into_iter().map(said).collect();
         let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
@@ -49,13 +40,10 @@ pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
             servers.join("; ")
         );
     }
-    for cell in &summary.causes {
-        out.push_str(&cause(run, summary, cell));
-    }
-    out
+    out + &causes_of(run, summary)
 }
 
-/// Where the campaign's ceiling, which does next to nothing for a request, fails at the same count already: whose limit it is.
+/// Whose limit it is where the campaign's ceiling, which does next to nothing for a request, fails at the same count already.
 fn not_the_servers(
     ceiling: Option<&String>,
     summary: &ThresholdSummary,
@@ -120,7 +108,7 @@ fn not_held(search: &SearchSummary) -> String {
     )
 }
 
-/// One search as the headline says it.
+/// One search in the headline's words.
 fn short(name: &str, search: &SearchSummary) -> String {
     let found = &search.found;
     let limit = search.searched.limit;
@@ -139,7 +127,7 @@ fn short(name: &str, search: &SearchSummary) -> String {
             let passes = match (low, split(&found.between)) {
                 (Some(low), _) => format!("passes to {}", counted(low)),
                 (None, ([], _)) => "no count passes".to_owned(),
-                (None, (clean, _)) => format!("no failure at {}", span(search, clean)),
+                (None, (passing, _)) => format!("no failure at {}", span(search, passing)),
             };
             format!("**{name}**: {passes}, {}", unsettled(search))
         }
@@ -150,10 +138,10 @@ fn short(name: &str, search: &SearchSummary) -> String {
 fn unsettled(search: &SearchSummary) -> String {
     let found = &search.found;
     match found.ending {
-        Ending::Unsettled => format!("not settled in {} trials", found.trials),
-        Ending::Unmeasured => format!("given up, since {} trials showed nothing", found.unmeasured),
+        Ending::Unsettled | Ending::TrialsUsedUp => format!("not settled in {} trials", found.trials),
+        Ending::Unmeasured => format!("given up because {} trials showed nothing", found.unmeasured),
         Ending::Unfinished => "the search has not ended".to_owned(),
-        Ending::NotHeld => not_held(search),
+        Ending::NotHeld | Ending::ToolCeiling => not_held(search),
         Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
             let limit = search.searched.limit;
             let seen =
@@ -167,10 +155,10 @@ fn unsettled(search: &SearchSummary) -> String {
     }
 }
 
-/// The counts that are neither passing nor failing: those below the first that ever failed apart from the others.
+/// The counts that are neither passing nor failing: first those below the lowest at which a trial failed, then the others.
 fn between(search: &SearchSummary) -> String {
-    let (clean, mixed) = split(&search.found.between);
-    let parts: Vec<String> = [clean, mixed]
+    let (passing, mixed) = split(&search.found.between);
+    let parts: Vec<String> = [passing, mixed]
         .iter()
         .filter(|counts| !counts.is_empty())
         .map(|counts| span(search, counts))
@@ -194,7 +182,7 @@ fn span(search: &SearchSummary, counts: &[Counted]) -> String {
     format!("{} to {} ({bad}/{trials} fail)", count(first.connections), count(last.connections))
 }
 
-/// What stands behind a search's counts.
+/// What a reader should know of a search's counts.
 fn note(run: &Run, summary: &ThresholdSummary, search: &SearchSummary) -> String {
     let mut notes: Vec<String> =
         not_the_servers(run.plan.campaign.ceiling.as_ref(), summary, search).into_iter().collect();
@@ -213,9 +201,7 @@ fn notes_of(search: &SearchSummary) -> Vec<String> {
             let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
             notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
         }
-        Ending::NotHeld | Ending::Unsettled | Ending::Unmeasured | Ending::Unfinished => {
-            notes.push(unsettled(search));
-        }
+        _ => notes.push(unsettled(search)),
     }
     if found.ending != Ending::NotHeld && !found.not_held.is_empty() {
         notes.push(not_held(search));
@@ -256,7 +242,7 @@ pub fn section(run: &Run) -> String {
         4,
     );
     for search in &summary.searches {
-        let end = |end: Option<Counted>| end.map_or_else(|| "-".to_owned(), |end| counted(search, end));
+        let end = |end: Option<Counted>| or_dash(end, |end| counted(search, end));
         let (searched, found) = (&search.searched, &search.found);
         table.row(vec![
             searched.workload.clone(),
@@ -319,193 +305,23 @@ fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
     out
 }
 
-/// Why each server fails where it does, and where it fails once the cause is taken away.
+/// The same for all servers.
+fn causes_of(run: &Run, summary: &ThresholdSummary) -> String {
+    summary.causes.iter().map(|cell| cause(run, summary, cell)).collect()
+}
+
+/// A subsection with the causes; empty where there is nothing to explain.
 fn why(run: &Run, summary: &ThresholdSummary) -> String {
     if summary.causes.is_empty() {
         return String::new();
     }
-    let mut out = "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* where a \
-                   counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
-                   *confirmed* where a remedy took the symptom away.\n\n"
-        .to_owned();
-    for cell in &summary.causes {
-        out.push_str(&cause(run, summary, cell));
-    }
-    out
-}
-
-/// What each server said of its settings.
-pub(super) fn effective(conditions: &Conditions) -> String {
-    let mut out = "\nThe servers' effective settings in these trials:\n\n```json\n".to_owned();
-    for (name, ready) in &conditions.servers {
-        let _ = writeln!(out, "{{\"{name}\":{ready}}}");
-    }
-    out.push_str("```\n");
-    out
+    format!(
+        "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* where a \
+         counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
+         *confirmed* where a remedy took the symptom away.\n\n{}",
+        causes_of(run, summary)
+    )
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::analysis::threshold::{Bound, Found, Limit, Searched};
-
-    fn counted_at(connections: u32, bad: u32) -> Counted {
-        Counted { connections, bad, trials: 5 }
-    }
-
-    fn searched(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
-        let searched = Searched {
-            server: "actix".into(),
-            base: "actix".into(),
-            tuning: Some(Tuning::Equal),
-            workload: "getBalance".into(),
-            client: Client::Http1,
-            limit: Limit { connections: 14_016, by: Bound::ClientPorts },
-        };
-        let contradictions = Vec::new();
-        let (first_failing, trials, unmeasured) = (None, 24, 0);
-        let not_held = Vec::new();
-        let found = Found {
-            last_clean,
-            first_failing,
-            between,
-            contradictions,
-            not_held,
-            ending,
-            trials,
-            unmeasured,
-        };
-        SearchSummary {
-            searched,
-            found,
-            complaints: BTreeMap::new(),
-            slowest_ms: None,
-            died: Vec::new(),
-            connecting: Vec::new(),
-        }
-    }
-
-    fn held(connections: u32, short: u32, held: u64) -> ConnectingAt {
-        ConnectingAt {
-            connections,
-            trials: 5,
-            short,
-            allowed_ms: 10_000,
-            median_ms: (short == 0).then_some(340),
-            held: (short > 0).then_some(held),
-            failed: 0,
-            dropped: Some(0),
-            cores: 1.956,
-        }
-    }
-
-    #[test]
-    fn a_server_that_fails_at_times_is_not_said_to_hold() {
-        let clean = Some(counted_at(14_016, 0));
-        let holds = short("actix", &searched(clean, Vec::new(), Ending::HoldsToHighest));
-        assert_eq!(holds, "**actix** not up to 14,016 (0/5 fail): client ports");
-        let between = vec![counted_at(8_000, 1)];
-        let at_times = short("actix", &searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
-        assert!(
-            at_times.contains("passes to 4,000") && at_times.contains("first at 8,000 (1/5 fail)"),
-            "{at_times}"
-        );
-        assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
-    }
-
-    #[test]
-    fn counts_below_the_first_failure_stand_apart_from_the_others() {
-        let counts = [1_000, 4_000, 5_657, 8_000].into_iter().zip([0, 0, 2, 5]);
-        let counts = counts.map(|(connections, bad)| counted_at(connections, bad)).collect();
-        let search = searched(None, counts, Ending::Unsettled);
-        assert_eq!(between(&search), "1,000 to 4,000 (0/10 fail); 5,657 to 8,000 (7/10 fail)");
-        assert_eq!(
-            short("actix", &search),
-            "**actix**: no failure at 1,000 to 4,000 (0/10 fail), not settled in 24 trials"
-        );
-    }
-
-    #[test]
-    fn a_count_whose_connections_were_not_held_is_not_said_to_pass() {
-        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
-        search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
-        search.connecting = vec![held(8_000, 0, 0), held(14_016, 2, 11_618)];
-        assert_eq!(
-            short("actix", &search),
-            "**actix**: passes to 8,000 (0/5 fail), 14,016 could not be tried, for no more than 11,618 connections were \
-             established within 10.0 s, while server and load tool used 1.96 cores"
-        );
-        search.connecting[1].dropped = Some(53);
-        assert!(
-            notes_of(&search).join("; ").contains("and 53 connection attempts found the listen queue full")
-        );
-    }
-
-    #[test]
-    fn a_failing_count_is_shown_with_what_was_held() {
-        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
-        search.found.first_failing = Some(counted_at(14_016, 5));
-        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
-        let said = short("actix", &search);
-        assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
-        assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
-    }
-
-    fn summary_of(searches: Vec<SearchSummary>) -> ThresholdSummary {
-        ThresholdSummary {
-            timeout_ms: 2_000,
-            confirmations: 5,
-            bad_to_fail: 5,
-            left: 0,
-            trials: 10,
-            searches,
-            causes: Vec::new(),
-            remedies: Vec::new(),
-            remedied: None,
-        }
-    }
-
-    #[test]
-    fn a_count_at_which_the_ceiling_fails_too_is_not_the_servers_limit() {
-        let failing = |server: &str, at: u32| {
-            let mut search = searched(None, Vec::new(), Ending::Interval);
-            search.searched.base = server.into();
-            search.found.first_failing = Some(counted_at(at, 5));
-            search
-        };
-        let ceiling = "control".to_owned();
-        let whose = |server: u32, control: u32| {
-            let summary = summary_of(vec![failing("actix", server), failing("control", control)]);
-            let of = |at: usize| not_the_servers(Some(&ceiling), &summary, &summary.searches[at]);
-            assert_eq!(of(1), None, "the ceiling is compared with no other");
-            of(0)
-        };
-        assert!(whose(16_000, 16_000).unwrap().starts_with("control fails there too"));
-        assert!(whose(16_000, 11_314).is_some());
-        assert_eq!(whose(8_000, 16_000), None);
-    }
-
-    #[test]
-    fn the_time_to_connect_stands_by_count_and_server() {
-        let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
-        search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
-        search.connecting[1].dropped = Some(53);
-        let mut other = search.clone();
-        other.searched.base = "legacy".into();
-        other.connecting.truncate(1);
-        let summary = summary_of(vec![search, other]);
-        let table: Vec<String> = connecting::table(&summary)
-            .lines()
-            .filter(|line| line.starts_with('|'))
-            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect();
-        assert_eq!(table[0], "| request | settings | client | connections | actix | legacy |");
-        assert_eq!(table[2], "| getBalance | equal | http1 | 8,000 | 340 ms | 340 ms |");
-        assert_eq!(
-            table[3],
-            "| getBalance | equal | http1 | 14,016 | over 10.0 s (not in 3 of 5, at most 11,618 held; 53 dropped) | - |"
-        );
-    }
-}
+mod tests;

@@ -1,17 +1,17 @@
 //! What each load tool can send on this machine, before any server is measured at a rate: the campaign's rates, rising, against
-//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in neither of two windows;
-//! one whose rates an earlier tool holds is not tried, nor built.
+//! the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in neither of two windows. A
+//! tool is neither tried nor built where an earlier one holds all rates.
 
 use anyhow::{Context, Result, ensure};
 
+use super::search::server;
 use super::{Bench, Truths, begin_folder};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::load::{Level, LoadTool};
-use crate::plan::Plan;
-use crate::plan::Trial;
+use crate::plan::{Plan, Trial};
 use crate::results::{CEILINGS, RunFolder};
 
 /// How long a tool sends a rate, in milliseconds.
@@ -35,6 +35,7 @@ pub(super) fn levels(
     let inner = RunFolder::create_inside(folder, CEILINGS)?;
     let tried = on_ceiling(plan)?;
     begin_folder(&inner, &tried, "", tools, command)?;
+    let truths = Truths::of(&tried)?;
     let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
     rates.sort_unstable();
@@ -45,7 +46,13 @@ pub(super) fn levels(
             continue;
         }
         tools.need(tool)?;
-        try_rates(&inner, &tried, tool, &rates, tools, interrupt)?;
+        let bench = Bench { folder: &inner, plan: &tried, tools, truths: &truths, interrupt };
+        // Rising, until it holds one no more.
+        for &rate in &rates {
+            if !try_rate(&bench, tool, rate)? {
+                break;
+            }
+        }
     }
     let found = ceilings(&inner.observations()?);
     found.iter().for_each(say);
@@ -65,11 +72,11 @@ fn say(ceiling: &Ceiling) {
     let Ceiling { tool, held, not_held } = *ceiling;
     let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
     let beyond = not_held
-        .map_or_else(|| "no more was asked of it".to_owned(), |rate| format!("and did not hold {rate}"));
+        .map_or_else(|| "no higher rate was tried".to_owned(), |rate| format!("and did not hold {rate}"));
     eprintln!("{} held {held}, {beyond}", tool.name());
 }
 
-/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, the load by itself,
+/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, no background load, and
 /// no list of trials beforehand.
 ///
 /// # Errors
@@ -82,7 +89,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
             campaign.name
         )
     })?;
-    let server = plan.servers.iter().find(|server| server.name == *name);
+    let server = server(plan, name)?.clone();
     let workload = plan.workloads.first().context("the plan has no workload")?;
     let campaign = Campaign {
         name: CEILINGS.to_owned(),
@@ -101,29 +108,10 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     Ok(Plan {
         campaign,
         workloads: vec![workload.clone()],
-        servers: vec![server.with_context(|| format!("the plan has no {name:?}"))?.clone()],
+        servers: vec![server],
         trials: Vec::new(),
         ..plan.clone()
     })
-}
-
-/// Lets a tool send rising rates until it holds one no more.
-fn try_rates(
-    inner: &RunFolder,
-    plan: &Plan,
-    tool: LoadTool,
-    rates: &[u32],
-    tools: &Tools,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let truths = Truths::of(plan)?;
-    let bench = Bench { folder: inner, plan, tools, truths: &truths, interrupt };
-    for &rate in rates {
-        if !try_rate(&bench, tool, rate)? {
-            return Ok(());
-        }
-    }
-    Ok(())
 }
 
 /// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have been the

@@ -7,6 +7,7 @@ mod duet;
 pub mod fits;
 mod progress;
 pub mod remedies;
+mod search;
 pub mod slo;
 mod stores;
 pub mod target;

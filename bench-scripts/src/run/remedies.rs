@@ -1,19 +1,18 @@
-//! Trying remedies: where a likely cause has one, trials with it and without it, in turns, in a folder of their own. What they
-//! say is worked out by the report, from the folder alone.
+//! Trying remedies: where a likely cause has one, trials with it and without it, in turns, in a folder of their own. The report
+//! works out what they say from the folder alone.
 
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Bench, Truths, begin_folder, opening};
+use super::{Bench, Truths, begin_folder, opening, search};
 use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
 use crate::config::{Campaign, Server};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::toolchain::Tools;
-use crate::plan;
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 use crate::probe::host;
 use crate::results::{REMEDIES, REMEDY, RunFolder, pretty};
 use crate::subject::Subject;
@@ -50,11 +49,11 @@ impl Inquiry<'_> {
     /// The same for causes that are known; by rising load.
     pub fn try_remedies_of(&self, found: &[Diagnosed], trials: u32) -> Result<()> {
         let conditions = self.folder.conditions()?;
-        let mut asked = HashSet::new();
+        let mut tried = HashSet::new();
         for cell in found {
             for cause in &cell.diagnosis.causes {
                 let Some(remedy) = cause.remedy else { continue };
-                if asked.insert((&cell.server, &cell.workload, cell.client, remedy)) {
+                if tried.insert((&cell.server, &cell.workload, cell.client, remedy)) {
                     self.try_until_one_helps(cell, cause, trials, &conditions.servers)?;
                 }
             }
@@ -71,11 +70,11 @@ impl Inquiry<'_> {
         ready: &BTreeMap<String, Value>,
     ) -> Result<()> {
         let mut remedy = cause.remedy;
-        while let Some(asked) = remedy {
+        while let Some(next) = remedy {
             let cause = Cause { remedy, ..cause.clone() };
-            let tried = tried_remedy(&self.try_remedy(cell, &cause, asked, trials, ready)?)?;
+            let tried = tried_remedy(&self.try_remedy(cell, &cause, next, trials, ready)?)?;
             let helped = tried.confirmation.is_some_and(|of| of.standing == Standing::Confirmed);
-            remedy = if helped { None } else { asked.next(tried.plan.refused.is_some()) };
+            remedy = if helped { None } else { next.next(tried.plan.refused.is_some()) };
         }
         Ok(())
     }
@@ -106,8 +105,7 @@ impl Inquiry<'_> {
                 cause.sentence,
                 remedy.words()
             );
-            let known = self.plan.servers.iter().find(|known| known.name == *server);
-            let known = known.with_context(|| format!("the plan has no {server:?}"))?;
+            let known = search::server(self.plan, server)?;
             let tried = self.remedied(known, ready.get(server).unwrap_or(&Value::Null), cause)?;
             let (plan, remedied, refused) = match tried {
                 Ok(with) => {
@@ -133,7 +131,7 @@ impl Inquiry<'_> {
         Ok(inner)
     }
 
-    /// The server with the remedy, or why that can't be tried; a server that refuses its new setting says so itself.
+    /// The server with the remedy, or why that can't be tried; a server that refuses its new setting reports that itself.
     fn remedied(&self, server: &Server, ready: &Value, cause: &Cause) -> Result<Result<Remedied, String>> {
         let Some(remedy) = cause.remedy else { return Ok(Err("there is no remedy".to_owned())) };
         let most_backlog = self.folder.conditions()?.host.max_backlog;
@@ -169,20 +167,15 @@ impl Inquiry<'_> {
         let campaign = Campaign {
             name: REMEDIES.to_owned(),
             servers: vec![server.name.clone(), with.name.clone()],
-            baseline: None,
-            ceiling: None,
             workloads: vec![cell.workload.clone()],
             connections: vec![cell.connections],
-            headline: BTreeMap::new(),
-            comparisons: Vec::new(),
             max_blocks: trials,
             max_extra_blocks: Some(0),
             precision: None,
             duets: None,
             threshold: None,
             slo: None,
-            pass: Vec::new(),
-            ..self.plan.campaign.clone()
+            ..search::alone(self.plan.campaign.clone())
         };
         let mut trials = plan::trials(&campaign);
         for trial in &mut trials {

@@ -1,42 +1,34 @@
-//! Carrying searches for the highest rate under a service level out, in a folder of their own inside a run's: every trial is
-//! written before the next begins, and what comes next follows from what is written, so it can be stopped and gone on with at
-//! any trial. What the load tool can send is measured first.
+//! Searches for the highest rate that servers sustain under a service level: what a campaign's table means on this machine, and what
+//! is kept of the trials. What the load tool can send is measured first.
 
 mod ceiling;
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, ensure};
 
-use super::trial_line::TrialLine;
-use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines};
+use super::most_connections;
+use super::search::{self, Runnable, begin, begun};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::invalid_reason;
-use crate::analysis::slo::{Asked, Judge, RateBound, RateLimit, Schedule, Shown, SloPlan, SloSearched};
+use crate::analysis::slo::{Missed, RateBound, RateLimit, SloPlan, SloSearched};
 use crate::config::{Campaign, Server, Slo};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
-use crate::observation::{Observation, Outcome};
-use crate::plan::Plan;
-use crate::plan::Trial;
+use crate::observation::{Observation, Sample};
+use crate::plan::{Plan, Trial};
 use crate::probe::host;
-use crate::results::{RunFolder, SLO, SLO_PLAN, pretty};
+use crate::results::{RunFolder, SLO, SLO_PLAN};
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run.
 pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let Some(slo) = &plan.campaign.slo else { return Ok(()) };
-    let folder = match RunFolder::open_inside(outer, SLO)? {
-        Some(folder) => {
-            folder.repair()?;
-            folder
-        }
-        None => begin(outer, plan, slo, tools, interrupt)?,
+    let folder = match begun(outer, SLO)? {
+        Some(folder) => folder,
+        None => start(outer, plan, slo, tools, interrupt)?,
     };
-    search(&folder, tools, interrupt)
+    search::search::<SloPlan>(&folder, tools, interrupt)
 }
 
-/// Starts the searches' folder inside a run's.
-fn begin(
+/// Measures what the load tool can send, and starts the searches' folder inside a run's.
+fn start(
     outer: &RunFolder,
     plan: &Plan,
     slo: &Slo,
@@ -53,15 +45,15 @@ fn begin(
     let folder = RunFolder::create_inside(outer, SLO)?;
     let ceiling = ceiling::find(&folder, plan, slo, tools, &command, interrupt)?;
     let (inner, searches) = resolve(plan, slo, ceiling)?;
-    folder.write_new(SLO_PLAN, &pretty(&searches)?)?;
-    begin_folder(&folder, &inner, "", tools, &command)?;
+    begin(&folder, &inner, &searches, tools, &command)?;
     Ok(folder)
 }
 
 /// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
 fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> {
     let campaign = &plan.campaign;
-    let (servers, workloads) = (slo.servers(campaign), slo.workloads(campaign));
+    let servers = campaign.searched_servers(&slo.servers);
+    let workloads = campaign.searched_workloads(&slo.workloads);
     let held = ceiling.held.with_context(|| {
         format!("{} can't send even {} requests/s here; lower slo.from", slo.tool.name(), slo.from)
     })?;
@@ -75,142 +67,37 @@ fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> 
             limit,
         }));
     }
-    let known = |name: &String| {
-        let found: Option<&Server> = plan.servers.iter().find(|server| server.name == *name);
-        found.cloned().with_context(|| format!("the plan has no {name:?}"))
-    };
-    let inner = Plan {
-        servers: servers.iter().map(known).collect::<Result<_>>()?,
-        workloads: plan.workloads.iter().filter(|of| workloads.contains(&of.name)).cloned().collect(),
-        threads: plan.threads,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
-        trials: Vec::new(),
-        campaign: Campaign {
-            servers,
-            baseline: None,
-            ceiling: None,
-            workloads,
-            headline: BTreeMap::new(),
-            comparisons: Vec::new(),
-            pass: Vec::new(),
-            ..campaign.clone()
-        },
-    };
+    let servers: Vec<Server> =
+        servers.iter().map(|name| search::server(plan, name).cloned()).collect::<Result<_>>()?;
+    let inner = search::plan_of(plan, servers, Campaign { workloads, ..campaign.clone() });
     Ok((inner, SloPlan { slo: slo.clone(), seed: campaign.seed, cores: host::cores(), ceiling, searches }))
 }
 
-/// Runs searches from wherever they are to their end.
-fn search(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let plan = folder.plan()?;
-    let searches: SloPlan = folder.read_json(SLO_PLAN)?;
-    let place = || format!("{} does not hold what was searched", folder.0.display());
-    let mut schedule = searches.after(&folder.observations()?).with_context(place)?;
-    if schedule.next().is_none() {
-        return Ok(());
-    }
-    let truths = Truths::of(&plan)?;
-    note_ready_lines(folder, &plan, interrupt)?;
-    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
-    let judge = searches.judge();
-    let progress = Progress { searches: &searches, judge, line: TrialLine::new() };
-    progress.stage(&schedule);
-    while let Some(asked) = schedule.next() {
-        let trial = trial(&searches, asked);
-        progress.begin(&trial);
-        let observation = keep(&bench, &trial, &searches)?;
-        schedule.tell(judge.shown(&observation));
-        progress.end(&observation, asked, &schedule);
-    }
-    Ok(())
-}
+impl Runnable for SloPlan {
+    const FILE: &str = SLO_PLAN;
 
-fn trial(searches: &SloPlan, asked: Asked) -> Trial {
-    let searched = &searches.searches[asked.search];
-    Trial {
-        number: asked.number,
-        block: asked.round,
-        server: searched.server.clone(),
-        workload: searched.workload.clone(),
-        connections: searches.slo.connections,
-        rate: Some(asked.load.rate),
-        tool: searches.slo.tool,
-        window_ms: Some(asked.load.duration_ms),
-        ..Trial::default()
+    fn announce(&self, left: usize) -> String {
+        let Slo { from, tool, most_trials, .. } = &self.slo;
+        let tool = tool.name();
+        format!(
+            "slo: {left} searches from {from} requests/s up with {tool}, at most {most_trials} trials each"
+        )
     }
-}
 
-/// Runs a trial and writes it down. Of one that met the level, and of a short one, the figures are enough; of any other
-/// everything is kept.
-fn keep(bench: &Bench<'_>, trial: &Trial, searches: &SloPlan) -> Result<Observation> {
-    let mut observation = bench.run(trial)?;
-    let is_short = trial.window_ms.is_some_and(|window_ms| window_ms < searches.slo.final_trial_ms);
-    let passed = matches!(searches.judge().shown(&observation), Shown::Measured { passed: true, .. });
-    if let (true, Outcome::Completed(sample)) = (passed || is_short, &mut observation.outcome) {
-        sample.load.series.clear();
-        if passed {
+    /// Of a trial that met the level, and of a short one, the figures are enough; of any other everything is kept.
+    fn shorten(&self, trial: &Trial, has_passed: bool, sample: &mut Sample) -> bool {
+        let is_short = trial.window_ms.is_some_and(|window_ms| window_ms < self.slo.final_trial_ms);
+        if has_passed || is_short {
+            sample.load.series.clear();
+        }
+        if has_passed {
             sample.resources.clear();
         }
-        bench.folder.forget_tool_output(trial)?;
-    }
-    bench.folder.append(&observation)?;
-    Ok(observation)
-}
-
-/// What a person sees meanwhile, on standard error.
-struct Progress<'a> {
-    searches: &'a SloPlan,
-    judge: Judge,
-    line: TrialLine,
-}
-
-impl Progress<'_> {
-    fn stage(&self, schedule: &Schedule) {
-        let slo = &self.searches.slo;
-        eprintln!(
-            "slo: {} searches from {} requests/s up with {}, at most {} trials each",
-            schedule.left(),
-            slo.from,
-            slo.tool.name(),
-            slo.most_trials
-        );
+        has_passed || is_short
     }
 
-    fn begin(&self, trial: &Trial) {
-        self.line.begin(&head(trial));
+    fn wrong(&self, observation: &Observation) -> String {
+        let missed = self.judge().missed(observation);
+        missed.iter().map(Missed::to_string).collect::<Vec<_>>().join("; ")
     }
-
-    fn end(&self, observation: &Observation, asked: Asked, schedule: &Schedule) {
-        let p99 = observation
-            .outcome
-            .sample()
-            .map_or_else(String::new, |sample| format!(", p99 {:.1} ms", sample.load.latency_us.p99 / 1e3));
-        let missed = || {
-            let parts: Vec<String> = self.judge.missed(observation).iter().map(ToString::to_string).collect();
-            parts.join("; ")
-        };
-        let said = match self.judge.shown(observation) {
-            Shown::Measured { passed: true, .. } => format!("passed{p99}"),
-            Shown::Measured { passed: false, .. } => format!("MISSED: {}", missed()),
-            Shown::ToolLimited => format!("the tool was the limit: {}", missed()),
-            Shown::Nothing => {
-                let disturbed = observation.outcome.evidence().and_then(invalid_reason);
-                format!("NOTHING: {}", disturbed.unwrap_or_else(missed))
-            }
-        };
-        self.line.end(&head(&observation.trial), &said);
-        let search = &schedule.searches()[asked.search];
-        if search.next().is_none() {
-            let left = schedule.left();
-            let SloSearched { server, workload, .. } = &self.searches.searches[asked.search];
-            eprintln!("{server} {workload}: {}; {left} searches go on", search.found());
-        }
-    }
-}
-
-fn head(trial: &Trial) -> String {
-    let Trial { number, block, server, workload, .. } = trial;
-    let (rate, window_ms) = (trial.rate.unwrap_or_default(), trial.window_ms.unwrap_or_default());
-    format!("[{number:>4}] round {block:<3} {server:<17} {workload:<10} {rate:>6}/s for {window_ms} ms")
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load_tool;
 use super::table::Symptom;
-use crate::analysis::threshold::{Shown, shown};
+use crate::analysis::threshold::judgement;
 use crate::observation::Observation;
 
 /// The p-value above which a difference of counts proves nothing.
@@ -58,11 +58,9 @@ pub fn confirm(
     after: &[Observation],
 ) -> Confirmation {
     let has_symptom: Box<HasSymptom<'_>> = match symptom {
-        Symptom::Failing => Box::new(move |observation| match shown(observation, timeout_ms) {
-            Shown::Pass => Some(false),
-            Shown::Fail => Some(true),
-            Shown::NotHeld | Shown::Nothing => None,
-        }),
+        Symptom::Failing => {
+            Box::new(move |observation| judgement(observation, timeout_ms).passed().map(|passed| !passed))
+        }
         Symptom::Uneven => Box::new(|observation| {
             let latency = observation.outcome.sample()?.load.latency_us;
             Some(latency.mean >= load_tool::APART * latency.p50)

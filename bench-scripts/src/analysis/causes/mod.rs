@@ -15,7 +15,7 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
-use super::threshold::{Shown, shown};
+use super::threshold::judgement;
 use crate::observation::Observation;
 
 pub use confirm::{Confirmation, Standing, Tally, confirm};
@@ -93,7 +93,7 @@ pub fn diagnose(setting: &LoadSetting, observations: &[&Observation]) -> Diagnos
         trials: observations.len(),
         failed_trials: observations
             .iter()
-            .filter(|observation| shown(observation, setting.timeout_ms) == Shown::Fail)
+            .filter(|observation| judgement(observation, setting.timeout_ms).passed() == Some(false))
             .count(),
         bad_requests: facts.bad,
         failed_requests: facts.failed.values().sum(),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::search::Ending;
+
 /// A rate and how its trials ended. A trial is short where its window is below the goal's final trial duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tested {
@@ -26,7 +28,7 @@ pub struct Found {
     pub upper: Option<Tested>,
     /// The conditional throughput at the lower bound: requests a second that met the service level.
     pub conditional_rate: Option<f64>,
-    /// Rates above the upper bound at which a trial met the level all the same.
+    /// Rates above the upper bound at which a trial met the level nevertheless.
     pub inversions: Vec<Tested>,
     /// How the search ended.
     pub ending: Ending,
@@ -34,41 +36,21 @@ pub struct Found {
     pub trials: u32,
     /// Trials of these in which the load tool was the limit.
     pub tool_limited: u32,
-    /// Trials of these that gave nothing.
+    /// Trials of these that showed nothing of the server.
     pub unmeasured: u32,
 }
 
-/// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Both bounds were found, as close as was asked for.
-    Interval,
-    /// The lowest rate already fails.
-    FailsAtLowest,
-    /// The highest rate that may be asked for is sustained.
-    HoldsToHighest,
-    /// The load tool reached no higher rate.
-    ToolCeiling,
-    /// The trials ran out.
-    TrialsUsedUp,
-    /// Too many trials gave nothing.
-    Unmeasured,
-    /// It has not ended yet.
-    Unfinished,
-}
-
-impl Ending {
-    /// As a person says it, but for the reason why no higher rate was asked for.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Interval => "both bounds were found",
-            Self::FailsAtLowest => "the lowest rate already fails",
-            Self::HoldsToHighest => "sustained up to the highest rate",
-            Self::ToolCeiling => "the tool's ceiling",
-            Self::TrialsUsedUp => "trials used up",
-            Self::Unmeasured => "given up, since trials gave nothing",
-            Self::Unfinished => "the search has not ended",
+impl Found {
+    /// How the search ended, but for the reason why no higher rate was tried.
+    pub const fn ended(&self) -> &'static str {
+        match self.ending {
+            Ending::Interval => "both bounds were found",
+            Ending::FailsAtLowest => "the lowest rate already fails",
+            Ending::HoldsToHighest => "sustained up to the highest rate",
+            Ending::ToolCeiling | Ending::NotHeld => "the tool's ceiling",
+            Ending::TrialsUsedUp | Ending::Unsettled => "trials used up",
+            Ending::Unmeasured => "given up because trials showed nothing",
+            Ending::Unfinished => "the search has not ended",
         }
     }
 }
@@ -86,6 +68,6 @@ impl std::fmt::Display for Tested {
 impl std::fmt::Display for Found {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |tested: Option<Tested>| tested.map_or_else(|| "none".to_owned(), |end| end.to_string());
-        write!(out, "sustains {}, fails at {}: {}", end(self.lower), end(self.upper), self.ending.words())
+        write!(out, "sustains {}, fails at {}: {}", end(self.lower), end(self.upper), self.ended())
     }
 }

@@ -1,7 +1,7 @@
 //! When a rate counts as sustained: the classification of a load by all its trials, and its conditional throughput, as RFC 9971
 //! has them in its appendices A and B.
 //!
-//! Not for: whether one trial met the service level (`judge`), and which rate to try next (`search`).
+//! Whether one trial met the service level is decided in `judge`, and which rate is tried next in `search`.
 
 /// What rounding may add to a sum of durations, in milliseconds. A share such as 20 % is no binary fraction.
 const ROUNDING_MS: f64 = 1e-6;
@@ -11,7 +11,7 @@ const ROUNDING_MS: f64 = 1e-6;
 pub struct Goal {
     /// Goal Final Trial Duration: from this length on a trial has full length, in milliseconds.
     pub final_trial_ms: u64,
-    /// Goal Duration Sum: so much of full length decides, in milliseconds.
+    /// Goal Duration Sum: how much time in trials of full length decides, in milliseconds.
     pub duration_sum_ms: u64,
     /// Goal Exceed Ratio: the share of that time that may lie in trials which missed the level; at least 0 and below 1.
     pub exceed_ratio: f64,
@@ -40,7 +40,7 @@ pub enum Class {
 }
 
 impl Goal {
-    /// Classifies a rate by all its trials. Short trials count as far as they are bad: they may make a rate an upper bound, and
+    /// Classifies a rate by all its trials. Short trials count as far as they failed: they may make a rate an upper bound, and
     /// those that passed balance others, but they never make it a lower bound.
     pub fn classify(&self, trials: &[Tried]) -> Class {
         let sum = |full: bool, passed: bool| -> f64 {

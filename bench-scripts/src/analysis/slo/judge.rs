@@ -3,12 +3,11 @@
 //! Latency counts from the moment at which a request was meant to be sent, so waiting in the load tool's queue, which a slow server
 //! makes, is in it.
 
-use super::search::Shown;
-use crate::analysis::observed::disturbed;
+use crate::analysis::search::Judgement;
 use crate::config::Slo;
 use crate::load::records::{EXHAUSTED, NOT_SENT, TOOL_LATE};
 use crate::load::{Latency, LoadSample};
-use crate::observation::{Observation, Outcome, Sample};
+use crate::observation::{Observation, Sample};
 
 /// A machine is full from this share of its processors on.
 const FULL: f64 = 0.85;
@@ -16,11 +15,11 @@ const FULL: f64 = 0.85;
 /// The share of the latency that must have passed before a request was sent, for the load tool to be the reason.
 const BEFORE_SENT: f64 = 0.5;
 
-/// How requests are called that were due and that the load tool did not send, though the server did not keep it from that. Older
-/// runs do not tell why a request was not sent.
+/// The names of failures of requests that were due and that the load tool did not send, though the server did not keep it from
+/// that. Older runs do not record why a request was not sent.
 const UNSENT: [&str; 3] = [NOT_SENT, TOOL_LATE, EXHAUSTED];
 
-/// A service level, and what is needed to tell a slow server from a slow load tool.
+/// A service level, and what is needed to distinguish a slow server from a slow load tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judge {
     /// The 99th percentile of latency must lie below this, in microseconds.
@@ -47,7 +46,7 @@ pub enum Missed {
 }
 
 impl Judge {
-    /// Of a campaign's service level, on a machine with so many processors.
+    /// Of a campaign's service level, on a machine with `cores` processors.
     pub fn new(slo: &Slo, cores: usize) -> Self {
         Self {
             p99_us: slo.p99_ms as f64 * 1e3,
@@ -57,31 +56,16 @@ impl Judge {
         }
     }
 
-    /// What a trial showed. A server that goes, answers wrongly or leaves the tool waiting has missed the level; a tool that
-    /// fails, counts that don't fit, or a level that was missed while the machine was busy with something else, say nothing.
-    pub fn shown(&self, observation: &Observation) -> Shown {
-        match &observation.outcome {
-            Outcome::ToolFailed { .. } | Outcome::Invalid { .. } => Shown::Nothing,
-            Outcome::Completed(sample) => match self.level(&sample.load) {
-                // A window without rates is none of this search's.
-                None => Shown::Nothing,
-                Some(missed) if missed.is_empty() => {
-                    Shown::Measured { passed: true, missed: self.missed_share(&sample.load) }
-                }
-                Some(_) if disturbed(&observation.outcome) => Shown::Nothing,
-                Some(missed) if !has_failures(&missed) && tool_limit(sample, self.cores) => {
-                    Shown::ToolLimited
-                }
-                Some(_) => Shown::Measured { passed: false, missed: self.missed_share(&sample.load) },
-            },
-            outcome if disturbed(outcome) => Shown::Nothing,
-            Outcome::NoSuccess(_)
-            | Outcome::Silent(_)
-            | Outcome::NotHeld(_)
-            | Outcome::Unanswered { .. }
-            | Outcome::ServerDied { .. }
-            | Outcome::WrongAnswer { .. } => Shown::Measured { passed: false, missed: 1.0 },
-        }
+    /// What a trial showed of its server. The rate was not reached where the load tool was the reason for a missed level.
+    pub fn judgement(&self, observation: &Observation) -> Judgement {
+        Judgement::of(&observation.outcome, |sample| {
+            // A window without a rate is not one of this search.
+            let Some(missed) = self.level(&sample.load) else { return Judgement::Nothing };
+            if !missed.is_empty() && !has_failures(&missed) && tool_limit(sample, self.cores) {
+                return Judgement::NotReached;
+            }
+            Judgement::Measured { passed: missed.is_empty(), missed: self.missed_share(&sample.load) }
+        })
     }
 
     /// The parts of the level that a trial missed; none where it met it.
@@ -124,12 +108,12 @@ impl Judge {
     }
 }
 
-/// Whether requests failed: no lateness of the tool excuses that, nor is it known how long they held connections.
+/// Whether requests failed: a late tool does not excuse that, and how long they held connections is unknown.
 fn has_failures(missed: &[Missed]) -> bool {
     missed.iter().any(|missed| matches!(missed, Missed::Failed(..)))
 }
 
-/// So many of a window's requests, as a share of all that were due, from 0 to 1.
+/// A number of a window's requests as a share of all that were due, from 0 to 1.
 fn share(load: &LoadSample, requests: u64) -> f64 {
     let due = load.succeeded + load.failures();
     if due == 0 { 1.0 } else { requests as f64 / due as f64 }

@@ -1,6 +1,5 @@
 //! The highest rate that a server sustains under a service level, after MLRsearch (RFC 9971): which trials meet the level, what
-//! many trials say of a rate, the search, and what was found. Starts no process and reads no clock; `run` asks what comes next
-//! and tells what it saw.
+//! many trials say of a rate, the rule of the search, and what was found. Starts no process and reads no clock.
 //!
 //! What the RFC calls the loss ratio of a trial is here the share of its requests that missed the level: those that failed and
 //! those that were too late.
@@ -16,18 +15,13 @@ mod plan;
 mod search;
 mod summary;
 
-pub use found::{Ending, Found, Tested};
+pub use super::search::Ending;
+pub use found::{Found, Tested};
 pub use goal::{Class, Goal, Tried};
 pub use judge::{Judge, Missed};
 pub use plan::{RateBound, RateLimit, SloPlan, SloSearched};
-pub use search::{Load, Rules, Search, Shown, grid};
+pub use search::{Load, MlrSearch, Rules, Search, grid};
 pub use summary::{AtLower, Point, PointResult, SloSearch, SloSummary, ToolLimited, summarize};
-
-/// A trial that is to be made, at a rate.
-pub type Asked = super::schedule::Asked<Load>;
-
-/// Many searches at once.
-pub type Schedule = super::schedule::Schedule<Search>;
 
 /// Works out what the searches for rates found, in their folder.
 ///

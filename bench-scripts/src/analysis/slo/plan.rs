@@ -1,20 +1,21 @@
 //! What is to be searched, and how far: `slo.json` of a search's folder.
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
-use super::judge::Judge;
-use super::search::{Load, Rules, Search};
-use super::{Asked, Schedule};
+use super::judge::{Judge, Missed};
+use super::search::{Load, MlrSearch, Rules, Search};
 use crate::analysis::ceilings::Ceiling;
+use crate::analysis::schedule::{NextTrial, Schedule, Searches};
+use crate::analysis::search::Judgement;
 use crate::config::Slo;
 use crate::observation::Observation;
+use crate::plan::Trial;
 
 /// All searches of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SloPlan {
-    /// What was asked for.
+    /// What was requested.
     pub slo: Slo,
     /// Decides the order of the trials.
     pub seed: u64,
@@ -33,11 +34,11 @@ pub struct SloSearched {
     pub server: String,
     /// The workload.
     pub workload: String,
-    /// The highest rate that may be asked for, and why it is that.
+    /// The highest rate that is tried, and why it is that.
     pub limit: RateLimit,
 }
 
-/// The highest rate that may be asked for.
+/// The highest rate that is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// Requests a second.
@@ -57,7 +58,7 @@ pub enum RateBound {
 }
 
 impl RateBound {
-    /// As a person says it.
+    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Campaign => "the campaign's highest rate",
@@ -83,43 +84,45 @@ impl SloPlan {
         }
     }
 
-    /// What tells whether a trial met the service level.
+    /// What decides whether a trial met the service level.
     pub fn judge(&self) -> Judge {
         Judge::new(&self.slo, self.cores)
     }
 
-    /// The searches before their first trial.
-    pub fn schedule(&self) -> Schedule {
-        let rules = self.rules();
-        let search = |searched: &SloSearched| Search::new(self.slo.from, searched.limit.rate, rules);
-        Schedule::new(self.searches.iter().map(search).collect(), self.seed)
-    }
-
-    /// The schedule after these observations.
-    ///
-    /// # Errors
-    /// They are not what the schedule asked for.
-    pub fn after(&self, observations: &[Observation]) -> Result<Schedule> {
-        let (judge, mut schedule) = (self.judge(), self.schedule());
-        for observation in observations {
-            let trial = &observation.trial;
-            let fits = schedule.next().is_some_and(|asked| {
-                let Asked { search, round, number, load: Load { rate, duration_ms } } = asked;
-                (round, number, Some(rate), Some(duration_ms))
-                    == (trial.block, trial.number, trial.rate, trial.window_ms)
-                    && self.searches[search].is_of(observation)
-            });
-            ensure!(fits, "trial {} is not the one that its search asks for", trial.number);
-            schedule.tell(judge.shown(observation));
+    /// The trial of a server at a rate.
+    pub fn trial_of(slo: &Slo, next: NextTrial<Load>, server: &str, workload: &str) -> Trial {
+        Trial {
+            number: next.number,
+            block: next.round,
+            server: server.to_owned(),
+            workload: workload.to_owned(),
+            connections: slo.connections,
+            rate: Some(next.load.rate),
+            tool: slo.tool,
+            window_ms: Some(next.load.duration_ms),
+            ..Trial::default()
         }
-        Ok(schedule)
     }
 }
 
-impl SloSearched {
-    /// Whether an observation is one of this search.
-    pub fn is_of(&self, observation: &Observation) -> bool {
-        let trial = &observation.trial;
-        trial.server == self.server && trial.workload == self.workload
+impl Searches for SloPlan {
+    type Rule = MlrSearch;
+
+    fn schedule(&self) -> Schedule<MlrSearch> {
+        let search = |searched: &SloSearched| Search::new(self.slo.from, searched.limit.rate, self.rules());
+        Schedule::new(self.searches.iter().map(search).collect(), self.seed)
+    }
+
+    fn trial(&self, next: NextTrial<Load>) -> Trial {
+        let SloSearched { server, workload, .. } = &self.searches[next.search];
+        Self::trial_of(&self.slo, next, server, workload)
+    }
+
+    fn judgement(&self, observation: &Observation) -> Judgement {
+        self.judge().judgement(observation)
+    }
+
+    fn complaints(&self, observation: &Observation) -> Vec<String> {
+        self.judge().missed(observation).iter().map(Missed::kind).collect()
     }
 }

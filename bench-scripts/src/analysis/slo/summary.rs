@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::found::Found;
-use super::judge::{Judge, achieved_share};
+use super::judge::achieved_share;
 use super::plan::{SloPlan, SloSearched};
-use super::search::Shown;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::diagnosed::{Diagnosed, diagnosed};
+use crate::analysis::schedule::{Judged, Searches, failing, to_explain};
+use crate::analysis::search::Judgement;
 use crate::config::{Campaign, Slo};
-use crate::observation::{Observation, Outcome, Sample};
+use crate::observation::{Observation, Sample};
+use crate::plan::Trial;
 use crate::stats::median;
 
 /// What the searches of a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SloSummary {
-    /// What was asked for: the service level, and how surely.
+    /// What was requested: the service level, and how surely.
     pub slo: Slo,
     /// What the load tool can send, measured on the server that answers at once.
     pub ceiling: Ceiling,
@@ -44,7 +46,7 @@ pub struct SloSearch {
     pub at_lower: Option<AtLower>,
     /// Every trial, in order.
     pub points: Vec<Point>,
-    /// What the trials at the upper bound missed, by kind, in trials; where there is none, why trials gave nothing.
+    /// What the trials at the upper bound missed, by kind, in trials; where there is none, why trials showed nothing.
     pub complaints: BTreeMap<String, u32>,
     /// The lowest rate at which the load tool was the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +68,7 @@ pub struct AtLower {
 /// One trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Requests a second that were asked for.
+    /// Requested rate, in requests a second.
     pub rate: u32,
     /// The window, in milliseconds.
     pub duration_ms: u64,
@@ -85,7 +87,7 @@ pub enum PointResult {
     Passed,
     /// It was not.
     Failed,
-    /// It was not, since the load tool could not send as asked.
+    /// It was not, because the load tool could not send the requested rate.
     ToolLimited,
     /// Nothing.
     Nothing,
@@ -94,7 +96,7 @@ pub enum PointResult {
 /// A trial in which the load tool was the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ToolLimited {
-    /// Requests a second that were asked for.
+    /// Requested rate, in requests a second.
     pub rate: u32,
     /// The share of them that the tool sent in time, from 0 to 1.
     pub achieved: f64,
@@ -114,58 +116,42 @@ pub fn summarize(
     ready: &BTreeMap<String, Value>,
     observations: &[Observation],
 ) -> Result<SloSummary> {
-    let schedule = plan.after(observations)?;
-    let judge = plan.judge();
+    let replay = plan.replay(observations)?;
     // A request counts as bad where it took longer than the level allows.
     let level = Campaign { timeout_ms: plan.slo.p99_ms, ..campaign.clone() };
-    let search = |(searched, found): (&SloSearched, Found)| {
-        let own: Vec<&Observation> =
-            observations.iter().filter(|observation| searched.is_of(observation)).collect();
-        let failing = failing(&judge, &found, &own);
+    let search = |(searched, (found, judged)): (&SloSearched, (Found, &[Judged<'_>]))| {
+        let at_upper = |trial: &Trial| found.upper.is_some_and(|upper| trial.rate == Some(upper.rate));
+        let failing = failing(judged, at_upper);
+        let failed: Vec<Observation> = failing.iter().copied().cloned().collect();
         SloSearch {
             searched: searched.clone(),
-            at_lower: at_lower(plan, &judge, &found, &own),
-            points: own.iter().map(|observation| point(&judge, observation)).collect(),
-            complaints: complaints(&judge, &failing, &own),
-            tool_limited: tool_limited(&judge, &own),
-            causes: diagnosed(&level, ready, plan.cores, &failing),
+            at_lower: at_lower(plan, &found, judged),
+            points: judged.iter().map(point).collect(),
+            complaints: plan.complaints_of(&to_explain(judged, &failing)),
+            tool_limited: tool_limited(judged),
+            causes: diagnosed(&level, ready, plan.cores, &failed),
             found,
         }
     };
-    let found = schedule.searches().iter().map(super::Search::found);
     Ok(SloSummary {
         slo: plan.slo.clone(),
         ceiling: plan.ceiling,
-        left: schedule.left(),
+        left: replay.schedule.left(),
         trials: observations.len(),
-        searches: plan.searches.iter().zip(found).map(search).collect(),
+        searches: plan.searches.iter().zip(replay.found()).map(search).collect(),
     })
 }
 
-fn passed(shown: Shown) -> bool {
-    matches!(shown, Shown::Measured { passed: true, .. })
-}
-
-/// The trials at the upper bound that missed the level.
-fn failing(judge: &Judge, found: &Found, own: &[&Observation]) -> Vec<Observation> {
-    let Some(upper) = found.upper else { return Vec::new() };
-    let is_failing = |observation: &&&Observation| {
-        observation.trial.rate == Some(upper.rate)
-            && matches!(judge.shown(observation), Shown::Measured { passed: false, .. })
-    };
-    own.iter().filter(is_failing).map(|observation| (*observation).clone()).collect()
-}
-
-fn at_lower(plan: &SloPlan, judge: &Judge, found: &Found, own: &[&Observation]) -> Option<AtLower> {
+fn at_lower(plan: &SloPlan, found: &Found, judged: &[Judged<'_>]) -> Option<AtLower> {
     let lower = found.lower?;
-    let samples: Vec<&Sample> = own
+    let samples: Vec<&Sample> = judged
         .iter()
-        .filter(|observation| {
+        .filter(|Judged { observation, judgement }| {
             let trial = &observation.trial;
             let is_full = trial.window_ms.is_some_and(|window_ms| window_ms >= plan.slo.final_trial_ms);
-            trial.rate == Some(lower.rate) && is_full && passed(judge.shown(observation))
+            trial.rate == Some(lower.rate) && is_full && judgement.passed() == Some(true)
         })
-        .filter_map(|observation| observation.outcome.sample())
+        .filter_map(|of| of.observation.outcome.sample())
         .collect();
     let middle = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
@@ -177,13 +163,13 @@ fn at_lower(plan: &SloPlan, judge: &Judge, found: &Found, own: &[&Observation]) 
     })
 }
 
-fn point(judge: &Judge, observation: &Observation) -> Point {
+fn point(Judged { observation, judgement }: &Judged<'_>) -> Point {
     let trial = &observation.trial;
-    let result = match judge.shown(observation) {
-        Shown::Measured { passed: true, .. } => PointResult::Passed,
-        Shown::Measured { passed: false, .. } => PointResult::Failed,
-        Shown::ToolLimited => PointResult::ToolLimited,
-        Shown::Nothing => PointResult::Nothing,
+    let result = match judgement {
+        Judgement::Measured { passed: true, .. } => PointResult::Passed,
+        Judgement::Measured { passed: false, .. } => PointResult::Failed,
+        Judgement::NotReached => PointResult::ToolLimited,
+        Judgement::Nothing => PointResult::Nothing,
     };
     let p99_us = observation.outcome.sample().map(|sample| sample.load.latency_us.p99);
     Point {
@@ -194,25 +180,10 @@ fn point(judge: &Judge, observation: &Observation) -> Point {
     }
 }
 
-/// What was wrong, by kind, in trials.
-fn complaints(judge: &Judge, failing: &[Observation], own: &[&Observation]) -> BTreeMap<String, u32> {
-    let nothing: Vec<Observation> = own
-        .iter()
-        .filter(|observation| judge.shown(observation) == Shown::Nothing)
-        .map(|observation| (*observation).clone())
-        .collect();
-    let wrong = if failing.is_empty() { &nothing[..] } else { failing };
-    let mut complaints = BTreeMap::new();
-    for missed in wrong.iter().flat_map(|observation| judge.missed(observation)) {
-        *complaints.entry(missed.kind()).or_insert(0) += 1;
-    }
-    complaints
-}
-
-fn tool_limited(judge: &Judge, own: &[&Observation]) -> Option<ToolLimited> {
-    let limited = own.iter().filter(|observation| judge.shown(observation) == Shown::ToolLimited);
-    let lowest = limited.min_by_key(|observation| observation.trial.rate)?;
-    let Outcome::Completed(sample) = &lowest.outcome else { return None };
+fn tool_limited(judged: &[Judged<'_>]) -> Option<ToolLimited> {
+    let limited = judged.iter().filter(|of| of.judgement == Judgement::NotReached);
+    let lowest = limited.map(|of| of.observation).min_by_key(|observation| observation.trial.rate)?;
+    let sample = lowest.outcome.sample()?;
     Some(ToolLimited {
         rate: lowest.trial.rate?,
         achieved: achieved_share(&sample.load)?,

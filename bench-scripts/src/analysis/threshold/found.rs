@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::search::Ending;
+
 /// A connection count and what its trials showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
@@ -9,7 +11,7 @@ pub struct Counted {
     pub connections: u32,
     /// Trials that failed.
     pub bad: u32,
-    /// All trials that showed something.
+    /// All trials that passed or failed.
     pub trials: u32,
 }
 
@@ -26,7 +28,7 @@ pub struct Found {
     /// Counts below the highest passing one at which a trial failed, and above the lowest failing one at which one passed:
     /// failing does not simply begin somewhere.
     pub contradictions: Vec<Counted>,
-    /// Counts that were not tried, since their connections were not held; with what other trials showed there, rising.
+    /// Counts that were not tried because their connections were not held; with what other trials showed there, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_held: Vec<Counted>,
     /// How the search ended.
@@ -37,35 +39,15 @@ pub struct Found {
     pub unmeasured: u32,
 }
 
-/// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Both ends were found.
-    Interval,
-    /// There is no passing count, down to the lowest.
-    FailsAtLowest,
-    /// There is no failing count, up to the highest.
-    HoldsToHighest,
-    /// There is no failing count among those whose connections could be held; higher ones were not tried.
-    NotHeld,
-    /// The trials ran out before both ends held.
-    Unsettled,
-    /// Too many trials showed nothing of the server.
-    Unmeasured,
-    /// It has not ended yet.
-    Unfinished,
-}
-
 impl Found {
-    /// The lowest count that is known to fail: the failing one, or else the lowest above the last clean one that failed at
-    /// times.
+    /// The lowest count that is known to fail: the failing one, or else the lowest above the highest passing one at which a
+    /// trial failed.
     pub fn fails_at(&self) -> Option<Counted> {
         self.first_failing.or_else(|| self.between.iter().copied().find(|counted| counted.bad > 0))
     }
 
-    /// The count at which it fails most surely, to find out why: the failing one, or else that with the largest share of bad
-    /// trials, which one bad trial of one is not yet; the lowest of several.
+    /// The count at which it fails most surely, to find out why: the failing one, or else that with the largest share of failed
+    /// trials, which one failed trial of one is not yet; the lowest of several.
     pub fn fails_most(&self) -> Option<Counted> {
         let share = |counted: &Counted| f64::from(counted.bad) / f64::from(counted.trials + 1);
         let at_times = self.between.iter().copied().filter(|counted| counted.bad > 0);
@@ -85,9 +67,9 @@ impl std::fmt::Display for Found {
         let end = |counted: Option<Counted>| counted.map_or_else(|| "none".to_owned(), |end| end.to_string());
         write!(out, "highest passing {}, lowest failing {}", end(self.last_clean), end(self.first_failing))?;
         match self.ending {
-            Ending::Unsettled => out.write_str(", not settled"),
-            Ending::Unmeasured => out.write_str(", given up since trials showed nothing"),
-            Ending::NotHeld => out.write_str(", higher counts not held"),
+            Ending::Unsettled | Ending::TrialsUsedUp => out.write_str(", not settled"),
+            Ending::Unmeasured => out.write_str(", given up because trials showed nothing"),
+            Ending::NotHeld | Ending::ToolCeiling => out.write_str(", higher counts not held"),
             Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest | Ending::Unfinished => Ok(()),
         }
     }

@@ -1,9 +1,11 @@
-//! Where servers start to fail: searches, and what was found. Starts no process and reads no clock; `run` asks
-//! what comes next and tells what it saw.
+//! Where servers start to fail: what is searched and by which rule, what a trial shows, and what was found. Starts no process and
+//! reads no clock.
 
 use anyhow::Result;
 
-use super::remedies;
+use super::diagnosed::{diagnosed, remedies};
+use super::schedule::Searches;
+use crate::observation::Observation;
 use crate::results::{REMEDIED, RunFolder, SEARCHES};
 
 mod found;
@@ -12,29 +14,27 @@ mod search;
 mod searched;
 mod summary;
 
-pub use found::{Counted, Ending, Found};
-pub use judge::{complaint, shown};
-pub use search::{Rules, Search, Shown, grid};
+pub use super::search::Ending;
+pub use found::{Counted, Found};
+pub use judge::judgement;
+pub use search::{Doubling, Rules, Search, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};
-pub use summary::{ConnectingAt, Died, SearchSummary, ThresholdSummary, causes, failing_trials, summarize};
+pub use summary::{ConnectingAt, Died, SearchSummary, ThresholdSummary, failing_at};
 
-/// A trial that is to be made, at so many connections.
-pub type Asked = super::schedule::Asked<u32>;
-
-/// Many searches at once.
-pub type Schedule = super::schedule::Schedule<Search>;
-
-/// Works out what the searches of a search's folder found: thresholds, causes, and what remedies did.
+/// Works out what the searches of a folder found: thresholds, causes, and what remedies did.
 ///
 /// # Errors
 /// A file of the folder can't be read, or its trials are not those of its searches.
 pub fn read(folder: &RunFolder) -> Result<ThresholdSummary> {
     let (searches, observations): (SearchPlan, _) = (folder.read_json(SEARCHES)?, folder.observations()?);
-    let mut found = summarize(&searches, &observations)?;
+    let replay = searches.replay(&observations)?;
+    let mut summary = searches.summarize(&replay);
+    let failing = replay.found().flat_map(|(found, judged)| failing_at(judged, found.fails_most()));
+    let failing: Vec<Observation> = failing.cloned().collect();
     let (plan, conditions) = (folder.plan()?, folder.conditions()?);
-    let (ready, cores) = (&conditions.servers, conditions.host.cores);
-    found.causes = causes(&searches, &found, &plan.campaign, ready, cores, &observations);
-    found.remedies = remedies(folder)?;
-    found.remedied = folder.inside(REMEDIED).map(|inner| read(&inner)).transpose()?.map(Box::new);
-    Ok(found)
+    let cores = conditions.host.cores;
+    summary.causes = diagnosed(&plan.campaign, &conditions.servers, cores, &failing);
+    summary.remedies = remedies(folder)?;
+    summary.remedied = folder.inside(REMEDIED).map(|inner| read(&inner)).transpose()?.map(Box::new);
+    Ok(summary)
 }

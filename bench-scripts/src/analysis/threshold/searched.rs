@@ -2,15 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Schedule;
-use super::search::{Rules, Search, grid};
+use super::judge::{complaints, judgement};
+use super::search::{Doubling, Rules, Search, grid};
+use crate::analysis::schedule::{NextTrial, Schedule, Searches};
+use crate::analysis::search::Judgement;
 use crate::config::{Threshold, Tuning};
 use crate::load::Client;
+use crate::observation::Observation;
+use crate::plan::Trial;
 
 /// All searches of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchPlan {
-    /// What was asked for.
+    /// What was requested.
     pub threshold: Threshold,
     /// Decides the order of the trials.
     pub seed: u64,
@@ -23,7 +27,7 @@ pub struct SearchPlan {
 /// One search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Searched {
-    /// What its trials are called: the server's name, with `-shipped` behind it where it runs with its own defaults.
+    /// The server's name in its trials: the server's name, with `-shipped` behind it where it runs with its own defaults.
     pub server: String,
     /// The server's name.
     pub base: String,
@@ -37,7 +41,7 @@ pub struct Searched {
     pub limit: Limit,
 }
 
-/// The highest connection count that is asked for.
+/// The highest connection count that is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Connections.
@@ -59,7 +63,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// As a person says it.
+    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Campaign => "the campaign asks for no more",
@@ -75,13 +79,36 @@ impl SearchPlan {
         let Threshold { steps_per_doubling, confirmations, most_trials, .. } = self.threshold;
         Rules { steps_per_doubling, confirmations, most_trials }
     }
+}
 
-    /// The searches before their first trial.
-    pub fn schedule(&self) -> Schedule {
-        let search = |searched: &Searched| {
-            let Threshold { from, steps_per_doubling, .. } = self.threshold;
-            Search::new(grid(from, searched.limit.connections, steps_per_doubling), self.rules())
-        };
+impl Searches for SearchPlan {
+    type Rule = Doubling;
+
+    fn schedule(&self) -> Schedule<Doubling> {
+        let Threshold { from, steps_per_doubling, .. } = self.threshold;
+        let counts = |searched: &Searched| grid(from, searched.limit.connections, steps_per_doubling);
+        let search = |searched: &Searched| Search::new(counts(searched), self.rules());
         Schedule::new(self.searches.iter().map(search).collect(), self.seed)
+    }
+
+    fn trial(&self, next: NextTrial<u32>) -> Trial {
+        let searched = &self.searches[next.search];
+        Trial {
+            number: next.number,
+            block: next.round,
+            server: searched.server.clone(),
+            workload: searched.workload.clone(),
+            connections: next.load,
+            client: searched.client,
+            ..Trial::default()
+        }
+    }
+
+    fn judgement(&self, observation: &Observation) -> Judgement {
+        judgement(observation, self.timeout_ms)
+    }
+
+    fn complaints(&self, observation: &Observation) -> Vec<String> {
+        complaints(observation, self.timeout_ms)
     }
 }

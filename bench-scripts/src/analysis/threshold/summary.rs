@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::found::{Counted, Found};
-use super::judge::{complaint, shown};
-use super::search::Shown;
+use super::search::Doubling;
 use super::searched::{SearchPlan, Searched};
-use super::{Asked, Schedule};
-use crate::analysis::diagnosed::{Diagnosed, TriedRemedy, diagnosed};
-use crate::config::Campaign;
+use crate::analysis::diagnosed::{Diagnosed, TriedRemedy};
+use crate::analysis::schedule::{Judged, Replay, Searches, failing, to_explain};
 use crate::observation::{Connecting, Observation, Outcome, Sample};
 
 /// What the searches of a run found.
@@ -76,7 +72,7 @@ pub struct ConnectingAt {
     pub median_ms: Option<u64>,
     /// The most connections that were held in any of the `short` trials.
     pub held: Option<u64>,
-    /// Requests that failed since their connection could not be made.
+    /// Requests that failed because their connection could not be made.
     pub failed: u64,
     /// Connection attempts that found the listen queue full, where the machine counts them.
     pub dropped: Option<u64>,
@@ -93,125 +89,50 @@ pub struct Died {
     pub how: String,
 }
 
-impl SearchPlan {
-    /// The schedule after these observations.
-    ///
-    /// # Errors
-    /// They are not what the schedule asked for.
-    pub fn after(&self, observations: &[Observation]) -> Result<Schedule> {
-        let mut schedule = self.schedule();
-        for observation in observations {
-            let trial = &observation.trial;
-            let fits = schedule.next().is_some_and(|asked| {
-                let Asked { search, round, number, load: connections } = asked;
-                (round, number, connections) == (trial.block, trial.number, trial.connections)
-                    && self.searches[search].is_of(observation)
-            });
-            ensure!(fits, "trial {} is not the one that its search asks for", trial.number);
-            schedule.tell(shown(observation, self.timeout_ms));
-        }
-        Ok(schedule)
-    }
-}
-
-impl Searched {
-    /// Whether an observation is one of this search.
-    pub fn is_of(&self, observation: &Observation) -> bool {
-        let trial = &observation.trial;
-        trial.server == self.server && trial.workload == self.workload && trial.client == self.client
-    }
-}
-
 /// The failing trials of a search at a connection count.
-pub fn failing_trials<'a>(
-    plan: &SearchPlan,
-    search: &SearchSummary,
-    at: Option<Counted>,
-    observations: &'a [Observation],
-) -> Vec<&'a Observation> {
-    let Some(at) = at else { return Vec::new() };
-    let is_failing = |observation: &&Observation| {
-        search.searched.is_of(observation)
-            && observation.trial.connections == at.connections
-            && shown(observation, plan.timeout_ms) == Shown::Fail
-    };
-    observations.iter().filter(is_failing).collect()
+pub fn failing_at<'a>(judged: &[Judged<'a>], at: Option<Counted>) -> Vec<&'a Observation> {
+    failing(judged, |trial| at.is_some_and(|at| at.connections == trial.connections))
 }
 
-/// Works out what the searches found.
-///
-/// # Errors
-/// The observations are not those of the plan.
-pub fn summarize(plan: &SearchPlan, observations: &[Observation]) -> Result<ThresholdSummary> {
-    let schedule = plan.after(observations)?;
-    let searches = plan.searches.iter().zip(schedule.searches());
-    Ok(ThresholdSummary {
-        timeout_ms: plan.timeout_ms,
-        confirmations: plan.threshold.confirmations,
-        bad_to_fail: plan.rules().bad_to_fail(),
-        left: schedule.left(),
-        trials: observations.len(),
-        searches: searches
-            .map(|(searched, search)| search_summary(plan, searched, search.found(), observations))
-            .collect(),
-        causes: Vec::new(),
-        remedies: Vec::new(),
-        remedied: None,
-    })
-}
-
-/// Why the servers fail where they fail most surely. `ready` are their ready lines, `cores` the machine's.
-pub fn causes(
-    plan: &SearchPlan,
-    found: &ThresholdSummary,
-    campaign: &Campaign,
-    ready: &BTreeMap<String, Value>,
-    cores: usize,
-    observations: &[Observation],
-) -> Vec<Diagnosed> {
-    let searches = found.searches.iter();
-    let failing: Vec<Observation> = searches
-        .flat_map(|search| failing_trials(plan, search, search.found.fails_most(), observations))
-        .cloned()
-        .collect();
-    diagnosed(campaign, ready, cores, &failing)
-}
-
-fn search_summary(
-    plan: &SearchPlan,
-    searched: &Searched,
-    found: Found,
-    observations: &[Observation],
-) -> SearchSummary {
-    let own = || observations.iter().filter(|observation| searched.is_of(observation));
-    let died = own().filter_map(|observation| match &observation.outcome {
-        Outcome::ServerDied { reason } => {
-            Some(Died { connections: observation.trial.connections, how: reason.clone() })
-        }
-        _ => None,
-    });
-    let died: Vec<Died> = died.collect();
-    let mut summary = SearchSummary {
-        searched: searched.clone(),
-        found,
-        complaints: BTreeMap::new(),
-        slowest_ms: None,
-        died,
-        connecting: connecting(&own().collect::<Vec<_>>()),
-    };
-    let mut wrong = failing_trials(plan, &summary, summary.found.fails_at(), observations);
-    if wrong.is_empty() {
-        wrong = own().filter(|observation| shown(observation, plan.timeout_ms) == Shown::Nothing).collect();
-    }
-    let slowest_ms =
-        |observation: &&Observation| Some(observation.outcome.evidence()?.load.latency_us.max / 1e3);
-    summary.slowest_ms = wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp);
-    for observation in wrong {
-        for kind in complaint(observation, plan.timeout_ms) {
-            *summary.complaints.entry(kind).or_insert(0) += 1;
+impl SearchPlan {
+    /// What the searches found. Causes and remedies are worked out from more than the observations.
+    pub fn summarize(&self, replay: &Replay<'_, Doubling>) -> ThresholdSummary {
+        let searches = self.searches.iter().zip(replay.found());
+        ThresholdSummary {
+            timeout_ms: self.timeout_ms,
+            confirmations: self.threshold.confirmations,
+            bad_to_fail: self.rules().bad_to_fail(),
+            left: replay.schedule.left(),
+            trials: replay.judged.iter().map(Vec::len).sum(),
+            searches: searches
+                .map(|(searched, (found, judged))| self.search_summary(searched, found, judged))
+                .collect(),
+            causes: Vec::new(),
+            remedies: Vec::new(),
+            remedied: None,
         }
     }
-    summary
+
+    fn search_summary(&self, searched: &Searched, found: Found, judged: &[Judged<'_>]) -> SearchSummary {
+        let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
+        let died = own.iter().filter_map(|observation| match &observation.outcome {
+            Outcome::ServerDied { reason } => {
+                Some(Died { connections: observation.trial.connections, how: reason.clone() })
+            }
+            _ => None,
+        });
+        let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
+        let slowest_ms =
+            |observation: &&Observation| Some(observation.outcome.evidence()?.load.latency_us.max / 1e3);
+        SearchSummary {
+            searched: searched.clone(),
+            complaints: self.complaints_of(&wrong),
+            slowest_ms: wrong.iter().filter_map(slowest_ms).max_by(f64::total_cmp),
+            died: died.collect(),
+            connecting: connecting(&own),
+            found,
+        }
+    }
 }
 
 /// How connections were made, by count.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Table, connecting_at, count, thousands, time_us};
+use super::{Table, connecting_at, count, or_dash, thousands, time_us};
 use crate::analysis::threshold::{ConnectingAt, SearchSummary, ThresholdSummary};
 use crate::config::Tuning;
 
@@ -46,7 +46,7 @@ pub(super) fn table(summary: &ThresholdSummary) -> String {
             row.push(count(connections));
             row.extend(searches.iter().map(|search| {
                 let at = search.and_then(|search| connecting_at(search, connections));
-                at.map_or_else(|| "-".to_owned(), connected)
+                or_dash(at, connected)
             }));
             table.row(row);
         }
@@ -54,7 +54,7 @@ pub(super) fn table(summary: &ThresholdSummary) -> String {
     format!(
         "\n### How long connecting takes\n\nUntil the server held 99 % of the connections, from the load tool's start: the median \
          over the trials at a count. In brackets what went wrong meanwhile: trials in which it took longer than allowed and the \
-         most that they held, requests that failed since no connection could be made, and connection attempts that found the \
+         most that they held, requests that failed because no connection could be made, and connection attempts that found the \
          listen queue full.\n\n{}",
         table.markdown()
     )

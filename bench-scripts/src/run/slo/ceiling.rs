@@ -1,16 +1,17 @@
-//! What the load tool can send on this machine, before any server is searched: a search of its own on the server that answers at
-//! once, in a folder inside the searches'.
+//! What the load tool can send on this machine, measured before any server is searched: a search of its own on the server that
+//! answers at once, in a folder inside the searches'.
 
 use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, holds};
-use crate::analysis::slo::{Goal, Load, Rules, Search, Shown};
+use crate::analysis::schedule::NextTrial;
+use crate::analysis::search::Judgement;
+use crate::analysis::slo::{Goal, Rules, Search, SloPlan, Tested};
 use crate::config::Slo;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Plan;
-use crate::plan::Trial;
 use crate::results::{CEILINGS, RunFolder};
 use crate::run::ceilings::{WINDOW_MS, on_ceiling};
 use crate::run::{Bench, Truths, begin_folder};
@@ -43,42 +44,30 @@ pub(super) fn find(
     eprintln!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
     let mut search = Search::new(slo.from, slo.most, RULES);
     let mut number = 0;
-    while let Some(Load { rate, duration_ms }) = search.next() {
+    let (server, workload) = (&plan.campaign.servers[0], &plan.campaign.workloads[0]);
+    while let Some(load) = search.next() {
         number += 1;
-        let trial = Trial {
-            number,
-            block: 1,
-            server: plan.campaign.servers[0].clone(),
-            workload: plan.campaign.workloads[0].clone(),
-            connections: slo.connections,
-            rate: Some(rate),
-            tool: slo.tool,
-            window_ms: Some(duration_ms),
-            ..Trial::default()
-        };
+        let trial = SloPlan::trial_of(slo, NextTrial { search: 0, round: 1, number, load }, server, workload);
         let observation = bench.run(&trial)?;
         bench.folder.forget_tool_output(&trial)?;
         inner.append(&observation)?;
-        let shown = shown(&observation);
-        let held = if matches!(shown, Shown::Measured { passed: true, .. }) { "held" } else { "not held" };
-        eprintln!("  {rate:>6}/s {held}");
-        search.tell(shown);
+        let judgement = judgement(&observation);
+        let held = if judgement.passed() == Some(true) { "held" } else { "not held" };
+        eprintln!("  {:>6}/s {held}", load.rate);
+        search.take(judgement);
     }
     let found = search.found();
-    let rate = |end: Option<crate::analysis::slo::Tested>| end.map(|end| end.rate);
+    let rate = |end: Option<Tested>| end.map(|end| end.rate);
     Ok(Ceiling { tool: slo.tool, held: rate(found.lower), not_held: rate(found.upper) })
 }
 
-/// What a trial showed of the tool.
-fn shown(observation: &Observation) -> Shown {
+/// What a trial showed of the tool. A server that ends or answers wrongly shows nothing of it.
+fn judgement(observation: &Observation) -> Judgement {
     match &observation.outcome {
-        Outcome::Completed(sample) => Shown::Measured { passed: holds(&sample.load), missed: 0.0 },
+        Outcome::Completed(sample) => Judgement::Measured { passed: holds(&sample.load), missed: 0.0 },
         Outcome::NoSuccess(_) | Outcome::Silent(_) | Outcome::NotHeld(_) | Outcome::Unanswered { .. } => {
-            Shown::Measured { passed: false, missed: 1.0 }
+            Judgement::FAIL
         }
-        Outcome::ToolFailed { .. }
-        | Outcome::ServerDied { .. }
-        | Outcome::WrongAnswer { .. }
-        | Outcome::Invalid { .. } => Shown::Nothing,
+        _ => Judgement::Nothing,
     }
 }

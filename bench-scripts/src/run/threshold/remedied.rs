@@ -1,9 +1,8 @@
-//! Once a search has found where servers fail: the remedy of each likely cause is tried there, and where it takes the symptom away
-//! the search is made again with it.
+//! Once a search has found where servers fail, the remedy of each likely cause is tried there. Where it takes the symptom away, the
+//! search is made again with it.
 
 use anyhow::{Context, Result};
 
-use super::{begin, search};
 use crate::analysis::causes::{Remedy, Standing};
 use crate::analysis::threshold::{SearchPlan, Searched};
 use crate::analysis::{TriedRemedy, threshold, tried_remedies};
@@ -13,6 +12,7 @@ use crate::load::toolchain::Tools;
 use crate::plan::Plan;
 use crate::results::{REMEDIED, RunFolder, SEARCHES};
 use crate::run::remedies::Inquiry;
+use crate::run::search::{begin, begun, search};
 
 /// Finds causes and tries remedies, as far as the campaign asks for that.
 pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
@@ -21,11 +21,8 @@ pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) 
     if trials == 0 {
         return Ok(());
     }
-    let again = match RunFolder::open_inside(folder, REMEDIED)? {
-        Some(again) => {
-            again.repair()?;
-            again
-        }
+    let again = match begun(folder, REMEDIED)? {
+        Some(again) => again,
         None => {
             let inquiry = Inquiry { outer: folder, folder, plan: &plan, tools, interrupt };
             inquiry.try_remedies_of(&threshold::read(folder)?.causes, trials)?;
@@ -36,10 +33,12 @@ pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) 
             let names = servers.iter().map(|server| server.name.clone()).collect();
             let campaign = Campaign { servers: names, remedy_trials: 0, ..plan.campaign.clone() };
             let plan = Plan { campaign, servers, ..plan };
-            begin(folder, REMEDIED, &plan, &searches, tools)?
+            let again = RunFolder::create_inside(folder, REMEDIED)?;
+            begin(&again, &plan, &searches, tools, &folder.conditions()?.command)?;
+            again
         }
     };
-    search(&again, tools, interrupt)
+    search::<SearchPlan>(&again, tools, interrupt)
 }
 
 /// The servers whose remedy took the symptom away, and a search for each.

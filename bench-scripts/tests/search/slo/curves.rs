@@ -1,15 +1,14 @@
 //! One server at a time: what a search finds on it.
 
-use rpc_bench::analysis::slo::{Ending, Load, Search, Shown, grid};
+use rpc_bench::analysis::search::Judgement;
+use rpc_bench::analysis::slo::{Ending, Found, Load, Search, grid};
 
-use crate::{Draw, FROM, MOST, RULES, measured, noisy, search, sharp, sloped};
+use super::{FROM, MOST, RULES, noisy, search, sharp, sloped};
+use crate::{Draw, judgement, run};
 
-/// Searches a server whose every trial shows what `shows` says of it.
-fn ask(mut search: Search, shows: impl Fn(Load) -> Shown) -> Search {
-    while let Some(load) = search.next() {
-        search.tell(shows(load));
-    }
-    search
+/// What is found on a server whose trials show this.
+fn find(shows: impl FnMut(Load) -> Judgement) -> Found {
+    run(whole(), shows).0
 }
 
 fn whole() -> Search {
@@ -20,7 +19,7 @@ fn whole() -> Search {
 fn a_sharp_end_is_enclosed_by_neighbours_with_full_counts() {
     let rates = grid(FROM, MOST, RULES.width);
     for most in [1_000.0, 1_001.0, 5_500.0, 23_456.0, 63_999.0] {
-        let (found, asked) = search(RULES, &mut Draw::seeded(1), sharp(most));
+        let (found, tried) = search(RULES, &mut Draw::seeded(1), sharp(most));
         let (low, high) = (found.lower.unwrap(), found.upper.unwrap());
         assert!(f64::from(low.rate) <= most && most < f64::from(high.rate), "{most}: {found}");
         let place = |rate| rates.iter().position(|known| *known == rate).unwrap();
@@ -31,50 +30,48 @@ fn a_sharp_end_is_enclosed_by_neighbours_with_full_counts() {
         assert_eq!(found.conditional_rate, Some(f64::from(low.rate)));
         assert_eq!(found.ending, Ending::Interval);
         assert!(found.inversions.is_empty(), "{found:?}");
-        assert!(asked.len() <= 30, "{most}: {}", asked.len());
+        assert!(tried.len() <= 30, "{most}: {}", tried.len());
     }
 }
 
 #[test]
-fn a_server_that_sustains_everything_is_censored_from_above_at_little_cost() {
-    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
+fn a_server_that_sustains_everything_is_censored_from_above() {
+    let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
     assert_eq!(found.ending, Ending::HoldsToHighest);
     assert_eq!((found.lower.unwrap().rate, found.upper), (MOST, None));
-    let short = asked.iter().filter(|(load, _)| load.duration_ms == RULES.initial_trial_ms).count();
+    let short = tried.iter().filter(|(load, _)| load.duration_ms == RULES.initial_trial_ms).count();
     assert_eq!(
-        (short, asked.len() - short),
+        (short, tried.len() - short),
         (7, 4),
         "six doublings, and four of five windows at the highest"
     );
 }
 
 #[test]
-fn a_server_that_sustains_nothing_is_censored_from_below_at_little_cost() {
-    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
+fn a_server_that_sustains_nothing_is_censored_from_below() {
+    let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
     assert_eq!(found.ending, Ending::FailsAtLowest);
     assert_eq!((found.lower, found.upper.unwrap().rate), (None, FROM));
-    assert!(asked.len() <= 3 && asked.iter().all(|(load, _)| load.rate == FROM), "{asked:?}");
+    assert!(tried.len() <= 3 && tried.iter().all(|(load, _)| load.rate == FROM), "{tried:?}");
     assert_eq!(found.conditional_rate, None);
 }
 
 #[test]
-fn a_rate_that_passes_above_one_that_fails_never_counts_and_is_told() {
-    // Quick looks show nothing of a band in which long windows fail.
+fn loss_inversion_never_counts_and_is_reported() {
+    // Short windows show nothing of a band in which long windows fail.
     let band = 4_000..6_000;
-    let search = ask(whole(), |load| {
+    let found = find(|load| {
         let long = load.duration_ms == RULES.goal.final_trial_ms;
-        measured(load.rate < 20_000 && !(long && band.contains(&load.rate)))
+        judgement(load.rate < 20_000 && !(long && band.contains(&load.rate)))
     });
-    let found = search.found();
     assert_eq!(found.ending, Ending::Interval, "the band lies between the rates that are tried: {found}");
     assert!(found.lower.unwrap().rate > 6_000);
 
     // One that begins to fail when it is tried again: what passed above was a fluke.
-    let search = ask(whole(), |load| {
+    let found = find(|load| {
         let long = load.duration_ms == RULES.goal.final_trial_ms;
-        measured(load.rate < if long { 10_000 } else { 40_000 })
+        judgement(load.rate < if long { 10_000 } else { 40_000 })
     });
-    let found = search.found();
     let (low, high) = (found.lower.unwrap(), found.upper.unwrap());
     assert!(low.rate < 10_000 && high.rate >= 10_000, "{found}");
     assert_eq!(found.ending, Ending::Interval, "{found}");
@@ -83,13 +80,12 @@ fn a_rate_that_passes_above_one_that_fails_never_counts_and_is_told() {
 }
 
 #[test]
-fn an_end_of_the_quick_look_that_does_not_hold_moves_away_by_growing_steps() {
-    // Quick looks fail from 3,000 on, long windows from 30,000 on.
-    let search = ask(whole(), |load| {
+fn an_unconfirmed_end_moves_away_by_growing_steps() {
+    // Short windows fail from 3,000 on, long windows from 30,000 on.
+    let found = find(|load| {
         let long = load.duration_ms == RULES.goal.final_trial_ms;
-        measured(load.rate < if long { 30_000 } else { 3_000 })
+        judgement(load.rate < if long { 30_000 } else { 3_000 })
     });
-    let found = search.found();
     let (low, high) = (found.lower.unwrap(), found.upper.unwrap());
     assert!(low.rate < 30_000 && high.rate >= 30_000, "{found}");
     assert_eq!(found.ending, Ending::Interval);
@@ -98,56 +94,51 @@ fn an_end_of_the_quick_look_that_does_not_hold_moves_away_by_growing_steps() {
 
 #[test]
 fn one_window_that_missed_does_not_decide() {
-    // The very first look misses, and one long window of every other rate.
-    let mut search = whole();
+    // The very first window misses, and one long window of every other rate.
     let mut missed = std::collections::HashSet::new();
-    while let Some(load) = search.next() {
+    let found = find(|load| {
         let first = missed.insert((load.rate, load.duration_ms));
         let long = load.duration_ms == RULES.goal.final_trial_ms;
-        search.tell(measured(load.rate <= 23_000 && !(first && (long != (load.rate == FROM)))));
-    }
-    let found = search.found();
+        judgement(load.rate <= 23_000 && !(first && (long != (load.rate == FROM))))
+    });
     let (low, high) = (found.lower.unwrap(), found.upper.unwrap());
     assert!(low.rate <= 23_000 && high.rate > 23_000, "{found}");
     assert_eq!((low.passed, low.failed), (4, 1), "{found}");
 }
 
 #[test]
-fn where_the_tool_is_the_limit_the_search_ends_and_holds_nothing_against_the_server() {
-    let search = ask(whole(), |load| if load.rate > 10_000 { Shown::ToolLimited } else { measured(true) });
-    let found = search.found();
+fn the_tools_limit_ends_a_search_without_a_failure() {
+    let found = find(|load| if load.rate > 10_000 { Judgement::NotReached } else { judgement(true) });
     assert_eq!(found.ending, Ending::ToolCeiling);
     let low = found.lower.unwrap();
     assert!((9_500..=10_000).contains(&low.rate), "just below the ceiling: {found}");
     assert_eq!((low.failed, found.upper), (0, None));
     assert!(found.tool_limited >= 2, "{found:?}");
 
-    let search = ask(whole(), |_| Shown::ToolLimited);
-    let found = search.found();
+    let found = find(|_| Judgement::NotReached);
     assert_eq!((found.ending, found.lower, found.upper), (Ending::ToolCeiling, None, None));
     assert_eq!(found.trials, 2);
 }
 
 #[test]
 fn the_tools_ceiling_above_an_answer_does_not_touch_it() {
-    let search = ask(whole(), |load| match load.rate {
-        0..=12_000 => measured(true),
-        12_001..=15_000 => measured(false),
-        _ => Shown::ToolLimited,
+    let found = find(|load| match load.rate {
+        0..=12_000 => judgement(true),
+        12_001..=15_000 => judgement(false),
+        _ => Judgement::NotReached,
     });
-    let found = search.found();
     assert_eq!(found.ending, Ending::Interval, "{found}");
     assert!(found.upper.unwrap().rate <= 15_000, "{found}");
 }
 
 #[test]
-fn trials_that_gave_nothing_are_made_again_and_end_the_search_when_they_are_many() {
+fn trials_that_show_nothing_are_made_again_up_to_a_limit() {
     let mut search = whole();
-    search.tell(measured(true));
+    search.take(judgement(true));
     let second = search.next();
-    search.tell(Shown::Nothing);
+    search.take(Judgement::Nothing);
     assert_eq!(search.next(), second, "the same again");
-    (0..7).for_each(|_| search.tell(Shown::Nothing));
+    (0..7).for_each(|_| search.take(Judgement::Nothing));
     assert_eq!(search.next(), None);
     let found = search.found();
     assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 8, 9));
@@ -156,12 +147,12 @@ fn trials_that_gave_nothing_are_made_again_and_end_the_search_when_they_are_many
 #[test]
 fn a_search_that_runs_out_of_trials_says_so() {
     let rules = rpc_bench::analysis::slo::Rules { most_trials: 12, ..RULES };
-    let (found, asked) = search(rules, &mut Draw::seeded(1), sharp(23_000.0));
-    assert_eq!((found.ending, asked.len()), (Ending::TrialsUsedUp, 12));
+    let (found, tried) = search(rules, &mut Draw::seeded(1), sharp(23_000.0));
+    assert_eq!((found.ending, tried.len()), (Ending::TrialsUsedUp, 12));
 }
 
 #[test]
-fn a_sloped_end_and_noise_are_answered_or_said_to_be_open() {
+fn slopes_and_noise_leave_no_search_unfinished() {
     for seed in 0..50 {
         let mut draw = Draw::seeded(seed);
         for found in [
@@ -177,7 +168,7 @@ fn a_sloped_end_and_noise_are_answered_or_said_to_be_open() {
 }
 
 #[test]
-fn the_rates_of_a_grid_are_so_far_apart_as_an_answer_may_be() {
+fn the_rates_of_a_grid_are_as_far_apart_as_an_answer_may_be() {
     assert_eq!(grid(1_000, 4_000, 0.5), [1_000, 2_000, 4_000]);
     assert_eq!(
         grid(1_000, 4_100, 0.5),

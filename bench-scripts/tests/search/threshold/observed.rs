@@ -1,15 +1,17 @@
-//! From observations to what was found: what counts as bad, what is kept of it, and observations that are not the search's.
+//! From observations to what was found: what counts as bad, what is reported of it, and observations that are not the search's.
 
+use rpc_bench::analysis::schedule::Searches;
+use rpc_bench::analysis::search::Judgement;
 use rpc_bench::analysis::threshold::{
-    Bound, Died, Ending, Limit, SearchPlan, Searched, Shown, failing_trials, shown, summarize,
+    Bound, Died, Ending, Limit, SearchPlan, Searched, ThresholdSummary, failing_at, judgement,
 };
 use rpc_bench::config::{Threshold, Tuning};
 use rpc_bench::load::Client;
-use rpc_bench::observation::{Connecting, Observation, Outcome, Sample};
+use rpc_bench::observation::{Connecting, Observation, Outcome};
 use rpc_bench::plan::Trial;
-use rpc_bench::probe::foreign::ForeignCpu;
 
 use crate::samples::sample;
+use crate::{disturbed as next_to_a_busy_process, observation};
 
 const TIMEOUT_MS: u64 = 2_000;
 
@@ -40,7 +42,7 @@ fn plan() -> SearchPlan {
     SearchPlan { threshold, seed: 3, timeout_ms: TIMEOUT_MS, searches }
 }
 
-/// A window whose slowest request took so long, and in which so many timed out.
+/// A window with its slowest request and a number of timeouts.
 fn window(slowest_ms: f64, timeouts: u64) -> Outcome {
     let mut sample = sample(10_000.0, 10.0);
     sample.load.latency_us.max = slowest_ms * 1e3;
@@ -50,15 +52,11 @@ fn window(slowest_ms: f64, timeouts: u64) -> Outcome {
     Outcome::Completed(Box::new(sample))
 }
 
-/// The same beside a process that used a tenth of the processors.
+/// The same next to a busy process.
 fn disturbed(outcome: Outcome) -> Outcome {
-    let with = |mut sample: Box<Sample>| {
-        sample.foreign_cpu = Some(ForeignCpu { used_s: 0.2, of_s: 2.0, limit: 0.03, busiest: None });
-        sample
-    };
     match outcome {
-        Outcome::Completed(sample) => Outcome::Completed(with(sample)),
-        Outcome::NotHeld(sample) => Outcome::NotHeld(with(sample)),
+        Outcome::Completed(sample) => Outcome::Completed(next_to_a_busy_process(sample)),
+        Outcome::NotHeld(sample) => Outcome::NotHeld(next_to_a_busy_process(sample)),
         other => other,
     }
 }
@@ -75,34 +73,17 @@ fn short(slowest_ms: f64, timeouts: u64) -> Outcome {
     }
 }
 
-fn observation(trial: Trial, outcome: Outcome) -> Observation {
-    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+/// All trials of a plan, as `gives` answers them by server and connections.
+fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
+    crate::observe(plan, |trial| gives(&trial.server, trial.connections))
 }
 
-/// All trials of a plan, as `gives` answers them.
-fn observe(plan: &SearchPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
-    let mut schedule = plan.schedule();
-    let mut observations = Vec::new();
-    while let Some(asked) = schedule.next() {
-        let searched = &plan.searches[asked.search];
-        let trial = Trial {
-            number: asked.number,
-            block: asked.round,
-            server: searched.server.clone(),
-            workload: searched.workload.clone(),
-            connections: asked.load,
-            client: searched.client,
-            ..Trial::default()
-        };
-        let observation = observation(trial, gives(&searched.server, asked.load));
-        schedule.tell(shown(&observation, plan.timeout_ms));
-        observations.push(observation);
-    }
-    observations
+fn summary(plan: &SearchPlan, observations: &[Observation]) -> ThresholdSummary {
+    plan.summarize(&plan.replay(observations).unwrap())
 }
 
 #[test]
-fn a_failed_or_slow_request_fails_a_trial_and_a_failed_tool_or_a_busy_neighbour_says_nothing() {
+fn bad_requests_fail_a_trial() {
     let trial = Trial {
         number: 1,
         block: 1,
@@ -111,25 +92,25 @@ fn a_failed_or_slow_request_fails_a_trial_and_a_failed_tool_or_a_busy_neighbour_
         connections: 100,
         ..Trial::default()
     };
-    let judged = |outcome| shown(&observation(trial.clone(), outcome), TIMEOUT_MS);
+    let judged = |outcome| judgement(&observation(trial.clone(), outcome), TIMEOUT_MS);
     let reason = || "x".to_owned();
     let Outcome::Completed(none) = window(1.0, 7) else { panic!("a window is completed") };
     let cases = [
-        (window(1_999.0, 0), Shown::Pass),
-        (window(2_001.0, 0), Shown::Fail),
-        (window(5.0, 1), Shown::Fail),
-        (short(5.0, 0), Shown::NotHeld),
-        (short(5.0, 1), Shown::Fail),
-        (short(2_001.0, 0), Shown::Fail),
-        (disturbed(window(1_999.0, 0)), Shown::Pass),
-        (disturbed(window(5.0, 1)), Shown::Nothing),
-        (disturbed(short(5.0, 0)), Shown::Nothing),
-        (Outcome::NoSuccess(none), Shown::Fail),
-        (Outcome::Unanswered { reason: reason() }, Shown::Fail),
-        (Outcome::ServerDied { reason: reason() }, Shown::Fail),
-        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Shown::Fail),
-        (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
-        (Outcome::Invalid { reason: reason() }, Shown::Nothing),
+        (window(1_999.0, 0), Judgement::PASS),
+        (window(2_001.0, 0), Judgement::FAIL),
+        (window(5.0, 1), Judgement::FAIL),
+        (short(5.0, 0), Judgement::NotReached),
+        (short(5.0, 1), Judgement::FAIL),
+        (short(2_001.0, 0), Judgement::FAIL),
+        (disturbed(window(1_999.0, 0)), Judgement::PASS),
+        (disturbed(window(5.0, 1)), Judgement::Nothing),
+        (disturbed(short(5.0, 0)), Judgement::Nothing),
+        (Outcome::NoSuccess(none), Judgement::FAIL),
+        (Outcome::Unanswered { reason: reason() }, Judgement::FAIL),
+        (Outcome::ServerDied { reason: reason() }, Judgement::FAIL),
+        (Outcome::WrongAnswer { when: reason(), answer: reason() }, Judgement::FAIL),
+        (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
+        (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
     ];
     for (outcome, expected) in cases {
         let said = format!("{outcome:?}");
@@ -138,7 +119,7 @@ fn a_failed_or_slow_request_fails_a_trial_and_a_failed_tool_or_a_busy_neighbour_
 }
 
 #[test]
-fn what_was_found_holds_counts_complaints_and_the_failing_trials() {
+fn a_summary_has_counts_complaints_and_the_failing_trials() {
     let plan = plan();
     let observations = observe(&plan, |server, connections| match (server, connections) {
         ("actix", _) => window(300.0, 0),
@@ -146,21 +127,19 @@ fn what_was_found_holds_counts_complaints_and_the_failing_trials() {
         (_, 400..700) => window(3_010.0, 2),
         _ => Outcome::ServerDied { reason: "killed (signal 9)".to_owned() },
     });
-    let summary = summarize(&plan, &observations).unwrap();
+    let summary = summary(&plan, &observations);
     assert_eq!((summary.left, summary.trials, summary.bad_to_fail), (0, observations.len(), 6));
     let [holds, fails] = &summary.searches[..] else { panic!("two searches") };
 
     assert_eq!(holds.found.ending, Ending::HoldsToHighest);
     assert_eq!(holds.found.last_clean.unwrap().connections, 1_600);
-    assert!(
-        holds.complaints.is_empty()
-            && failing_trials(&plan, holds, holds.found.fails_most(), &observations).is_empty()
-    );
+    let judged = plan.replay(&observations).unwrap().judged;
+    assert!(holds.complaints.is_empty() && failing_at(&judged[0], holds.found.fails_most()).is_empty());
 
     let high = fails.found.first_failing.unwrap();
     assert_eq!((high.connections, high.bad, high.trials), (400, 6, 6));
     assert_eq!(fails.found.last_clean.unwrap().connections, 283);
-    let bad = failing_trials(&plan, fails, Some(high), &observations);
+    let bad = failing_at(&judged[1], Some(high));
     assert_eq!(bad.len(), 6);
     assert!(bad.iter().all(|o| o.trial.server == "actix-shipped" && o.trial.connections == 400));
     let complaints: Vec<(&str, u32)> =
@@ -168,11 +147,11 @@ fn what_was_found_holds_counts_complaints_and_the_failing_trials() {
     assert_eq!(complaints, [("slower than the timeout", 6), ("timeout", 6)]);
     assert_eq!(fails.slowest_ms, Some(3_010.0));
     let died = Died { connections: 800, how: "killed (signal 9)".to_owned() };
-    assert_eq!(fails.died, [died], "seen in the look beyond");
+    assert_eq!(fails.died, [died], "seen in the trial beyond");
 }
 
 #[test]
-fn counts_that_were_not_held_censor_the_answer_and_never_pass() {
+fn counts_that_were_not_held_never_pass() {
     let plan = plan();
     let observations = observe(&plan, |server, connections| match (server, connections) {
         (_, 0..1_131) => window(300.0, 0),
@@ -180,7 +159,7 @@ fn counts_that_were_not_held_censor_the_answer_and_never_pass() {
         // Where requests are bad it is a failure, whatever was held.
         (_, _) => short(3_010.0, 2),
     });
-    let summary = summarize(&plan, &observations).unwrap();
+    let summary = summary(&plan, &observations);
     let [censored, fails] = &summary.searches[..] else { panic!("two searches") };
 
     assert_eq!(censored.found.ending, Ending::NotHeld);
@@ -200,11 +179,8 @@ fn counts_that_were_not_held_censor_the_answer_and_never_pass() {
 fn observations_of_another_search_are_refused() {
     let plan = plan();
     let mut observations = observe(&plan, |_, _| window(1.0, 0));
-    assert!(
-        summarize(&plan, &observations[..5]).unwrap().left > 0,
-        "a part of them is a search that goes on"
-    );
+    assert!(summary(&plan, &observations[..5]).left > 0, "a part of them is an unfinished search");
     observations.swap(0, 1);
-    let error = summarize(&plan, &observations).unwrap_err().to_string();
-    assert!(error.contains("is not the one that its search asks for"), "{error}");
+    let error = plan.replay(&observations).unwrap_err().to_string();
+    assert!(error.contains("is not the next one of its search"), "{error}");
 }

@@ -1,14 +1,16 @@
 //! One curve at a time: what a search finds on it.
 
-use rpc_bench::analysis::threshold::{Counted, Ending, Rules, Search, Shown, grid};
+use rpc_bench::analysis::search::Judgement;
+use rpc_bench::analysis::threshold::{Counted, Ending, Found, Rules, Search, grid};
 
-use crate::{Draw, RULES, noisy, search, sharp, sloped};
+use super::{RULES, noisy, search, sharp, sloped};
+use crate::{Draw, judgement, run};
 
 #[test]
 fn a_sharp_threshold_is_enclosed_by_neighbours_with_full_counts() {
     let counts = grid(125, 16_000, 4);
     for threshold in [126, 500, 3_400, 7_999, 8_000, 15_999, 16_000] {
-        let (found, asked) = search(RULES, &mut Draw::seeded(1), sharp(threshold));
+        let (found, tried) = search(RULES, &mut Draw::seeded(1), sharp(threshold));
         let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
         assert!(low.connections < threshold && threshold <= high.connections, "{threshold}: {found}");
         let place = |count| counts.iter().position(|known| *known == count).unwrap();
@@ -17,30 +19,30 @@ fn a_sharp_threshold_is_enclosed_by_neighbours_with_full_counts() {
         assert!(high.bad == high.trials && high.bad == 9, "{found}");
         assert_eq!(found.ending, Ending::Interval);
         assert!(found.between.is_empty() && found.contradictions.is_empty(), "{found:?}");
-        assert!(asked.len() <= 32, "{threshold}: {}", asked.len());
+        assert!(tried.len() <= 32, "{threshold}: {}", tried.len());
     }
 }
 
 #[test]
-fn a_server_that_never_fails_is_censored_from_above_at_little_cost() {
-    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
+fn a_server_that_never_fails_is_censored_from_above() {
+    let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
     assert_eq!(found.ending, Ending::HoldsToHighest);
     assert_eq!(found.last_clean, Some(Counted { connections: 16_000, bad: 0, trials: 10 }));
     assert_eq!((found.first_failing, found.fails_at()), (None, None));
-    assert_eq!(asked.len(), 7 + 10, "seven doublings, and ten trials at the highest");
+    assert_eq!(tried.len(), 7 + 10, "seven doublings, and ten trials at the highest");
 }
 
 #[test]
-fn a_server_that_always_fails_is_censored_from_below_at_little_cost() {
-    let (found, asked) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
+fn a_server_that_always_fails_is_censored_from_below() {
+    let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
     assert_eq!(found.ending, Ending::FailsAtLowest);
     assert_eq!(found.first_failing, Some(Counted { connections: 125, bad: 9, trials: 9 }));
     assert_eq!(found.last_clean, None);
-    assert_eq!(asked.len(), 9 + 1, "nine trials at the lowest, and one look beyond");
+    assert_eq!(tried.len(), 9 + 1, "nine trials at the lowest, and one beyond");
 }
 
 #[test]
-fn a_sloped_threshold_leaves_counts_in_between_and_says_them() {
+fn a_sloped_threshold_reports_counts_in_between() {
     let (mut wide, mut settled) = (0, 0);
     for seed in 0..50 {
         let (found, _) = search(RULES, &mut Draw::seeded(seed), sloped(3_400.0, 0.2));
@@ -55,33 +57,30 @@ fn a_sloped_threshold_leaves_counts_in_between_and_says_them() {
 }
 
 #[test]
-fn one_bad_trial_far_below_the_threshold_does_not_decide() {
-    // The first trial of all is bad, and no other one below 8,000.
-    let mut search = Search::new(grid(125, 16_000, 4), RULES);
+fn one_failing_trial_does_not_decide() {
+    // The first trial of all fails, and no other one below 8,000.
     let mut first = true;
-    while let Some(connections) = search.next() {
-        search.tell(if first || connections >= 8_000 { Shown::Fail } else { Shown::Pass });
-        first = false;
-    }
-    let found = search.found();
+    let (found, _) = run(Search::new(grid(125, 16_000, 4), RULES), |connections| {
+        judgement(!std::mem::take(&mut first) && connections < 8_000)
+    });
     let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
     assert!(low.connections < 8_000 && high.connections == 8_000, "{found}");
-    assert_eq!(found.contradictions[0].connections, 125, "and it is said: {found:?}");
+    assert_eq!(found.contradictions[0].connections, 125, "and it is reported: {found:?}");
 }
 
 #[test]
-fn a_band_of_failures_is_found_and_that_it_ends_is_said() {
+fn a_band_of_failures_is_found_and_its_end_reported() {
     let band = |connections: u32| f64::from(u8::from((1_000..1_500).contains(&connections)));
     let (found, _) = search(RULES, &mut Draw::seeded(1), band);
     let high = found.first_failing.unwrap();
     assert_eq!(high.connections, 1_000, "{found}");
-    let clean_above: Vec<&Counted> = found.contradictions.iter().filter(|above| above.bad == 0).collect();
-    assert_eq!(clean_above.len(), 1, "{found:?}");
-    assert!(clean_above[0].connections >= 1_500);
+    let passing_above: Vec<&Counted> = found.contradictions.iter().filter(|above| above.bad == 0).collect();
+    assert_eq!(passing_above.len(), 1, "{found:?}");
+    assert!(passing_above[0].connections >= 1_500);
 }
 
 #[test]
-fn one_trial_in_five_that_shows_the_opposite_is_no_clean_count() {
+fn noise_makes_no_passing_count() {
     let mut enclosed = 0;
     for seed in 0..50 {
         let (found, _) = search(RULES, &mut Draw::seeded(seed), noisy(3_400));
@@ -110,25 +109,20 @@ fn a_failing_count_needs_more_than_a_coin_would_give() {
 }
 
 /// Searches from 125 to 16,000 connections on a server that fails from `fails` on, while no more than `holds` can be held.
-fn held_up_to(holds: u32, fails: u32) -> (rpc_bench::analysis::threshold::Found, Vec<u32>) {
-    let mut search = Search::new(grid(125, 16_000, 4), RULES);
-    let mut asked = Vec::new();
-    while let Some(connections) = search.next() {
-        asked.push(connections);
-        search.tell(match connections {
-            count if count >= fails => Shown::Fail,
-            count if count > holds => Shown::NotHeld,
-            _ => Shown::Pass,
-        });
-    }
-    (search.found(), asked)
+fn held_up_to(holds: u32, fails: u32) -> (Found, Vec<u32>) {
+    let (found, tried) = run(Search::new(grid(125, 16_000, 4), RULES), |connections| match connections {
+        count if count >= fails => Judgement::FAIL,
+        count if count > holds => Judgement::NotReached,
+        _ => Judgement::PASS,
+    });
+    (found, tried.into_iter().map(|(connections, _)| connections).collect())
 }
 
 #[test]
 fn what_can_be_held_bounds_a_search_from_above() {
     let counts = grid(125, 16_000, 4);
     for holds in [125, 200, 1_000, 9_000, 15_999] {
-        let (found, asked) = held_up_to(holds, u32::MAX);
+        let (found, tried) = held_up_to(holds, u32::MAX);
         assert_eq!(found.ending, Ending::NotHeld, "{found}");
         let low = found.last_clean.unwrap();
         let highest = counts.iter().copied().filter(|count| *count <= holds).max().unwrap();
@@ -136,18 +130,18 @@ fn what_can_be_held_bounds_a_search_from_above() {
         assert_eq!((found.first_failing, found.fails_at()), (None, None));
         let lowest = found.not_held.first().unwrap().connections;
         assert_eq!(counts.iter().find(|count| **count > holds), Some(&lowest), "{found:?}");
-        assert!(asked.len() <= 8 + 10 + 8, "{holds}: {}", asked.len());
+        assert!(tried.len() <= 8 + 10 + 8, "{holds}: {}", tried.len());
     }
-    let (found, asked) = held_up_to(100, u32::MAX);
+    let (found, tried) = held_up_to(100, u32::MAX);
     assert_eq!((found.ending, found.last_clean, found.first_failing), (Ending::NotHeld, None, None));
-    assert_eq!(asked, [125, 125], "nothing is left to try");
+    assert_eq!(tried, [125, 125], "nothing is left to try");
 }
 
 #[test]
-fn a_count_that_fails_is_found_where_lower_ones_can_not_be_held() {
+fn a_failing_count_is_found_above_counts_that_can_not_be_held() {
     let (found, _) = held_up_to(1_000, 8_000);
-    assert_eq!(found.ending, Ending::NotHeld, "the climb does not go on where nothing can be held: {found}");
-    // From 4,000 on the climb meets failures; what lies below and can't be held is left out, and said.
+    assert_eq!(found.ending, Ending::NotHeld, "the climb ends where nothing can be held: {found}");
+    // From 4,000 on the climb meets failures; what lies below and can't be held is left out, and reported.
     let (found, _) = held_up_to(2_500, 4_000);
     assert_eq!(found.ending, Ending::Interval, "{found}");
     let (low, high) = (found.last_clean.unwrap().connections, found.first_failing.unwrap().connections);
@@ -159,25 +153,25 @@ fn a_count_that_fails_is_found_where_lower_ones_can_not_be_held() {
 #[test]
 fn one_trial_that_was_not_held_is_made_again() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
-    search.tell(Shown::Pass);
-    search.tell(Shown::NotHeld);
+    search.take(Judgement::PASS);
+    search.take(Judgement::NotReached);
     assert_eq!(search.next(), Some(250), "the same again");
-    search.tell(Shown::Pass);
+    search.take(Judgement::PASS);
     assert_eq!(search.next(), Some(500));
     assert!(search.found().not_held.is_empty());
 }
 
 #[test]
-fn trials_that_show_nothing_are_made_again_and_end_the_search_when_they_are_many() {
+fn trials_that_show_nothing_are_made_again_up_to_a_limit() {
     let mut search = Search::new(grid(125, 16_000, 4), RULES);
-    search.tell(Shown::Pass);
+    search.take(Judgement::PASS);
     assert_eq!(search.next(), Some(250));
-    search.tell(Shown::Nothing);
+    search.take(Judgement::Nothing);
     assert_eq!(search.next(), Some(250), "the same again");
-    search.tell(Shown::Nothing);
-    search.tell(Shown::Pass);
+    search.take(Judgement::Nothing);
+    search.take(Judgement::PASS);
     assert_eq!(search.next(), Some(500));
-    (0..6).for_each(|_| search.tell(Shown::Nothing));
+    (0..6).for_each(|_| search.take(Judgement::Nothing));
     assert_eq!(search.next(), None);
     let found = search.found();
     assert_eq!((found.ending, found.unmeasured, found.trials), (Ending::Unmeasured, 8, 10));

@@ -28,10 +28,10 @@ fn trials(kinds: &[Kind], most_lost: f64) -> Vec<Tried> {
 
 const LAST: &[Kind] = &[(60, 1, 0.0), (60, 1, 0.01), (1, 60, 0.001), (1, 60, 0.0)];
 
-/// For "20% exceed" the RFC prints "Lower Bound" at points 5 and 6, beside optimistic exceed ratios of 42.857 % and 27.273 %. Both are
+/// For "20% exceed" the RFC prints "Lower Bound" at points 5 and 6, next to optimistic exceed ratios of 42.857 % and 27.273 %. Both are
 /// above 20 %, which by its own rule and its own code is an upper bound; so it is here.
 #[test]
-fn loads_are_classified_by_the_rfcs_rule_as_in_its_example() {
+fn loads_are_classified_as_in_the_rfcs_example() {
     let points: [(&[Kind], [Class; 4]); 6] = [
         (&[(59, 1, 0.0)], [Undecided, Undecided, Undecided, Undecided]),
         (&[(59, 1, 0.0), (1, 1, 0.01)], [Upper, Undecided, Undecided, Undecided]),
@@ -69,7 +69,7 @@ fn nothing_tried_decides_nothing() {
     }
 }
 
-/// The rule that lets a search stop: so much of full length always decides.
+/// The rule that lets a search stop: a full duration sum of full length always decides.
 #[test]
 fn a_full_duration_sum_always_decides() {
     for (goal, _) in GOALS {

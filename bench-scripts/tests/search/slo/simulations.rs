@@ -1,10 +1,12 @@
 //! How often a search is wrong where the truth is known, what it costs, and that it always ends. Seeded, so that what
-//! passes once passes always. `cargo test --package rpc-bench --test slo -- --nocapture table` prints the table that
+//! passes once passes always. `cargo test --package rpc-bench --test search -- --nocapture table` prints the table that
 //! docs/METHODOLOGY.md quotes.
 
-use rpc_bench::analysis::slo::{Ending, Goal, Load, Rules, Search, Shown, grid};
+use rpc_bench::analysis::search::Judgement;
+use rpc_bench::analysis::slo::{Ending, Goal, Load, Rules, Search, grid};
 
-use crate::{Draw, RULES, measured, noisy, search, sharp, sloped};
+use super::{RULES, noisy, search, sharp, sloped};
+use crate::{Draw, judgement};
 
 const SEARCHES: usize = 2_000;
 
@@ -30,7 +32,7 @@ impl Tally {
         let mut tally = Self::default();
         for _ in 0..SEARCHES {
             let most = 2_000.0 * 16.0_f64.powf(draw.uniform());
-            let (found, asked) = search(rules, &mut draw, curve(most));
+            let (found, tried) = search(rules, &mut draw, curve(most));
             let above = |times: f64| found.lower.is_some_and(|low| f64::from(low.rate) > most * times);
             let below = |times: f64| found.upper.is_some_and(|high| f64::from(high.rate) <= most * times);
             tally.missed += usize::from(above(1.0) || below(1.0));
@@ -38,8 +40,8 @@ impl Tally {
             tally.too_high += usize::from(above(1.0));
             tally.answered += usize::from(found.ending == Ending::Interval);
             tally.used_up += usize::from(found.ending == Ending::TrialsUsedUp);
-            tally.trials += asked.len();
-            tally.seconds += asked.iter().map(|(load, _)| load.duration_ms as f64 / 1e3).sum::<f64>();
+            tally.trials += tried.len();
+            tally.seconds += tried.iter().map(|(load, _)| load.duration_ms as f64 / 1e3).sum::<f64>();
         }
         tally
     }
@@ -82,18 +84,18 @@ fn the_table_of_error_rates() {
         table.push_str(&tally.row(name));
         table.push('\n');
     }
-    let page = include_str!("../../../docs/METHODOLOGY.md");
+    let page = include_str!("../../../../docs/METHODOLOGY.md");
     assert!(page.contains(&table), "docs/METHODOLOGY.md must have this table:\n{table}");
     let [sharp, two, five, _, rare, often] = kinds.map(|(_, tally)| tally);
     assert_eq!((sharp.missed, sharp.answered), (0, SEARCHES), "{}", sharp.row("sharp end"));
     assert_eq!((two.far_off, five.far_off), (0, 0));
-    // Noise makes an answer too low, and hardly ever too high: what is promised is kept.
+    // Noise makes an answer too low, and hardly ever too high: a server sustains the rate in the answer.
     for noisy in [rare, often] {
         assert!(Tally::share(noisy.too_high) <= 0.02, "{}", noisy.row("noisy"));
     }
 }
 
-/// Whatever trials show, a search ends within its bound, asks only for what it may, and its ends are in order.
+/// Whatever trials show, a search ends within its bound, tries only what it may, and its ends are in order.
 #[test]
 fn a_search_always_ends_within_its_bound() {
     let mut draw = Draw::seeded(3);
@@ -122,10 +124,10 @@ fn a_search_always_ends_within_its_bound() {
             trials += 1;
             assert!(trials <= rules.most_trials, "{rules:?}");
             assert_eq!(search.found().ending, Ending::Unfinished);
-            search.tell(match draw.uniform() {
-                drawn if drawn < nothing => Shown::Nothing,
-                drawn if drawn < nothing + tool => Shown::ToolLimited,
-                _ => measured(draw.uniform() < chance),
+            search.take(match draw.uniform() {
+                drawn if drawn < nothing => Judgement::Nothing,
+                drawn if drawn < nothing + tool => Judgement::NotReached,
+                _ => judgement(draw.uniform() < chance),
             });
         }
         let found = search.found();
@@ -139,7 +141,7 @@ fn a_search_always_ends_within_its_bound() {
         }
         let conditional = found.conditional_rate.zip(found.lower);
         assert!(conditional.is_none_or(|(in_time, low)| in_time <= f64::from(low.rate)), "{found:?}");
-        search.tell(measured(false));
+        search.take(judgement(false));
         assert_eq!(search.found(), found, "what comes after the end changes nothing");
     }
 }
@@ -156,10 +158,10 @@ fn a_search_settles_by_itself() {
         let mut trials = 0;
         while let Some(load) = search.next() {
             trials += 1;
-            // A quick look, and five windows of full length, decide any rate.
+            // One short window, and five of full length, decide any rate.
             assert!(trials <= rates.len() * 6, "{}", search.found());
             let place = rates.iter().position(|known| *known == load.rate).unwrap();
-            search.tell(measured(draw.uniform() < chances[place]));
+            search.take(judgement(draw.uniform() < chances[place]));
         }
         let ending = search.found().ending;
         assert!(

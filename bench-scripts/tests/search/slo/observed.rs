@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpc_bench::analysis::ceilings::Ceiling;
+use rpc_bench::analysis::schedule::Searches;
+use rpc_bench::analysis::search::Judgement;
 use rpc_bench::analysis::slo::{
-    Asked, Ending, Judge, Missed, PointResult, RateBound, RateLimit, Shown, SloPlan, SloSearched, SloSummary,
-    summarize,
+    Ending, Missed, PointResult, RateBound, RateLimit, SloPlan, SloSearched, SloSummary, summarize,
 };
 use rpc_bench::config::{Campaign, ConfigDir, Slo};
 use rpc_bench::load::records::{HELD, TOOL_LATE};
 use rpc_bench::load::{Latency, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Plan;
-use rpc_bench::plan::Trial;
-use rpc_bench::probe::foreign::ForeignCpu;
 use rpc_bench::probe::process::CpuTime;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, SLO, SLO_PLAN, pretty};
 use serde_json::json;
 
 use crate::samples::sample;
+use crate::{disturbed, observation};
 
 fn campaign() -> Campaign {
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
@@ -126,43 +126,16 @@ fn window(window: Window) -> Outcome {
     Outcome::Completed(Box::new(measured(window)))
 }
 
-fn trial(searched: &SloSearched, asked: Asked) -> Trial {
-    let slo = slo();
-    Trial {
-        number: asked.number,
-        block: asked.round,
-        server: searched.server.clone(),
-        workload: searched.workload.clone(),
-        connections: slo.connections,
-        rate: Some(asked.load.rate),
-        tool: slo.tool,
-        window_ms: Some(asked.load.duration_ms),
-        ..Trial::default()
-    }
-}
-
-fn observation(trial: Trial, outcome: Outcome) -> Observation {
-    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
-}
-
-/// All trials of a plan, as `gives` answers them.
+/// All trials of a plan, as `gives` answers them by server and rate.
 fn observe(plan: &SloPlan, gives: impl Fn(&str, u32) -> Outcome) -> Vec<Observation> {
-    let (judge, mut schedule) = (plan.judge(), plan.schedule());
-    let mut observations = Vec::new();
-    while let Some(asked) = schedule.next() {
-        let searched = &plan.searches[asked.search];
-        let observation = observation(trial(searched, asked), gives(&searched.server, asked.load.rate));
-        schedule.tell(judge.shown(&observation));
-        observations.push(observation);
-    }
-    observations
+    crate::observe(plan, |trial| gives(&trial.server, trial.rate.unwrap()))
 }
 
 fn summary(plan: &SloPlan, observations: &[Observation]) -> SloSummary {
     summarize(plan, &campaign(), &BTreeMap::new(), observations).unwrap()
 }
 
-/// legacy sustains up to 12,000 and is slow above; the tool can't ask actix for more than 20,000.
+/// legacy sustains up to 12,000 and is slow above; the tool can't send actix more than 20,000.
 fn two_ends(server: &str, rate: u32) -> Outcome {
     match (server, rate) {
         ("legacy", 0..=12_000) | ("actix", 0..=20_000) => window(Window { rate, ..GOOD }),
@@ -171,17 +144,15 @@ fn two_ends(server: &str, rate: u32) -> Outcome {
     }
 }
 
-fn judged(outcome: Outcome) -> (Shown, Vec<Missed>) {
+fn judged(outcome: Outcome) -> (Judgement, Vec<Missed>) {
     let plan = plan();
-    let asked = plan.schedule().next().unwrap();
-    let observation = observation(trial(&plan.searches[asked.search], asked), outcome);
-    let judge: Judge = plan.judge();
-    (judge.shown(&observation), judge.missed(&observation))
+    let observation = observation(plan.trial(plan.schedule().next().unwrap()), outcome);
+    (plan.judgement(&observation), plan.judge().missed(&observation))
 }
 
 #[test]
-fn each_part_of_the_level_is_held_against_a_trial_and_named() {
-    let passed = |outcome| matches!(judged(outcome).0, Shown::Measured { passed: true, .. });
+fn each_part_of_the_level_that_was_missed_is_named() {
+    let passed = |outcome| matches!(judged(outcome).0, Judgement::Measured { passed: true, .. });
     assert!(passed(window(GOOD)));
     assert!(judged(window(GOOD)).1.is_empty());
     assert!(passed(window(Window { p99_ms: 99.9, from_send_ms: 40.0, ..GOOD })));
@@ -196,13 +167,13 @@ fn each_part_of_the_level_is_held_against_a_trial_and_named() {
     ];
     for (bad, is_named) in cases {
         let (shown, missed) = judged(window(bad));
-        assert!(matches!(shown, Shown::Measured { passed: false, .. }), "{missed:?}");
+        assert!(matches!(shown, Judgement::Measured { passed: false, .. }), "{missed:?}");
         assert!(missed.len() == 1 && is_named(&missed[0]), "{missed:?}");
     }
 }
 
 #[test]
-fn what_was_never_sent_is_a_failure_where_the_server_is_the_reason_and_else_missing_rate() {
+fn unsent_requests_are_failures_or_missing_rate() {
     let unsent = |kind: &str, count: u64| {
         let mut sample = measured(Window { server_cores: 1.9, client_cores: 0.1, ..GOOD });
         sample.load.failed.insert(kind.to_owned(), count);
@@ -215,13 +186,13 @@ fn what_was_never_sent_is_a_failure_where_the_server_is_the_reason_and_else_miss
     // One that the server kept from being sent was not served.
     let (shown, missed) = judged(unsent(HELD, 1));
     assert!(matches!(&missed[..], [Missed::Failed(_, kinds)] if kinds[..] == [HELD]), "{missed:?}");
-    assert!(matches!(shown, Shown::Measured { passed: false, .. }));
+    assert!(matches!(shown, Judgement::Measured { passed: false, .. }));
 }
 
 #[test]
 fn the_share_that_missed_is_never_too_small() {
     let share = |outcome| match judged(outcome).0 {
-        Shown::Measured { missed, .. } => missed,
+        Judgement::Measured { missed, .. } => missed,
         other => panic!("{other:?}"),
     };
     assert_eq!(share(window(GOOD)), 0.0);
@@ -238,62 +209,58 @@ fn the_share_that_missed_is_never_too_small() {
 }
 
 #[test]
-fn a_slow_tool_is_not_held_against_the_server_and_a_slow_server_is() {
-    assert_eq!(judged(window(SLOW_TOOL)).0, Shown::ToolLimited);
-    assert!(matches!(judged(window(SLOW_SERVER)).0, Shown::Measured { passed: false, .. }));
+fn a_slow_tool_does_not_count_against_the_server() {
+    assert_eq!(judged(window(SLOW_TOOL)).0, Judgement::NotReached);
+    assert!(matches!(judged(window(SLOW_SERVER)).0, Judgement::Measured { passed: false, .. }));
     // An idle machine and a server that waits: all connections are at work.
     let waits = Window { server_cores: 0.1, client_cores: 0.1, ..SLOW_SERVER };
-    assert!(matches!(judged(window(waits)).0, Shown::Measured { passed: false, .. }));
+    assert!(matches!(judged(window(waits)).0, Judgement::Measured { passed: false, .. }));
     // A full machine of which the tool takes the larger part, with all connections at work.
     let greedy = Window { server_cores: 0.8, client_cores: 1.1, ..SLOW_SERVER };
-    assert_eq!(judged(window(greedy)).0, Shown::ToolLimited);
+    assert_eq!(judged(window(greedy)).0, Judgement::NotReached);
     // Sent in time and answered late: the server, whoever used the machine.
     let late = Window { lag_p99_ms: 1.0, achieved: 1.0, ..greedy };
-    assert!(matches!(judged(window(late)).0, Shown::Measured { passed: false, .. }));
+    assert!(matches!(judged(window(late)).0, Judgement::Measured { passed: false, .. }));
 }
 
 #[test]
-fn a_level_missed_beside_a_busy_neighbour_says_nothing() {
-    let disturbed = |of: Window| {
-        let mut sample = measured(of);
-        sample.foreign_cpu = Some(ForeignCpu { used_s: 0.2, of_s: 2.0, limit: 0.03, busiest: None });
-        judged(Outcome::Completed(Box::new(sample))).0
-    };
-    assert_eq!(disturbed(SLOW_SERVER), Shown::Nothing);
-    assert_eq!(disturbed(SLOW_TOOL), Shown::Nothing, "whose lateness it was is not known");
-    assert!(matches!(disturbed(GOOD), Shown::Measured { passed: true, .. }));
+fn a_level_missed_next_to_a_busy_process_says_nothing() {
+    let disturbed = |of: Window| judged(Outcome::Completed(disturbed(Box::new(measured(of))))).0;
+    assert_eq!(disturbed(SLOW_SERVER), Judgement::Nothing);
+    assert_eq!(disturbed(SLOW_TOOL), Judgement::Nothing, "whose lateness it was is not known");
+    assert!(matches!(disturbed(GOOD), Judgement::Measured { passed: true, .. }));
 }
 
 #[test]
-fn whose_a_late_send_is_comes_from_the_requests_where_they_tell() {
+fn own_lateness_of_the_requests_decides_whose_a_late_send_is() {
     let shown = |own_ms: f64, failed: u64| {
         // By the mean few connections were at work: the server stood still for a part of the window.
         judged(window(Window { failed, own_p99_ms: own_ms, client_cores: 0.1, ..SLOW_TOOL })).0
     };
     assert!(
-        matches!(shown(1.0, 0), Shown::Measured { passed: false, .. }),
+        matches!(shown(1.0, 0), Judgement::Measured { passed: false, .. }),
         "all connections waited for the server"
     );
-    assert_eq!(shown(400.0, 0), Shown::ToolLimited);
+    assert_eq!(shown(400.0, 0), Judgement::NotReached);
     assert!(
-        matches!(shown(400.0, 100), Shown::Measured { passed: false, .. }),
+        matches!(shown(400.0, 100), Judgement::Measured { passed: false, .. }),
         "what fails is never excused"
     );
 }
 
 #[test]
-fn a_server_that_goes_has_missed_the_level_and_a_tool_that_fails_says_nothing() {
+fn a_server_that_ends_has_missed_the_level() {
     let reason = || "x".to_owned();
-    let lost = Shown::Measured { passed: false, missed: 1.0 };
+    let lost = Judgement::FAIL;
     let cases = [
         (Outcome::NoSuccess(Box::new(measured(GOOD))), lost),
         (Outcome::Silent(Box::new(measured(GOOD))), lost),
         (Outcome::Unanswered { reason: reason() }, lost),
         (Outcome::ServerDied { reason: reason() }, lost),
         (Outcome::WrongAnswer { when: reason(), answer: reason() }, lost),
-        (Outcome::ToolFailed { reason: reason() }, Shown::Nothing),
-        (Outcome::Invalid { reason: reason() }, Shown::Nothing),
-        (Outcome::Completed(Box::new(sample(10_000.0, 1.0))), Shown::Nothing),
+        (Outcome::ToolFailed { reason: reason() }, Judgement::Nothing),
+        (Outcome::Invalid { reason: reason() }, Judgement::Nothing),
+        (Outcome::Completed(Box::new(sample(10_000.0, 1.0))), Judgement::Nothing),
     ];
     for (outcome, expected) in cases {
         let said = format!("{outcome:?}");
@@ -304,7 +271,7 @@ fn a_server_that_goes_has_missed_the_level_and_a_tool_that_fails_says_nothing() 
 }
 
 #[test]
-fn what_was_found_holds_bounds_figures_and_what_was_missed() {
+fn a_summary_has_bounds_figures_and_what_was_missed() {
     let plan = plan();
     let observations = observe(&plan, two_ends);
     let summary = summary(&plan, &observations);
@@ -322,7 +289,7 @@ fn what_was_found_holds_bounds_figures_and_what_was_missed() {
     assert_eq!(legacy.tool_limited, None);
 
     assert_eq!(actix.found.ending, Ending::ToolCeiling);
-    assert_eq!(actix.found.upper, None, "nothing is held against it");
+    assert_eq!(actix.found.upper, None, "no failure counts against it");
     let limited = actix.tool_limited.unwrap();
     assert!(limited.rate > 20_000 && (limited.achieved - 0.9).abs() < 1e-9, "{limited:?}");
     assert_eq!((limited.client_cores, limited.server_cores), (1.4, 0.5));
@@ -333,10 +300,10 @@ fn what_was_found_holds_bounds_figures_and_what_was_missed() {
 fn observations_of_another_search_are_refused() {
     let plan = plan();
     let mut observations = observe(&plan, two_ends);
-    assert!(summary(&plan, &observations[..5]).left > 0, "a part of them is a search that goes on");
+    assert!(summary(&plan, &observations[..5]).left > 0, "a part of them is an unfinished search");
     observations[3].trial.rate = Some(1);
     let error = summarize(&plan, &campaign(), &BTreeMap::new(), &observations).unwrap_err().to_string();
-    assert!(error.contains("is not the one that its search asks for"), "{error}");
+    assert!(error.contains("is not the next one of its search"), "{error}");
 }
 
 /// The folder of a run that only searches, with these observations.

@@ -1,10 +1,12 @@
 //! How often a search is wrong where the truth is known, what it costs, and that it always ends. Seeded, so that what
-//! passes once passes always. `cargo test --package rpc-bench --test threshold -- --nocapture table` prints the table that
+//! passes once passes always. `cargo test --package rpc-bench --test search -- --nocapture table` prints the table that
 //! docs/METHODOLOGY.md quotes.
 
-use rpc_bench::analysis::threshold::{Ending, Rules, Search, Shown, grid};
+use rpc_bench::analysis::search::Judgement;
+use rpc_bench::analysis::threshold::{Ending, Rules, Search, grid};
 
-use crate::{Draw, RULES, noisy, search, sharp, sloped};
+use super::{RULES, noisy, search, sharp, sloped};
+use crate::{Draw, judgement};
 
 const SEARCHES: usize = 2_000;
 
@@ -25,12 +27,12 @@ impl Tally {
         let mut tally = Self::default();
         for _ in 0..SEARCHES {
             let threshold = 250.0 * 32.0_f64.powf(draw.uniform());
-            let (found, asked) = search(rules, &mut draw, curve(threshold));
+            let (found, tried) = search(rules, &mut draw, curve(threshold));
             let below = found.last_clean.is_none_or(|low| f64::from(low.connections) < threshold);
             let above = found.first_failing.is_none_or(|high| threshold <= f64::from(high.connections));
             tally.wrong += usize::from(!(below && above));
             tally.unsettled += usize::from(found.ending == Ending::Unsettled);
-            tally.trials += asked.len();
+            tally.trials += tried.len();
             if let (Some(low), Some(high)) = (found.last_clean, found.first_failing) {
                 tally.both_ends += 1;
                 tally.doublings.push((f64::from(high.connections) / f64::from(low.connections)).log2());
@@ -74,7 +76,9 @@ fn the_table_of_error_rates() {
             ),
         ];
         println!("{rules:?}:");
-        println!("| server | wrong | both ends | trials ran out | first failing / last clean | trials |");
+        println!(
+            "| server | wrong | both ends | trials ran out | lowest failing / highest passing | trials |"
+        );
         for (name, tally, most_wrong) in &kinds {
             println!("{}", tally.row(name));
             assert!(tally.wrong_share() <= *most_wrong, "{name}: {}", tally.row(name));
@@ -89,7 +93,7 @@ fn the_table_of_error_rates() {
     }
 }
 
-/// Whatever trials show, a search ends within its bound, asks only for counts of its grid, and its ends are in order.
+/// Whatever trials show, a search ends within its bound, tries only counts of its grid, and its ends are in order.
 #[test]
 fn a_search_always_ends_within_its_bound() {
     let mut draw = Draw::seeded(3);
@@ -111,11 +115,11 @@ fn a_search_always_ends_within_its_bound() {
             trials += 1;
             assert!(trials <= rules.most_trials, "{rules:?}");
             assert_eq!(search.found().ending, Ending::Unfinished);
-            search.tell(match draw.uniform() {
-                drawn if drawn < nothing => Shown::Nothing,
-                _ if draw.uniform() < not_held * f64::from(connections) / 30_000.0 => Shown::NotHeld,
-                _ if draw.uniform() < chance => Shown::Fail,
-                _ => Shown::Pass,
+            search.take(match draw.uniform() {
+                drawn if drawn < nothing => Judgement::Nothing,
+                _ if draw.uniform() < not_held * f64::from(connections) / 30_000.0 => Judgement::NotReached,
+                _ if draw.uniform() < chance => Judgement::FAIL,
+                _ => Judgement::PASS,
             });
         }
         let found = search.found();
@@ -137,7 +141,7 @@ fn a_search_always_ends_within_its_bound() {
         }
         assert!(found.last_clean.is_none_or(|low| low.bad == 0 && low.trials == rules.confirmations));
         assert!(found.first_failing.is_none_or(|high| high.bad >= rules.bad_to_fail()));
-        search.tell(Shown::Fail);
+        search.take(Judgement::FAIL);
         assert_eq!(search.found(), found, "what comes after the end changes nothing");
     }
 }
@@ -156,7 +160,7 @@ fn a_search_settles_by_itself() {
             trials += 1;
             assert!(trials <= counts.len() * RULES.confirmations as usize, "{}", search.found());
             let place = counts.iter().position(|known| *known == connections).unwrap();
-            search.tell(if draw.uniform() < chances[place] { Shown::Fail } else { Shown::Pass });
+            search.take(judgement(draw.uniform() >= chances[place]));
         }
         let ending = search.found().ending;
         assert!(

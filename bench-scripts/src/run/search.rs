@@ -1,0 +1,175 @@
+//! Searches for the load from which servers fail, in a folder of their own inside a run's. Every trial is written before the next
+//! begins, and what comes next follows from what is written, so searches can be stopped and resumed at any trial.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::trial_line::TrialLine;
+use super::{Bench, Truths, begin_folder, note_ready_lines};
+use crate::analysis::invalid_reason;
+use crate::analysis::schedule::{NextTrial, Schedule, Searches};
+use crate::analysis::search::{Judgement, Rule};
+use crate::config::{Campaign, Server};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tools;
+use crate::observation::{Observation, Outcome, Sample};
+use crate::plan::{Plan, Trial};
+use crate::results::{RunFolder, pretty};
+
+/// Searches that can be run, and what is kept and shown of their trials.
+pub(super) trait Runnable:
+    Searches<Rule: Rule<Found: Display>> + Serialize + DeserializeOwned
+{
+    /// The file that only the folder of such searches has.
+    const FILE: &str;
+
+    /// What is shown at the start, when this many searches have not ended.
+    fn announce(&self, left: usize) -> String;
+
+    /// Removes from a sample what its report does not need. Whether the load tool's raw output may go, too.
+    fn shorten(&self, trial: &Trial, has_passed: bool, sample: &mut Sample) -> bool;
+
+    /// What is wrong with a trial that did not pass, with its figures.
+    fn wrong(&self, observation: &Observation) -> String;
+}
+
+/// Starts searches in a folder inside a run's.
+pub(super) fn begin<S: Runnable>(
+    folder: &RunFolder,
+    plan: &Plan,
+    searches: &S,
+    tools: &Tools,
+    command: &str,
+) -> Result<()> {
+    folder.write_new(S::FILE, &pretty(searches)?)?;
+    begin_folder(folder, plan, "", tools, command)
+}
+
+/// Opens the folder of searches inside a run's, where they have begun.
+pub(super) fn begun(outer: &RunFolder, name: &str) -> Result<Option<RunFolder>> {
+    let folder = RunFolder::open_inside(outer, name)?;
+    folder.iter().try_for_each(RunFolder::repair)?;
+    Ok(folder)
+}
+
+/// The plan of searches on some of a run's servers, with no list of trials: what comes next is decided trial by trial.
+pub(super) fn plan_of(plan: &Plan, servers: Vec<Server>, campaign: Campaign) -> Plan {
+    let of_search = plan.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
+    let workloads = of_search.cloned().collect();
+    let names = servers.iter().map(|server| server.name.clone()).collect();
+    Plan {
+        campaign: Campaign { servers: names, ..alone(campaign) },
+        workloads,
+        servers,
+        threads: plan.threads,
+        left_out_connections: Vec::new(),
+        left_out_rates: Vec::new(),
+        rates: Vec::new(),
+        trials: Vec::new(),
+    }
+}
+
+/// A campaign for a part of its run: without what the report of the whole run compares.
+pub(super) fn alone(campaign: Campaign) -> Campaign {
+    Campaign {
+        baseline: None,
+        ceiling: None,
+        headline: BTreeMap::new(),
+        comparisons: Vec::new(),
+        pass: Vec::new(),
+        ..campaign
+    }
+}
+
+/// The server of a name.
+///
+/// # Errors
+/// The plan does not have it.
+pub(super) fn server<'a>(plan: &'a Plan, name: &str) -> Result<&'a Server> {
+    let server = plan.servers.iter().find(|server| server.name == name);
+    server.with_context(|| format!("the plan has no {name:?}"))
+}
+
+/// Runs searches from wherever they are to their end.
+pub(super) fn search<S: Runnable>(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    let plan = folder.plan()?;
+    let searches: S = folder.read_json(S::FILE)?;
+    let place = || format!("{} does not hold what was searched", folder.0.display());
+    let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
+    if schedule.next().is_none() {
+        return Ok(());
+    }
+    let truths = Truths::of(&plan)?;
+    note_ready_lines(folder, &plan, interrupt)?;
+    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
+    let line = TrialLine::new();
+    eprintln!("{}", searches.announce(schedule.left()));
+    while let Some(next) = schedule.next() {
+        let trial = searches.trial(next);
+        line.begin(&head(&trial));
+        let observation = run(&bench, &searches, &trial)?;
+        let judgement = searches.judgement(&observation);
+        schedule.take(judgement);
+        line.end(&head(&trial), &shown(&searches, &observation, judgement));
+        say_ended(&schedule, next, &trial);
+    }
+    Ok(())
+}
+
+/// Runs a trial and writes it down, without what its report does not need.
+fn run<S: Runnable>(bench: &Bench<'_>, searches: &S, trial: &Trial) -> Result<Observation> {
+    let mut observation = bench.run(trial)?;
+    let has_passed = searches.judgement(&observation).passed() == Some(true);
+    if let Outcome::Completed(sample) = &mut observation.outcome
+        && searches.shorten(trial, has_passed, sample)
+    {
+        bench.folder.forget_tool_output(trial)?;
+    }
+    bench.folder.append(&observation)?;
+    Ok(observation)
+}
+
+/// A trial on one line.
+fn head(trial: &Trial) -> String {
+    let Trial { number, block, server, workload, connections, rate, window_ms, .. } = trial;
+    let load = match rate {
+        None => format!("{:<8} {connections:>5} connections", trial.client.name()),
+        Some(rate) => format!("{rate:>6}/s for {} ms", window_ms.unwrap_or_default()),
+    };
+    format!("[{number:>4}] round {block:<3} {server:<17} {workload:<10} {load}")
+}
+
+/// What a trial showed.
+fn shown<S: Runnable>(searches: &S, observation: &Observation, judgement: Judgement) -> String {
+    let evidence = observation.outcome.evidence();
+    let figure = || evidence.map_or_else(String::new, |sample| figure(sample, observation.trial.rate));
+    let wrong = || searches.wrong(observation);
+    match judgement {
+        Judgement::Measured { passed: true, .. } => format!("pass, {}", figure()),
+        Judgement::Measured { passed: false, .. } => format!("FAIL: {}", wrong()),
+        Judgement::NotReached => format!("LOAD NOT REACHED: {}", wrong()),
+        Judgement::Nothing => format!("NOTHING: {}", evidence.and_then(invalid_reason).unwrap_or_else(wrong)),
+    }
+}
+
+/// The figure that decides: the slowest request, or the 99th percentile of latency where there is a rate.
+pub(super) fn figure(sample: &Sample, rate: Option<u32>) -> String {
+    match rate {
+        None => format!("slowest {:.0} ms", sample.load.latency_us.max / 1e3),
+        Some(_) => format!("p99 {:.1} ms", sample.load.latency_us.p99 / 1e3),
+    }
+}
+
+/// Says what a search found whose last trial this was.
+fn say_ended<R: Rule<Found: Display>>(schedule: &Schedule<R>, next: NextTrial<R::Load>, trial: &Trial) {
+    let search = &schedule.searches()[next.search];
+    if search.next().is_none() {
+        let Trial { server, workload, .. } = trial;
+        let client = if trial.rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
+        eprintln!("{server} {workload}{client}: {}; {} searches are left", search.found(), schedule.left());
+    }
+}
