@@ -18,13 +18,13 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
-    // A ledger that lacks what a workload asks for was never measured.
+    // A ledger that lacks what a workload requests was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
     command.extend(server.arguments(&server.placeholders(&environment, ADDR, &request)));
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts a load on it; of a mix, what it asks, for which bombardier has no command.
+/// The command that puts a load on it; of a mix, what it sends, for which bombardier has no command.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     let Ok(body) = workload.body() else {
         return format!("# a mix, and bombardier sends one body only: {}", workload.words());
@@ -45,7 +45,7 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts an open loop's load on it for so long; `None` for a mix, which is drawn as it is sent.
+/// The command that puts an open loop's load on it for a time; `None` for a mix, which is drawn as it is sent.
 pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
     let timeout_ms = run.plan.campaign.timeout_ms;
