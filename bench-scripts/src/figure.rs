@@ -34,9 +34,9 @@ pub enum Figure {
     EstablishedConnections,
     /// CPU time for a request in the first half of the window over that in the second: 1 where the window is steady.
     FirstHalfCpuRatio,
-    /// Server CPU time for a request spent in the program itself, in microseconds.
+    /// The same spent in the program itself (user time), in microseconds.
     UserUsPerRequest,
-    /// Server CPU time for a request spent in the kernel on its behalf, in microseconds.
+    /// The same spent in the kernel (system time), in microseconds.
     SystemUsPerRequest,
     /// How often the server's threads left a processor, for a request.
     SwitchesPerRequest,
@@ -46,7 +46,7 @@ pub enum Figure {
     AchievedRate,
     /// 99th percentile of how late a request was sent in an open loop, in microseconds.
     SendLagP99Us,
-    /// The same where the server was not the reason; in runs of before that was told apart, all of it.
+    /// The same without what the server is the reason of; in older runs, which do not record that, all of it.
     OwnLagP99Us,
     /// Median latency from the send itself in an open loop, in microseconds.
     P50FromSendUs,

@@ -1,8 +1,8 @@
-//! Numbers as the sentences say them.
+//! Numbers as a person reads them, with the units that fit.
 
 /// A whole number with thousands set apart: 65,326.
-pub fn count(value: u64) -> String {
-    let digits = value.to_string();
+pub fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -10,21 +10,44 @@ pub fn count(value: u64) -> String {
         }
         out.push(digit);
     }
-    out
+    if value < 0.0 && digits != "0" { format!("-{out}") } else { out }
 }
 
-/// So many of a thing: `1 connection`, `2,300 connections`.
+/// A count with thousands set apart.
+pub fn count(value: u64) -> String {
+    thousands(value as f64)
+}
+
+/// N of a thing: `1 connection`, `2,300 connections`.
 pub fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// Three significant digits, without an exponent.
+pub fn significant(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => thousands(value),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 /// A time in microseconds, with the unit that fits.
 pub fn time(us: f64) -> String {
     match us {
-        us if us >= 1e6 => format!("{:.2} s", us / 1e6),
-        us if us >= 1e4 => format!("{:.0} ms", us / 1e3),
-        us if us >= 1e3 => format!("{:.1} ms", us / 1e3),
-        us => format!("{us:.0} us"),
+        us if us >= 1e6 => format!("{} s", significant(us / 1e6)),
+        us if us >= 1e3 => format!("{} ms", significant(us / 1e3)),
+        us => format!("{} µs", significant(us)),
+    }
+}
+
+/// Bytes, with the unit that fits.
+pub fn bytes(value: f64) -> String {
+    match value {
+        v if v >= 1024.0 * 1024.0 => format!("{} MiB", significant(v / 1024.0 / 1024.0)),
+        v if v >= 1024.0 => format!("{} KiB", significant(v / 1024.0)),
+        v => format!("{v:.0} B"),
     }
 }
 
@@ -38,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_set_apart() {
-        assert_eq!(
-            [count(0), count(999), count(1_000), count(1_234_567)],
-            ["0", "999", "1,000", "1,234,567"]
-        );
+    fn numbers_read_well() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([65_326.4, 999.6, -1_234.0].map(thousands), ["65,326", "1,000", "-1,234"]);
         assert_eq!([counted(1, "trial"), counted(2_355, "trial")], ["1 trial", "2,355 trials"]);
+        assert_eq!([7.346, 950.0, 0.5].map(significant), ["7.35", "950", "0.500"]);
         assert_eq!(
-            [time(80.4), time(2_100.0), time(42_000.0), time(1.5e6)],
-            ["80 us", "2.1 ms", "42 ms", "1.50 s"]
+            [80.4, 2_100.0, 42_000.0, 1_230_257.0].map(time),
+            ["80.4 µs", "2.10 ms", "42.0 ms", "1.23 s"]
         );
+        assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
     }
 }

@@ -195,7 +195,7 @@ fn without_a_reference_the_judgement_is_absolute() {
     let mut after = run("b", 6, 0.003, |_| 0.8);
     (after.plan.campaign.ceiling, after.plan.campaign.baseline) = (None, None);
     let (code, said, _) = called("gate", &usual("a", 5), &after);
-    assert!(code == 1 && said.contains("absolute, since the runs share no ceiling"), "{said}");
+    assert!(code == 1 && said.contains("absolute, because the runs share no ceiling"), "{said}");
 }
 
 #[test]

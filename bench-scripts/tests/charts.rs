@@ -1,5 +1,5 @@
 //! Resources through the window and the quantile function of latency: from samples with a known truth to the summary, and to a
-//! report that has their charts, or does not speak of them.
+//! report with their charts, or without.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -92,7 +92,7 @@ fn steady(cores: f64, late_ms: [u64; 5]) -> Vec<ResourceSample> {
 }
 
 #[test]
-fn the_median_trial_shows_though_each_was_read_at_times_of_its_own() {
+fn the_median_trial_shows_whenever_each_was_read() {
     let summary = summary(&plan(3), |trial| {
         let mut readings = match trial.block {
             1 => steady(0.8, [0, 0, 0, 0, 0]),
@@ -122,7 +122,7 @@ fn the_median_trial_shows_though_each_was_read_at_times_of_its_own() {
 }
 
 #[test]
-fn nothing_that_was_counted_between_readings_is_lost() {
+fn counts_between_readings_are_kept() {
     let at = |t_ms: u64, user_us: u64| ResourceSample {
         t_ms,
         user_us: Some(user_us),
@@ -161,7 +161,7 @@ fn a_quantile_is_the_median_of_the_trials_quantiles() {
 }
 
 #[test]
-fn only_the_headline_s_load_has_them_and_a_run_without_them_does_not_speak_of_them() {
+fn only_the_headline_load_has_a_timeline() {
     let plan = plan(2);
     let with = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
     let other = with.cell("actix", "getBalance", 125).unwrap();
@@ -177,7 +177,7 @@ fn only_the_headline_s_load_has_them_and_a_run_without_them_does_not_speak_of_th
 }
 
 #[test]
-fn where_the_machine_can_t_hold_the_headline_s_load_the_highest_has_them() {
+fn the_highest_load_has_it_where_the_headline_load_is_left_out() {
     let plan = Plan { left_out_connections: vec![500], ..plan(1) };
     let summary = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
     let cell = summary.cell("actix", "getBalance", plan.headline_level("getBalance")).unwrap();
@@ -191,8 +191,8 @@ fn with_quantiles(mut sample: Sample) -> Sample {
     sample
 }
 
-/// A results folder of these samples, its report, and the names of its charts.
-fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, Vec<String>) {
+/// The report of these samples, and its charts by their names.
+fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "charts").unwrap();
     let environment = json!({
@@ -210,19 +210,46 @@ fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, Vec<String
     }
     report::write(&folder).unwrap();
     let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut charts: Vec<String> = entries.filter_map(|name| name.into_string().ok()).collect();
-    charts.retain(|name| name.ends_with(".svg"));
-    charts.sort();
-    (std::fs::read_to_string(folder.0.join("report.md")).unwrap(), charts)
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
+    let names = entries.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(".svg"));
+    (read("report.md"), names.map(|name| (name.clone(), read(&name))).collect())
+}
+
+fn names(charts: &BTreeMap<String, String>) -> Vec<&str> {
+    charts.keys().map(String::as_str).collect()
+}
+
+/// GitHub shows a chart about 900 pixels wide.
+#[test]
+fn text_in_charts_is_at_least_12_pixels_high() {
+    let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    for (name, chart) in &charts {
+        assert!(chart.contains("<svg ") && chart.contains(" width=\"900\""), "{name}");
+        let sizes = chart.split("font-size=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let sizes: Vec<f64> = sizes.map(|size| size.parse().unwrap()).collect();
+        assert!(!sizes.is_empty() && sizes.iter().all(|size| *size >= 12.0), "{name}: {sizes:?}");
+    }
 }
 
 #[test]
-fn a_report_shows_the_charts_and_what_reading_cost() {
+fn a_server_has_one_colour_in_all_charts() {
+    let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    for (name, chart) in &charts {
+        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + typed JSON-RPC", "#009e73")] {
+            let named = chart.lines().position(|line| line.ends_with(&format!(">{server}</text>"))).unwrap();
+            let key = chart.lines().nth(named - 2).unwrap();
+            assert!(key.contains(own), "{server} in {name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn a_report_shows_its_charts_and_the_cost_of_reading() {
     let (report, charts) = reported(&plan(3), |trial| {
         let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
         Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
     });
-    assert_eq!(charts, ["p99.svg", "quantiles.svg", "resources.svg", "throughput.svg"]);
+    assert_eq!(names(&charts), ["p99.svg", "quantiles.svg", "resources.svg", "throughput.svg"]);
     assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");
     // Of two cores in a second.
     assert!(
@@ -232,9 +259,9 @@ fn a_report_shows_the_charts_and_what_reading_cost() {
 }
 
 #[test]
-fn a_report_of_a_run_without_them_has_neither_chart_nor_mention() {
+fn a_report_without_samples_has_no_such_chart() {
     let (report, charts) = reported(&plan(3), |_| sample(100_000.0, 10.0));
-    assert_eq!(charts, ["p99.svg", "throughput.svg"]);
+    assert_eq!(names(&charts), ["p99.svg", "throughput.svg"]);
     for name in ["quantiles.svg", "resources.svg", "cost of reading"] {
         assert!(!report.contains(name), "{name}");
     }

@@ -204,10 +204,10 @@ fn the_wire_separates_tool_and_server() {
         assert_ne!(cells[10], "-", "from the send: {row}");
     }
     for said in [
-        "**oha against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 60.1 us shorter. On the wire the server answers it \
-         2.00 us later; oha itself adds 48.2 us, vegeta 110 us: mostly the tools' own work.",
-        "**bombardier against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 80.2 us longer. On the wire the server answers it \
-         130 us later; bombardier itself adds 60.5 us, vegeta 110 us: mostly that bombardier asks in another rhythm",
+        "**oha against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs shorter. On the wire the server answers it \
+         2.00 µs later; oha itself adds 48.2 µs, vegeta 110 µs: mostly the tools' own work.",
+        "**bombardier against vegeta**, actix-web + typed JSON-RPC, getBalance at 1,000/s: its median is 80.2 µs longer. On the wire the server answers it \
+         130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: mostly that bombardier sends in another rhythm",
     ] {
         assert!(seen.contains(said), "{said}\n{seen}");
     }
@@ -357,7 +357,7 @@ fn each_workload_has_a_page_with_a_median_course() {
     let (folder, report) = reported(&plan, dir.path(), gave);
     assert!(report.contains("](steps-getBalance.svg)"), "{report}");
     let drawn = fs::read_to_string(folder.0.join("steps-getBalance.svg")).unwrap();
-    for named in ["1,000 requests/s: p99 latency", "4,000 requests/s: CPU"] {
+    for named in ["p99 latency (thin: median)", "4,000 requests/s"] {
         assert!(drawn.contains(named), "{named}");
     }
 }

@@ -146,7 +146,7 @@ fn another_server_setting_or_ledger_is_another_ratio() {
 }
 
 #[test]
-fn the_command_lists_what_it_can_not_read_and_writes_only_where_asked() {
+fn the_command_lists_unreadable_runs_and_writes_on_request() {
     let dir = tempfile::tempdir().unwrap();
     copy(dir.path(), "a", same);
     fs::create_dir(dir.path().join("broken")).unwrap();

@@ -100,7 +100,7 @@ fn what_was_pooled_is_what_the_kept_runs_give() {
 }
 
 #[test]
-fn the_docs_and_the_reports_say_the_same_of_a_request_that_was_never_sent() {
+fn docs_and_reports_agree_on_requests_never_sent() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for page in ["docs/METHODOLOGY.md", "docs/OPEN-LOOP.md"] {
         let text = std::fs::read_to_string(root.join(page)).unwrap();

@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 
-use super::format::Table;
+use super::format::{Table, count, dash, known, thousands};
 use crate::analysis::bursts::{self, BurstPlan};
 use crate::analysis::causes::{Tried, predict};
 use crate::results::RunFolder;
-use crate::words::count;
 
 /// A prediction for a running server came true where it is off by no more than this factor: the share that a server accepts
 /// while a burst arrives differs from burst to burst.
@@ -68,19 +67,19 @@ fn came_true(is: bool) -> Outcome {
 }
 
 fn text(plan: &BurstPlan, arms: &[Tried], outcomes: &[Outcome]) -> String {
-    let granted = plan.host.max_backlog.map_or_else(|| "unknown".to_owned(), count);
+    let granted = known(plan.host.max_backlog, "unknown", count);
     let kernel = plan.host.kernel.as_deref().unwrap_or("unavailable");
     format!(
         "# Bursts on listen queues\n\n\
          From how many connections at once on is one of them slow (not made within 0.9 s)? A queue of backlog *b* holds \
-         *b* + 1; what finds it full is dropped and asked for again after 1 s.\n\n\
+         *b* + 1; what finds it full is dropped and tried again after 1 s.\n\n\
          ## Held still\n\n\
          The server was stopped (SIGSTOP) while the burst arrived, so it accepted none of it. Predicted: the first slow \
          connection at *b* + 2.\n\n{}\n\
          ## Running\n\n\
          The server accepts while the burst arrives, a share *s* of it. Predicted: at (*b* + 1) / (1 - *s*), with *s* from the \
          smallest backlog's outcome; true within a factor of {NEAR}.\n\n{}\n\
-         Each of the two ends was tried three times; \"1/3\" is one burst of three with a slow connection. One thread asks for all \
+         Each of the two ends was tried three times; \"1/3\" is one burst of three with a slow connection. One thread requests all \
          connections, as fast as it can. The machine: {}, {} cores, kernel {kernel}, somaxconn {granted}, at most {} connections; \
          seed {}, begun {}.\n",
         table(arms, outcomes, true),
@@ -94,25 +93,15 @@ fn text(plan: &BurstPlan, arms: &[Tried], outcomes: &[Outcome]) -> String {
 }
 
 fn table(arms: &[Tried], outcomes: &[Outcome], held: bool) -> String {
-    let headers = [
-        "server",
-        "backlog",
-        "predicted first slow",
-        "last clean",
-        "first slow",
-        "overflows there",
-        "prediction",
-    ];
-    let mut table = Table::new(&headers, 1);
+    let headers =
+        "server | backlog | predicted first slow | last fast | first slow | overflows there | prediction";
+    let mut table = Table::of(headers, 1, []);
     for (arm, outcome) in arms.iter().zip(outcomes).filter(|(arm, _)| arm.held == held) {
         let end = |size: Option<u32>| {
-            size.map_or_else(
-                || "none".to_owned(),
-                |size| {
-                    let (bad, all) = arm.of(size);
-                    format!("{} ({bad}/{all})", count(u64::from(size)))
-                },
-            )
+            known(size, "none", |size| {
+                let (slow, all) = arm.of(size);
+                format!("{} ({slow}/{all})", count(size.into()))
+            })
         };
         let predicted = predict(arm, arms);
         let overflows = arm.bursts.iter().filter(|burst| Some(burst.connections) == arm.first_slow());
@@ -121,10 +110,10 @@ fn table(arms: &[Tried], outcomes: &[Outcome], held: bool) -> String {
         table.row(vec![
             arm.server.clone(),
             count(u64::from(arm.backlog)),
-            predicted.map_or_else(|| "-".to_owned(), |it| count(it.first_slow.round() as u64)),
+            dash(predicted, |it| thousands(it.first_slow)),
             end(arm.last_quick()),
             end(arm.first_slow()),
-            overflows.map_or_else(|| "-".to_owned(), count),
+            dash(overflows, count),
             match outcome {
                 Outcome::True => "true",
                 Outcome::False => "**false**",

@@ -1,11 +1,14 @@
-//! A calibration's report: what this machine and this harness can tell apart, and what the common way would have said.
+//! A calibration's report: which differences this machine and this harness resolve, and what the common way would have said.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::format::{Table, bytes, estimate, thousands};
-use super::power_chart;
+use super::charts;
+use super::format::{
+    Table, available, bullets, bytes, count, dash, estimate, known, list, percent, sections,
+};
+use super::sections::facts;
 use crate::analysis::Verdict;
 use crate::analysis::calibration::{CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate};
 use crate::config::Placement;
@@ -26,7 +29,7 @@ const PATIENCE_S: f64 = 180.0;
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
     let (plan, summary) = read(folder)?;
     folder.write_derived("summary.json", &pretty(&summary)?)?;
-    folder.write_derived("power.svg", &power_chart::svg(&summary)?)?;
+    folder.write_derived("power.svg", &charts::svg(&charts::power(&summary)))?;
     folder.write_derived("report.md", &text(folder, &plan, &folder.conditions()?, &summary))?;
     Ok(summary)
 }
@@ -59,26 +62,19 @@ fn name(figure: Figure) -> &'static str {
 
 /// Lines that say what was found, true by themselves.
 pub fn headline(summary: &CalibrationSummary) -> String {
-    let mut out = String::new();
-    for power in &summary.ours {
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(out, "- {}", sentence(power));
-    }
-    if !summary.resampled.is_empty() {
-        let _ = writeln!(out, "- {}", resolution(summary));
-    }
-    out
+    let resampled = (!summary.resampled.is_empty()).then(|| resolution(summary));
+    bullets(summary.ours.iter().map(sentence).chain(resampled))
 }
 
-/// The smallest difference that would be seen nine times of ten, as far as the twins' blocks can tell.
+/// The smallest difference that would be seen nine times of ten, as far as the twins' blocks show.
 fn resolution(summary: &CalibrationSummary) -> String {
     let seen = |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);
     match summary.resampled.iter().find(seen) {
         Some(row) => format!(
             "from the spread of the twins alone (resampled): a difference of {:.1} % in server CPU per request would be seen in \
-             {:.0} % of comparisons, after {:.0} blocks on average.",
+             {} of comparisons, after {:.0} blocks on average.",
             row.difference * 100.0,
-            f64::from(row.claimed) / f64::from(row.of) * 100.0,
+            percent(f64::from(row.claimed) / f64::from(row.of)),
             row.blocks
         ),
         None => "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per request would \
@@ -101,16 +97,11 @@ fn sentence(power: &Power) -> String {
             "{figure}, the server against itself: {} of {} comparisons claimed a difference ({}), {fits} the nominal 5 %; {time}.",
             share.count,
             share.of,
-            percent(share)
+            shown(share)
         );
     }
-    format!(
-        "{figure}, {}: seen in {} of {} comparisons ({}); {time}.",
-        what(power),
-        share.count,
-        share.of,
-        percent(share)
-    )
+    let (seen, of) = (share.count, share.of);
+    format!("{figure}, {}: seen in {seen} of {of} comparisons ({}); {time}.", what(power), shown(share))
 }
 
 fn what(power: &Power) -> String {
@@ -121,7 +112,7 @@ fn handicap(handicap: f64) -> String {
     if handicap == 0.0 { "none (twin)".to_owned() } else { format!("+{:.0} % CPU", handicap * 100.0) }
 }
 
-fn percent(share: Share) -> String {
+fn shown(share: Share) -> String {
     let (low, high) = share.interval;
     format!("{:.0} % [{:.0}, {:.0}]", share.value() * 100.0, low * 100.0, high * 100.0)
 }
@@ -133,8 +124,8 @@ fn text(
     summary: &CalibrationSummary,
 ) -> String {
     let calibration = &plan.calibration;
-    let sections = [
-        "# Calibration report\n\nWhat this machine and this harness can tell apart, found by comparisons whose true answer is \
+    sections([
+        "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose true answer is \
          known: a server against itself under another name, and against itself with extra CPU work for each request.\n"
             .to_owned(),
         format!("## Headline\n\n{}", headline(summary)),
@@ -145,38 +136,25 @@ fn text(
         sizing(plan),
         failed(summary),
         environment(folder, plan, conditions, summary),
-    ];
-    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+    ])
 }
 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {
-    let looks: Vec<String> = summary.looks.iter().map(ToString::to_string).collect();
     let mut out = format!(
         "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped once it \
          is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is false. \
          Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over what the \
          base needed in each block, which moves where the machine slows a server more than plain arithmetic. \"Difference, as \
          estimated\" is the median over the comparisons, \"over all blocks\" one estimate from everything.\n",
-        looks.join(", "),
+        list(&summary.looks),
         margin * 100.0
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
-        let headers = [
-            "handicap",
-            "as these blocks had it",
-            "comparisons",
-            "claimed a difference",
-            "in the wrong direction",
-            "faster / slower / small / equivalent / inconclusive",
-            "difference, as estimated",
-            "over all blocks",
-            "spread of a block",
-            "blocks",
-            "time, median (most)",
-        ];
-        let mut table = Table::new(&headers, 1);
+        let headers = "handicap | as these blocks had it | comparisons | claimed a difference | in the wrong direction | \
+                       faster / slower / small / equivalent / inconclusive | difference, as estimated | over all blocks | \
+                       spread of a block | blocks | time, median (most)";
         let relative = |value: f64| format!("{:+.2} %", value * 100.0);
-        for power in summary.ours.iter().filter(|power| power.figure == figure) {
+        let row = |power: &Power| {
             let verdicts = [
                 Verdict::Faster,
                 Verdict::Slower,
@@ -185,21 +163,22 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
                 Verdict::Inconclusive,
             ]
             .map(|verdict| power.verdicts.get(&verdict).copied().unwrap_or(0).to_string());
-            let shown = |value| Option::map_or(value, "-".to_owned(), |value| estimate(value, relative));
-            table.row(vec![
+            vec![
                 handicap(power.handicap),
-                power.expected.map_or_else(|| "-".to_owned(), relative),
+                dash(power.expected, relative),
                 power.claimed.of.to_string(),
-                percent(power.claimed),
+                shown(power.claimed),
                 power.wrong_way.count.to_string(),
                 verdicts.join(" / "),
-                shown(power.estimate),
-                shown(power.overall),
+                dash(power.estimate, |value| estimate(value, relative)),
+                dash(power.overall, |value| estimate(value, relative)),
                 format!("{:.1} %", power.spread * 100.0),
                 format!("{:.0} ({})", power.blocks.0, power.blocks.1),
                 format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1),
-            ]);
-        }
+            ]
+        };
+        let table =
+            Table::of(headers, 1, summary.ours.iter().filter(|power| power.figure == figure).map(row));
         let _ = write!(out, "\n### By {}\n\n{}", name(figure), table.markdown());
     }
     let slow = summary.ours.iter().filter(|power| power.seconds.1 > PATIENCE_S).count();
@@ -217,20 +196,19 @@ fn resampled(summary: &CalibrationSummary) -> String {
     if summary.resampled.is_empty() {
         return String::new();
     }
-    let headers = ["difference put in", "claimed a difference", "blocks, on average"];
-    let mut table = Table::new(&headers, 1);
-    for row in &summary.resampled {
-        table.row(vec![
+    let rows = summary.resampled.iter().map(|row| {
+        vec![
             format!("{:.1} %", row.difference * 100.0),
-            format!("{:.0} %", f64::from(row.claimed) / f64::from(row.of) * 100.0),
+            percent(f64::from(row.claimed) / f64::from(row.of)),
             format!("{:.0}", row.blocks),
-        ]);
-    }
+        ]
+    });
+    let table = Table::of("difference put in | claimed a difference | blocks, on average", 1, rows);
     let of = summary.resampled.first().map_or(0, |row| row.of);
     format!(
         "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} comparisons for \
          each difference, which is put in by arithmetic; by server CPU per request. This is no proof, since it takes blocks \
-         for independent, but it tells from few blocks what to expect.\n\n{}",
+         for independent, but it says from few blocks what to expect.\n\n{}",
         table.markdown()
     )
 }
@@ -254,24 +232,19 @@ fn common(placement: Placement, summary: &CalibrationSummary) -> String {
         let mut thresholds: Vec<f64> = of_figure.iter().map(|row| row.threshold).collect();
         thresholds.dedup();
         thresholds.truncate(4);
-        let heads: Vec<String> = thresholds
-            .iter()
-            .map(|threshold| match threshold {
-                0.0 => "any difference".to_owned(),
-                threshold => format!("over {:.0} %", threshold * 100.0),
-            })
-            .collect();
-        let headers: Vec<&str> =
-            ["runs", "handicap", "comparisons"].into_iter().chain(heads.iter().map(String::as_str)).collect();
-        let mut table = Table::new(&headers, 2);
+        let heads = thresholds.iter().map(|threshold| match threshold {
+            0.0 => " | any difference".to_owned(),
+            threshold => format!(" | over {}", percent(*threshold)),
+        });
+        let headers = format!("runs | handicap | comparisons{}", heads.collect::<String>());
+        let mut table = Table::of(&headers, 2, []);
         for rows in of_figure.chunks(thresholds.len().max(1)) {
             let Some(first) = rows.first() else { continue };
             let mut cells =
                 vec![first.runs.to_string(), handicap(first.handicap), first.claimed.of.to_string()];
             cells.extend(rows.iter().map(|row| {
-                let wrong = row.wrong_way.value() * 100.0;
-                let bracket = if row.handicap > 0.0 { format!(" ({wrong:.0} %)") } else { String::new() };
-                format!("{:.0} %{bracket}", row.claimed.value() * 100.0)
+                let wrong = (row.handicap > 0.0).then(|| format!(" ({})", percent(row.wrong_way.value())));
+                percent(row.claimed.value()) + &wrong.unwrap_or_default()
             }));
             table.row(cells);
         }
@@ -282,20 +255,16 @@ fn common(placement: Placement, summary: &CalibrationSummary) -> String {
 
 fn sizing(plan: &CalibrationPlan) -> String {
     let sizing = &plan.sizing;
-    let rounds: Vec<String> = plan
-        .arms
-        .iter()
-        .filter(|arm| arm.handicap > 0.0)
-        .map(|arm| format!("{} rounds for {:.0} %", thousands(arm.rounds as f64), arm.handicap * 100.0))
-        .collect();
+    let rounds = plan.arms.iter().filter(|arm| arm.handicap > 0.0);
+    let rounds = rounds.map(|arm| format!("{} rounds for {}", count(arm.rounds), percent(arm.handicap)));
     format!(
         "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` makes the \
          server do N of them for each request. Every server here does one round and those of its handicap, so that all run \
-         the same code. In trials of their own (folder `sizing`) the server needed {} us for a \
+         the same code. In trials of their own (folder `sizing`) the server needed {} µs for a \
          request, and a round {} ns. So: {}. The handicaps are known as well as the round's interval.\n",
         estimate(sizing.base_cpu_us, |value| format!("{value:.2}")),
         estimate(sizing.round_ns, |value| format!("{value:.3}")),
-        rounds.join(", ")
+        list(rounds)
     )
 }
 
@@ -303,11 +272,8 @@ fn failed(summary: &CalibrationSummary) -> String {
     if summary.failed.is_empty() {
         return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.trials);
     }
-    let mut out = "## What failed\n\n".to_owned();
-    for (number, reason) in &summary.failed {
-        let _ = writeln!(out, "- trial {number}: {reason}");
-    }
-    out
+    let failed = summary.failed.iter().map(|(number, reason)| format!("trial {number}: {reason}"));
+    format!("## What failed\n\n{}", bullets(failed))
 }
 
 fn environment(
@@ -318,7 +284,6 @@ fn environment(
 ) -> String {
     let calibration = &plan.calibration;
     let host = &conditions.host;
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
     let placement = match calibration.environment.placement {
         Placement::Free => "server and load generator share all cores",
         Placement::OneCore => "server and load generator share one core",
@@ -338,20 +303,16 @@ fn environment(
                 calibration.window_ms
             ),
         ),
-        ("commit", known(&host.commit)),
+        ("commit", available(host.commit.as_ref())),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
-        ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
-        ("kernel", known(&host.kernel)),
+        ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
+        ("kernel", available(host.kernel.as_ref())),
         ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),
     ];
-    let mut table = Table::new(&["what", "value"], 2);
-    for (what, value) in rows {
-        table.row(vec![what.to_owned(), value]);
-    }
     format!(
-        "## Environment\n\n{}\nGo on with it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is kept \
+        "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is kept \
          only of trials that failed.\n",
-        table.markdown(),
+        facts(rows).markdown(),
         folder.name()
     )
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Run;
-use super::format::{load, time_us};
+use super::format::{known, load, percent, time_us};
 use crate::analysis::causes::{Cause, Confirmation, Diagnosis, Standing, Symptom};
 use crate::analysis::{Diagnosed, TriedRemedy};
 use crate::words::count;
@@ -14,26 +14,21 @@ pub fn section(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let mut out = "## Why it fails\n\n\
+    let cells: String = found.iter().map(|cell| explained(cell, &run.summary.remedies)).collect();
+    format!(
+        "## Why it fails\n\n\
          A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and explains at \
          least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. It is \
-         *likely* until a remedy was tried.\n\n"
-        .to_owned();
-    for cell in found {
-        out.push_str(&explained(cell, &run.summary.remedies));
-    }
-    out
+         *likely* until a remedy was tried.\n\n{cells}"
+    )
 }
 
 /// One server and load: how much failed, and each of its causes.
 pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
     if let Some(level) = cell.open {
-        let beside = if level.disturbed { ", beside the other load" } else { "" };
-        return explained_at(
-            cell,
-            &format!(" at {} by {}{beside}", load(level), level.tool.name()),
-            remedies,
-        );
+        let background = if level.disturbed { ", with the background load" } else { "" };
+        let at = format!(" at {} by {}{background}", load(level), level.tool.name());
+        return explained_at(cell, &at, remedies);
     }
     let client =
         if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
@@ -67,7 +62,7 @@ fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
 /// How much failed.
 fn extent(cell: &Diagnosed) -> String {
     let Diagnosis { trials, failed_trials, bad_requests, failed_requests, timeout_ms, .. } = cell.diagnosis;
-    let held = cell.diagnosis.held.map_or_else(String::new, |held| {
+    let held = known(cell.diagnosis.held, "", |held| {
         format!("; no more than {} connections were held where not all were", count(held))
     });
     if failed_trials == 0 {
@@ -92,17 +87,15 @@ fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
         Symptom::Slow | Symptom::Uneven => "time",
         Symptom::Stepped => "requests slower than 0.95 s",
     };
-    let explains = format!("explains {:.0} % of the {of}", cause.explains * 100.0);
-    let mut line = format!("{}: {} ({explains}).", standing_words(tried), cause.sentence);
+    let explains = percent(cause.explains);
+    let mut line =
+        format!("{}: {} (explains {explains} of the {of}).", standing_words(tried), cause.sentence);
     for tried in tried {
         match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
             (Some(confirmation), Some((_, change)), _) => {
-                line.push(' ');
-                line.push_str(&outcome(change, confirmation, cause.symptom));
+                line += &outcome(change, confirmation, cause.symptom);
             }
-            (_, _, Some(reason)) => {
-                let _ = write!(line, " The remedy can't be tried: {reason}.");
-            }
+            (_, _, Some(reason)) => line += &format!(" The remedy can't be tried: {reason}."),
             _ => {}
         }
     }
@@ -132,7 +125,7 @@ fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> Strin
         Symptom::Slow | Symptom::Stepped => "were slow",
     };
     format!(
-        "With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",
+        " With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",
         after.bad,
         after.of,
         before.bad,
@@ -142,11 +135,7 @@ fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> Strin
 }
 
 fn unknown(cell: &Diagnosed) -> String {
-    match cell.diagnosis.unavailable.as_slice() {
-        [] => "unknown: nothing that is counted explains half of it.".to_owned(),
-        lacks => format!(
-            "unknown: nothing that is counted explains half of it; unavailable were {}.",
-            lacks.join(", ")
-        ),
-    }
+    let lacks = cell.diagnosis.unavailable.join(", ");
+    let lacks = if lacks.is_empty() { lacks } else { format!("; unavailable were {lacks}") };
+    format!("unknown: nothing that is counted explains half of it{lacks}.")
 }

@@ -19,13 +19,13 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
-    // A ledger that lacks what a workload asks for was never measured.
+    // A ledger that lacks what a workload requests was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
     command.extend(server.arguments(&server.placeholders(&environment, ADDR, &request)));
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts a load on it; of a mix, its requests, for which bombardier has no command.
+/// The command that puts a load on it; of a mix, what it sends, for which bombardier has no command.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
     let Ok(body) = workload.body() else {
         return format!("# a mix, and bombardier sends one body only: {}", workload.words());

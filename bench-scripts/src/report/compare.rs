@@ -6,14 +6,16 @@ use std::fmt::Write;
 use anyhow::{Result, ensure};
 
 use super::differences::{self, warnings};
-use super::format::{Table, at, ratio, thousands};
-use super::headline::with_marks;
+use super::format::{Table, at, count, known, list, ratio};
+use super::headline::{meanings, with_marks};
 use crate::analysis::between::{Between, Both, Change, Gate, Measured};
 use crate::analysis::{Finding, Mark, Summary, Verdict};
 use crate::results::RunFolder;
 
 /// What the judged figures are called, in the order of [`Change::findings`].
 const FIGURES: [&str; 2] = ["requests/s", "CPU per request"];
+
+const MISSING: &str = "not measured";
 
 /// Reads a run with all its observations.
 ///
@@ -70,17 +72,15 @@ fn relative(between: &Between, reference: &str) -> String {
     )
 }
 
-/// What the reference itself did, which tells the absolute ratios' worth.
+/// What the reference itself did, which says what the absolute ratios are worth.
 fn drift(between: &Between, reference: &str) -> String {
     let mut out = format!("{reference} itself, after over before:");
     let of_reference = || between.absolute.iter().filter(|change| change.server == reference);
     for change in of_reference() {
-        let figures: Vec<String> = FIGURES
-            .iter()
-            .zip(change.findings())
-            .filter_map(|(name, (_, finding))| Some(format!("{name} {}", ratio(finding?.ratio))))
-            .collect();
-        let _ = write!(out, "\n- {}: {}", at(&change.workload, change.level), figures.join(", "));
+        let figures = FIGURES.iter().zip(change.findings());
+        let figures =
+            figures.filter_map(|(name, (_, finding))| Some(format!("{name} {}", ratio(finding?.ratio))));
+        let _ = write!(out, "\n- {}: {}", at(&change.workload, change.level), list(figures));
     }
     let findings = || of_reference().flat_map(|change| change.findings().map(|(_, finding)| finding));
     let verdict = if findings().all(|finding| finding.is_some_and(is_within)) {
@@ -108,48 +108,36 @@ fn absolute(between: &Between) -> String {
         }
     };
     let mut out = format!("## Absolute\n\n{why}{}\n", table(between, &between.absolute, false).markdown());
-    let marks = used_marks(between);
-    for mark in &marks {
-        let _ = writeln!(out, "- **{}**: {}", mark.letter(), mark.meaning());
-    }
+    let mut marks: Vec<Mark> = between.absolute.iter().flat_map(|change| marks(between, change)).collect();
+    marks.sort_unstable();
+    marks.dedup();
     if !marks.is_empty() {
+        out += &meanings(marks);
         out.push('\n');
     }
     out
 }
 
 fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table {
-    let headers = [
-        "workload",
-        "server",
-        "connections",
-        "ratio of rates",
-        "by rate",
-        "ratio of CPU per request",
-        "by CPU per request",
-        "ratio of p99",
-        "blocks before, after",
-    ];
-    let mut table = Table::new(&headers, 2);
-    let missing = || "not measured".to_owned();
-    for change in changes {
-        let shown = |finding: &Option<Finding>| finding.map_or_else(missing, |finding| ratio(finding.ratio));
-        let said = |finding: &Option<Finding>| {
-            finding.map_or_else(missing, |finding| words(&finding, more_blocks_help))
-        };
-        table.row(vec![
+    let headers = "workload | server | connections | ratio of rates | by rate | ratio of CPU per request | by CPU per request | \
+                   ratio of p99 | blocks before, after";
+    let shown = |finding: &Option<Finding>| known(*finding, MISSING, |finding| ratio(finding.ratio));
+    let said =
+        |finding: &Option<Finding>| known(*finding, MISSING, |finding| words(&finding, more_blocks_help));
+    let rows = changes.iter().map(|change| {
+        vec![
             change.workload.clone(),
             change.server.clone(),
-            thousands(f64::from(change.level.amount())),
+            count(change.level.amount().into()),
             with_marks(shown(&change.rate), &marks(between, change)),
             said(&change.rate),
             shown(&change.cpu),
             said(&change.cpu),
-            change.p99_ratio.map_or_else(missing, ratio),
+            known(change.p99_ratio, MISSING, ratio),
             format!("{}, {}", change.blocks.before, change.blocks.after),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::of(headers, 2, rows)
 }
 
 /// More blocks narrow what varies from block to block; what changed between the runs stays as it is.
@@ -171,13 +159,6 @@ fn marks(between: &Between, change: &Change) -> Vec<Mark> {
     };
     let mut marks = of(&between.summaries.before);
     marks.extend(of(&between.summaries.after));
-    marks.sort_unstable();
-    marks.dedup();
-    marks
-}
-
-fn used_marks(between: &Between) -> Vec<Mark> {
-    let mut marks: Vec<Mark> = between.absolute.iter().flat_map(|change| marks(between, change)).collect();
     marks.sort_unstable();
     marks.dedup();
     marks
@@ -208,7 +189,7 @@ fn how_to_read(between: &Between) -> String {
 pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
     let how = match &between.reference {
         Some(reference) => format!("relative to {reference}"),
-        None => "absolute, since the runs share no ceiling and no baseline: a slower machine shows as slower servers".to_owned(),
+        None => "absolute, because the runs share no ceiling and no baseline: a slower machine shows as slower servers".to_owned(),
     };
     let mut out = format!(
         "before: {}\nafter:  {}\njudged: {} cells by requests/s and CPU per request, {how}; margin {}\n",
@@ -225,11 +206,8 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
     }
     let judgements = judgements(between);
     let lines = |wanted: Gate| {
-        judgements
-            .iter()
-            .filter(move |(gate, _)| *gate == wanted)
-            .map(|(_, line)| line.as_str())
-            .collect::<String>()
+        let lines = judgements.iter().filter(|(gate, _)| *gate == wanted);
+        lines.map(|(_, line)| line.as_str()).collect::<String>()
     };
     out.push_str(&lines(Gate::Fails));
     let failed = &between.summaries.after.failed;
@@ -241,7 +219,7 @@ pub fn gate(runs: Both<&Measured>, between: &Between) -> (String, Gate) {
     let (gate, verdict) = match worst {
         Gate::Fails => (Gate::Fails, "slower by more than the margin"),
         _ if !failed.is_empty() => (Gate::Fails, "a trial failed"),
-        Gate::Open => (Gate::Open, "none is known to be slower, and not all can be told"),
+        Gate::Open => (Gate::Open, "none is known to be slower, and not all are resolved"),
         Gate::Passes => (Gate::Passes, "none is slower by more than the margin"),
     };
     let passed = judgements.iter().filter(|(gate, _)| *gate == Gate::Passes).count();
@@ -255,16 +233,11 @@ fn judgements(between: &Between) -> Vec<(Gate, String)> {
     for change in between.judged() {
         let Change { server, workload, level, .. } = change;
         for (name, (better, finding)) in FIGURES.iter().zip(change.findings()) {
-            let shown = finding.map_or_else(
-                || "not measured".to_owned(),
-                |finding| {
-                    format!("{}: {}", ratio(finding.ratio), words(finding, between.reference.is_some()))
-                },
-            );
-            out.push((
-                Gate::of(finding, better),
-                format!("{server} {}: {name} {shown}\n", at(workload, *level)),
-            ));
+            let shown = known(finding, MISSING, |finding| {
+                format!("{}: {}", ratio(finding.ratio), words(finding, between.reference.is_some()))
+            });
+            let line = format!("{server} {}: {name} {shown}\n", at(workload, *level));
+            out.push((Gate::of(finding, better), line));
         }
     }
     out

@@ -1,9 +1,7 @@
 //! HTTP and JSON-RPC apart: a table of the servers by layer, and what changing one layer alone does.
 
-use std::fmt::Write;
-
 use super::Run;
-use super::format::{Table, estimate, load, ratio, significant};
+use super::format::{Table, bullets, estimate, known, load, percent, ratio, significant};
 use crate::analysis::crossed::{Crossed, Layer, LayerCell, Path, Step};
 use crate::config::Placement;
 use crate::stats::Estimate;
@@ -13,7 +11,7 @@ pub(super) fn section(run: &Run) -> String {
     let duets = run.duets.as_deref().filter(|duets| !duets.summary.crossed.is_empty());
     let shown = duets.or_else(|| Some(run).filter(|run| !is_headline(run)));
     let shown = shown.filter(|run| !run.summary.crossed.is_empty());
-    shown.map_or_else(String::new, |run| format!("## HTTP and JSON-RPC apart\n\n{}", tables(run)))
+    known(shown, "", |run| format!("## HTTP and JSON-RPC apart\n\n{}", tables(run)))
 }
 
 /// Whether a run's headline is these tables.
@@ -33,8 +31,15 @@ pub(super) fn tables(run: &Run) -> String {
 }
 
 fn one(run: &Run, crossed: &Crossed) -> String {
-    let mut out = format!(
-        "**{}** at {}, {}: server CPU for a request, relative to {}.\n\n{}\n",
+    let in_path = |step: &&Step| crossed.paths.iter().any(|path| [&path.http, &path.rpc].contains(step));
+    let paths = crossed.paths.iter().map(|path| both(run, path));
+    let steps =
+        crossed.steps.iter().filter(|step| !in_path(step)).map(|step| format!("Changing {}.", alone(step)));
+    let others = crossed.beside.iter().map(|(server, cpu)| {
+        format!("{} is no cell of this table; it takes **{} times** the CPU.", run.label(server), ratio(*cpu))
+    });
+    format!(
+        "**{}** at {}, {}: server CPU for a request, relative to {}.\n\n{}\n{}",
         crossed.workload,
         load(crossed.level),
         match run.plan.campaign.environment.placement {
@@ -43,25 +48,9 @@ fn one(run: &Run, crossed: &Crossed) -> String {
             Placement::Free => "one server after the other on all cores",
         },
         run.label(&crossed.baseline),
-        table(crossed).markdown()
-    );
-    // Writing to a String can't fail, here and below.
-    for path in &crossed.paths {
-        let _ = writeln!(out, "- {}", both(run, path));
-    }
-    let in_path = |step: &&Step| crossed.paths.iter().any(|path| [&path.http, &path.rpc].contains(step));
-    for step in crossed.steps.iter().filter(|step| !in_path(step)) {
-        let _ = writeln!(out, "- Changing {}.", alone(step));
-    }
-    for (server, cpu) in &crossed.beside {
-        let _ = writeln!(
-            out,
-            "- {} is no cell of this table; it takes **{} times** the CPU.",
-            run.label(server),
-            ratio(*cpu)
-        );
-    }
-    out
+        table(crossed).markdown(),
+        bullets(paths.chain(steps).chain(others))
+    )
 }
 
 /// Rows are HTTP, columns JSON-RPC, each in the order in which servers name them.
@@ -85,7 +74,7 @@ fn table(crossed: &Crossed) -> Table {
             match found {
                 None => "not built".to_owned(),
                 Some(cell) if cell.server == crossed.baseline => "1 (baseline)".to_owned(),
-                Some(cell) => cell.cpu.map_or_else(|| "not measured".to_owned(), ratio),
+                Some(cell) => known(cell.cpu, "not measured", ratio),
             }
         };
         table.row(std::iter::once(http.clone()).chain(rpcs.iter().map(cell)).collect());
@@ -107,29 +96,20 @@ fn alone(step: &Step) -> String {
 }
 
 fn both(run: &Run, path: &Path) -> String {
-    let mut out = format!(
-        "**{}**: changing {}; changing {}; both together {} (the two multiplied: {}",
+    let share = |share: Estimate| estimate(share, percent);
+    let shares = match path.http_share.zip(path.rpc_share) {
+        Some((http, rpc)) => {
+            format!("Of the logarithm of the whole, HTTP makes {} and JSON-RPC {}.", share(http), share(rpc))
+        }
+        None => "The whole is not distinguishable from 1, so neither has a share in it.".to_owned(),
+    };
+    format!(
+        "**{}**: changing {}; changing {}; both together {} (the two multiplied: {}{}). {shares}",
         run.label(&path.server),
         alone(&path.http),
         alone(&path.rpc),
         ratio(path.whole),
         significant(path.product),
-    );
-    if let Some(over) = path.product_over_whole {
-        let _ = write!(out, ", which is {} times that", ratio(over));
-    }
-    out.push_str("). ");
-    let percent = |share: Estimate| estimate(share, |share| format!("{:.0} %", share * 100.0));
-    match path.http_share.zip(path.rpc_share) {
-        Some((http, rpc)) => {
-            let _ = write!(
-                out,
-                "Of the logarithm of the whole, HTTP makes {} and JSON-RPC {}.",
-                percent(http),
-                percent(rpc)
-            );
-        }
-        None => out.push_str("The whole is not told from 1, so neither has a share in it."),
-    }
-    out
+        known(path.product_over_whole, "", |over| format!(", which is {} times that", ratio(over)))
+    )
 }

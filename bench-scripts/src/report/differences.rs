@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::format::{Table, bytes};
+use super::format::{Table, available, bytes, known};
 use crate::analysis::between::{Between, Both, Measured};
 use crate::config::Placement;
+
+const MISSING: &str = "unavailable";
 
 /// Something that differs between two runs.
 struct Difference {
@@ -61,12 +63,10 @@ pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> 
 
 /// What is not the same, as a table.
 pub(super) fn table(runs: Both<&Measured>) -> Table {
-    let mut table = Table::new(&["what", "before", "after", "may move figures by itself"], 3);
-    for Difference { what, values, weighs } in differences(runs) {
-        let weight = if weighs { "**yes**" } else { "" };
-        table.row(vec![what, values.before, values.after, weight.to_owned()]);
-    }
-    table
+    let row = |Difference { what, values, weighs }| {
+        vec![what, values.before, values.after, if weighs { "**yes**" } else { "" }.to_owned()]
+    };
+    Table::of("what | before | after | may move figures by itself", 3, differences(runs).into_iter().map(row))
 }
 
 /// What is not the same, the commit and the time always first.
@@ -86,40 +86,38 @@ fn differences(runs: Both<&Measured>) -> Vec<Difference> {
 
 /// What a run was measured with and on: its name, its value, and whether it may move figures by itself.
 fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
-    let unknown = || "unavailable".to_owned();
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(unknown);
     let host = &run.conditions.host;
     let tool = &run.conditions.tool;
     let campaign = &run.plan.campaign;
     let is_pinned = campaign.environment.placement != Placement::Free;
-    let one_core = host.one_core.filter(|_| is_pinned).map_or_else(unknown, |core| core.to_string());
-    let ports = host.client_ports.map_or_else(unknown, |(first, last)| format!("{first} to {last}"));
-    let precision = campaign.precision.map_or_else(|| "none".to_owned(), |precision| precision.to_string());
+    let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
+    let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
+    let precision = known(campaign.precision, "none", |precision| precision.to_string());
     vec![
-        ("commit", known(&host.commit), false),
+        ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
         ("processor", host.cpu.clone(), true),
         ("number of cores", host.cores.to_string(), true),
-        ("memory", host.memory_bytes.map_or_else(unknown, |size| bytes(size as f64)), true),
-        ("kernel", known(&host.kernel), true),
-        ("governor", known(&host.governor), true),
-        ("compiler", known(&host.rustc), true),
+        ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
+        ("kernel", available(host.kernel.as_ref()), true),
+        ("governor", available(host.governor.as_ref()), true),
+        ("compiler", available(host.rustc.as_ref()), true),
         ("core that trials are put on", one_core, true),
         ("load tool", format!("{} {}", tool.name, tool.version), true),
         ("SHA-256 of the load tool", tool.sha256.clone(), true),
         ("limit of open files", host.open_files.to_string(), false),
         ("range of client ports", ports, false),
-        ("longest accept queue", host.max_backlog.map_or_else(unknown, |most| most.to_string()), false),
+        ("longest accept queue", known(host.max_backlog, MISSING, |most| most.to_string()), false),
         ("campaign", campaign.name.clone(), false),
         ("margin", campaign.margin.to_string(), false),
-        ("precision asked for", precision, false),
+        ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),
     ]
 }
 
-/// Where common servers were started in another way or said other settings when ready. A setting that only one version
-/// of a server tells of is not known to have changed.
+/// Where common servers were started in another way or reported other settings when ready. A setting that only one version
+/// of a server reports is not known to have changed.
 fn settings(runs: Both<&Measured>) -> Vec<Difference> {
     let mut changed: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
     for server in &runs.after.plan.servers {

@@ -1,7 +1,7 @@
 //! The section on duets: what compared servers need for a request, measured side by side.
 
-use super::format::{PAIRED_RATIOS, Table, at, estimate, ratio, significant, thousands};
-use super::tables::resolution;
+use super::format::{PAIRED_RATIOS, Table, at, count, list, ratio, significant};
+use super::tables::{resolution, shown};
 use super::{Run, lost};
 use crate::analysis::{Cell, Comparison};
 use crate::figure::Figure;
@@ -14,30 +14,21 @@ pub(super) fn of<'a>(duets: &'a Run, server: &str, over: &str, workload: &str) -
 
 /// The whole section.
 pub(super) fn section(duets: &Run) -> String {
-    let headers = [
-        "request",
-        "servers",
-        "CPU us/request of each",
-        "ratio of CPU per request",
-        "verdict",
-        "blocks",
-        "resolves",
-    ];
     if duets.summary.comparisons.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&headers, 2);
-    for pair in &duets.summary.comparisons {
+    let headers =
+        "request | servers | CPU µs/request of each | ratio of CPU per request | verdict | blocks | resolves";
+    let rows = duets.summary.comparisons.iter().map(|pair| {
         let cpu_us = |server: &str, other: &str| {
             let of_pair = |cell: &&Cell| {
                 (&*cell.server, cell.beside.as_deref(), &*cell.workload, cell.level)
                     == (server, Some(other), &*pair.workload, pair.level)
             };
             let cell = duets.summary.cells.iter().find(of_pair);
-            let figure = cell.and_then(|cell| cell.figure(Figure::CpuUsPerRequest));
-            figure.map_or_else(|| "-".to_owned(), |value| estimate(value, significant))
+            cell.map_or_else(|| "-".to_owned(), |cell| shown(cell, Figure::CpuUsPerRequest, significant))
         };
-        table.row(vec![
+        vec![
             at(&pair.workload, pair.level),
             duets.pair(pair),
             format!("{}, {}", cpu_us(&pair.server, &pair.over), cpu_us(&pair.over, &pair.server)),
@@ -45,20 +36,19 @@ pub(super) fn section(duets: &Run) -> String {
             pair.cpu.words(),
             pair.cpu.blocks.to_string(),
             resolution(&pair.cpu),
-        ]);
-    }
-    let looks: Vec<String> = duets.summary.looks.iter().map(ToString::to_string).collect();
+        ]
+    });
     format!(
         "## Side by side\n\nThe two servers of a pair run at the same time on one core, each with a load generator of its own: \
          what slows one slows the other, and their ratio keeps still where single figures jump. So this is the sharpest \
          comparison of CPU time per request that this machine allows; the figures of one server alone are those of a core that \
-         four processes share. Rates are not compared here, since the kernel divides the core.\n\n{}\n{PAIRED_RATIOS} Judged after {} \
+         four processes share. Rates are not compared here, because the kernel divides the core.\n\n{}\n{PAIRED_RATIOS} Judged after {} \
          valid blocks; \
-         all {} comparisons and all looks share an error of 5 %. Windows of {} ms.\n{}",
-        table.markdown(),
-        looks.join(", "),
+         all {} comparisons and all interim analyses share an error of 5 %. Windows of {} ms.\n{}",
+        Table::of(headers, 2, rows).markdown(),
+        list(&duets.summary.looks),
         duets.summary.comparisons.len(),
-        thousands(duets.plan.campaign.window_ms as f64),
+        count(duets.plan.campaign.window_ms),
         duets.summary.comparisons.iter().map(lost::blocks).collect::<String>(),
     )
 }

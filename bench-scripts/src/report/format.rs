@@ -1,65 +1,52 @@
-//! Numbers as a person reads them, units beside them, and tables that line up in a terminal and in Markdown alike.
+//! Estimates, loads and lists as reports print them, and tables that line up in a terminal and in Markdown alike.
 
 use std::fmt::Write;
 
 use crate::load::Level;
 use crate::stats::Estimate;
 
+pub use crate::words::{bytes, count, percent, significant, thousands, time as time_us};
+
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {
-    let amount = thousands(f64::from(level.amount()));
-    match level.rate {
-        None => format!("{amount} connections"),
-        Some(_) => format!("{amount} requests/s"),
-    }
+    let unit = if level.rate.is_some() { "requests/s" } else { "connections" };
+    format!("{} {unit}", thousands(level.amount().into()))
 }
 
 /// A request at a load, for a table's cell: `getBalance at 125`, `getBalance at 2,000/s`.
 pub fn at(workload: &str, level: Level) -> String {
-    let amount = thousands(f64::from(level.amount()));
     let unit = if level.rate.is_some() { "/s" } else { "" };
-    format!("{workload} at {amount}{unit}")
+    format!("{workload} at {}{unit}", thousands(level.amount().into()))
 }
 
-/// A whole number with thousands set apart: 65,326.
-pub fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 && digits != "0" { format!("-{out}") } else { out }
+/// A value, or what stands in place of one that is not known.
+pub fn known<T>(value: Option<T>, missing: &str, write: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| missing.to_owned(), write)
 }
 
-/// Three significant digits, without an exponent.
-pub fn significant(value: f64) -> String {
-    match value.abs() {
-        v if v >= 100.0 => thousands(value),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
+/// A value, or a dash.
+pub fn dash<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
+    known(value, "-", write)
 }
 
-/// A time in microseconds, with the unit that fits.
-pub fn time_us(value: f64) -> String {
-    match value {
-        v if v >= 1e6 => format!("{} s", significant(v / 1e6)),
-        v if v >= 1e3 => format!("{} ms", significant(v / 1e3)),
-        v => format!("{} us", significant(v)),
-    }
+/// A text that a machine may not give.
+pub fn available(text: Option<&String>) -> String {
+    known(text, "unavailable", String::clone)
 }
 
-/// Bytes, with the unit that fits.
-pub fn bytes(value: f64) -> String {
-    match value {
-        v if v >= 1024.0 * 1024.0 => format!("{} MiB", significant(v / 1024.0 / 1024.0)),
-        v if v >= 1024.0 => format!("{} KiB", significant(v / 1024.0)),
-        v => format!("{v:.0} B"),
-    }
+/// Several with commas between.
+pub fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A line of a Markdown list for each.
+pub fn bullets(items: impl IntoIterator<Item = String>) -> String {
+    items.into_iter().map(|item| format!("- {item}\n")).collect()
+}
+
+/// The parts of a report that say something, with an empty line between.
+pub fn sections(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// An estimate and its interval, each number by `format`.
@@ -80,7 +67,7 @@ pub fn ratio(ratio: Estimate) -> String {
     estimate(ratio, |value| format!("{value:.decimals$}"))
 }
 
-/// Why a ratio is not the quotient of the figures that stand beside it.
+/// Why a ratio is not the quotient of the figures that stand next to it.
 pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-Lehmann), so they differ from the quotient of the two servers' figures.";
 
 /// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` and `docs/OPEN-LOOP.md` say the same.
@@ -102,6 +89,13 @@ impl Table {
         Self { headers, rows: Vec::new(), text_columns }
     }
 
+    /// The same with the headers as they stand in a page, `|` between them, and with rows.
+    pub fn of(headers: &str, text_columns: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        let mut table = Self::new(&headers.split(" | ").collect::<Vec<_>>(), text_columns);
+        rows.into_iter().for_each(|row| table.row(row));
+        table
+    }
+
     /// Adds a row.
     ///
     /// # Panics
@@ -111,6 +105,11 @@ impl Table {
         cells.resize(self.headers.len(), String::new());
         // A bar would end the cell early.
         self.rows.push(cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The table as Markdown.
@@ -124,11 +123,12 @@ impl Table {
         let is_text = |column: usize| column < self.text_columns || column + 1 == widths.len();
         let mut out = String::new();
         let mut line = |row: &Vec<String>| {
-            for (column, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[column] - cell.chars().count());
-                let (before, after) = if is_text(column) { ("", pad.as_str()) } else { (pad.as_str(), "") };
+            for ((column, cell), width) in row.iter().enumerate().zip(widths.iter().copied()) {
                 // Writing to a String can't fail.
-                let _ = write!(out, "| {before}{cell}{after} ");
+                let _ = match is_text(column) {
+                    true => write!(out, "| {cell:<width$} "),
+                    false => write!(out, "| {cell:>width$} "),
+                };
             }
             out.push_str("|\n");
         };
@@ -160,14 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        assert_eq!(thousands(65_326.4), "65,326");
-        assert_eq!(thousands(999.6), "1,000");
-        assert_eq!(thousands(-1_234.0), "-1,234");
-        assert_eq!(significant(7.346), "7.35");
-        assert_eq!(time_us(950.0), "950 us");
-        assert_eq!(time_us(1_230_257.0), "1.23 s");
-        assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
+    fn ratios_have_the_decimals_that_matter() {
         let bare = Estimate { value: 1.0, interval: None };
         assert_eq!(ratio(bare), "1.000 [no interval]");
         assert_eq!(ratio(Estimate { value: 1.5, interval: Some((1.25, 2.0)) }), "1.50 [1.25, 2.00]");
@@ -175,12 +168,11 @@ mod tests {
 
     #[test]
     fn a_table_lines_up() {
-        let mut table = Table::new(&["server", "req/s", "verdict"], 1);
-        table.row(vec!["a|b".into(), "1,000".into(), "faster".into()]);
-        let text = table.markdown();
-        let widths: Vec<usize> = text.lines().map(str::len).collect();
+        let row = vec!["a|b".into(), "1,000".into(), "faster, 3 µs".into()];
+        let text = Table::of("server | req/s | verdict", 1, [row]).markdown();
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
-        assert!(text.contains("| a\\|b   | 1,000 |") || text.contains("a\\|b"), "{text}");
+        assert!(text.contains("| a\\|b   | 1,000 |"), "{text}");
         assert!(text.lines().nth(1).unwrap().contains("----:"), "{text}");
     }
 

@@ -2,7 +2,11 @@
 
 use std::fmt::Write;
 
-use super::format::{PAIRED_RATIOS, Table, at, estimate, load, ratio, significant, thousands, time_us};
+use super::format::{
+    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, percent, ratio, significant,
+    thousands, time_us,
+};
+use super::tables::shown;
 use super::{Run, crossed, duets, lost, open, original, sections, slo, stores, threshold};
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::{Percent, Placement};
@@ -17,10 +21,9 @@ pub fn headline(run: &Run) -> String {
     }
     let campaign = &run.plan.campaign;
     let mut out = warnings(run);
-    let searched =
-        run.summary.threshold.as_ref().map_or_else(String::new, |found| threshold::headline(run, found))
-            + &run.summary.slo.as_ref().map_or_else(String::new, |found| slo::headline(run, found))
-            + &stores::headline(run);
+    let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
+        + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
+        + &stores::headline(run);
     if !run.has_sweep() {
         return out + &searched;
     }
@@ -51,10 +54,9 @@ pub fn headline(run: &Run) -> String {
                 continue;
             }
             let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
-            let _ = write!(out, "- {}", sentence(run, comparison, marks.unwrap_or_default()));
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-            out.push_str(&duet.map_or_else(String::new, |duet| by_duet(run, duet, campaign.margin)));
-            out.push('\n');
+            let duet = known(duet, "", |duet| by_duet(run, duet, campaign.margin));
+            let _ = writeln!(out, "- {}{duet}", sentence(run, comparison, marks.unwrap_or_default()));
         }
     }
     out.push_str(&searched);
@@ -66,14 +68,7 @@ pub fn headline(run: &Run) -> String {
     if !run.summary.comparisons.is_empty() {
         let _ = writeln!(out, "\n{PAIRED_RATIOS}");
     }
-    let marks = used_marks(cells(run));
-    if !marks.is_empty() {
-        out.push('\n');
-        for mark in marks {
-            let _ = writeln!(out, "- **{}**: {}", mark.letter(), mark.meaning());
-        }
-    }
-    out
+    out + &marks_used(cells(run))
 }
 
 /// Why a pair has no ratio at a load.
@@ -101,7 +96,7 @@ pub(super) fn warnings(run: &Run) -> String {
     if run.left() > 0 {
         let _ = writeln!(
             out,
-            "> **Incomplete: {} trials have run, at least {} are still needed.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
+            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
             run.observed(),
             run.left(),
             run.name
@@ -115,7 +110,7 @@ pub(super) fn warnings(run: &Run) -> String {
         let ended = thresholds + rates;
         let _ = writeln!(
             out,
-            "> **Incomplete: {ended} searches have ended, and more are to come.** Go on with `cargo rpc-bench run --resume results/{}`.\n",
+            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
             run.name
         );
     }
@@ -177,12 +172,8 @@ fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
         }
         Verdict::Equivalent => format!("**{server} and {over} are equivalent** (within {margin})"),
         Verdict::Inconclusive => {
-            let more = rate.blocks_needed.map_or_else(String::new, |blocks| {
-                format!(
-                    " (after {} of about {} blocks that it would take)",
-                    rate.blocks,
-                    thousands(blocks as f64)
-                )
+            let more = known(rate.blocks_needed, "", |blocks| {
+                format!(" (after {} of about {} blocks that it would take)", rate.blocks, count(blocks))
             });
             format!("it is **inconclusive** whether {server} or {over} is faster{more}")
         }
@@ -206,34 +197,44 @@ fn cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
     run.summary.cells.iter().filter(|cell| cell.level == run.plan.headline_level(&cell.workload))
 }
 
-/// The marks that some of the cells have.
-pub(super) fn used_marks<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<Mark> {
-    Mark::ALL.into_iter().filter(|mark| cells.clone().any(|cell| cell.marks.contains(mark))).collect()
+/// The marks that some of the cells have, each with its meaning.
+pub(super) fn marks_used<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> String {
+    let used = |mark: &Mark| cells.clone().any(|cell| cell.marks.contains(mark));
+    let used = meanings(Mark::ALL.into_iter().filter(used));
+    if used.is_empty() { used } else { format!("\n{used}") }
+}
+
+/// Each mark that some cell of a run has: its meaning, and which cells these are.
+pub(super) fn marked(run: &Run, place: impl Fn(&Cell) -> String) -> Vec<String> {
+    let line = |mark: Mark| {
+        let cells = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
+        let cells = list(cells.map(|cell| format!("{} {}", run.cell_name(cell), place(cell))));
+        (!cells.is_empty()).then(|| format!("**{}** {}: {cells}.", mark.letter(), mark.meaning()))
+    };
+    Mark::ALL.into_iter().filter_map(line).collect()
+}
+
+/// Each mark with its meaning.
+pub(super) fn meanings(marks: impl IntoIterator<Item = Mark>) -> String {
+    bullets(marks.into_iter().map(|mark| format!("**{}**: {}", mark.letter(), mark.meaning())))
 }
 
 fn table(run: &Run) -> Table {
     let campaign = &run.plan.campaign;
     let baseline = campaign.baseline.as_deref();
-    let over = baseline.map_or_else(
-        || "ratio".to_owned(),
-        |name| {
-            // A label is too long for a column of figures; the baseline's row says that it is the baseline.
-            let short = if run.label(name) == name { name } else { "baseline" };
-            format!("ratio to {short}")
-        },
+    let over = known(baseline, "ratio", |name| {
+        // A label is too long for a column of figures; the baseline's row says that it is the baseline.
+        format!("ratio to {}", if run.label(name) == name { name } else { "baseline" })
+    });
+    let ceiling = known(campaign.ceiling.as_ref(), "", |ceiling| format!("% of {ceiling}"));
+    let headers = format!(
+        "request | server | successful requests/s | {over} | p99 | CPU µs/request | {ceiling} | verdict"
     );
-    let ceiling = campaign.ceiling.as_deref().map_or_else(String::new, |ceiling| format!("% of {ceiling}"));
-    let headers =
-        ["request", "server", "successful requests/s", &over, "p99", "CPU us/request", &ceiling, "verdict"];
-    let mut table = Table::new(&headers, 2);
-    for cell in cells(run) {
+    let row = |cell: &Cell| {
         let compared = |pair: &&Comparison| {
             pair.server == cell.server && pair.workload == cell.workload && pair.level == cell.level
         };
         let comparison = run.summary.comparisons.iter().find(compared);
-        let figure = |figure: Figure, format: fn(f64) -> String| {
-            cell.figure(figure).map_or_else(|| "-".to_owned(), |value| estimate(value, format))
-        };
         let place = if Some(cell.server.as_str()) == baseline {
             "baseline"
         } else if Some(&cell.server) == campaign.ceiling.as_ref() {
@@ -241,18 +242,18 @@ fn table(run: &Run) -> Table {
         } else {
             ""
         };
-        table.row(vec![
+        vec![
             at(&cell.workload, cell.level),
             run.cell_name(cell),
-            with_marks(figure(Figure::RequestsPerSecond, thousands), &cell.marks),
-            comparison.map_or_else(|| "-".to_owned(), |pair| ratio(pair.rate.ratio)),
-            figure(Figure::P99Us, time_us),
-            figure(Figure::CpuUsPerRequest, significant),
-            cell.share_of_ceiling.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
-            comparison.map_or_else(|| place.to_owned(), |pair| pair.rate.words()),
-        ]);
-    }
-    table
+            with_marks(shown(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
+            dash(comparison, |pair| ratio(pair.rate.ratio)),
+            shown(cell, Figure::P99Us, time_us),
+            shown(cell, Figure::CpuUsPerRequest, significant),
+            dash(cell.share_of_ceiling, percent),
+            known(comparison, place, |pair| pair.rate.words()),
+        ]
+    };
+    Table::of(&headers, 2, cells(run).map(row))
 }
 
 /// A figure with the letters of what to distrust in it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Run;
-use super::format::load;
+use super::format::{known, list, load};
 use crate::analysis::{Comparison, FailedTrial, InvalidTrial, Lost};
 
 /// Invalid trials for the top of a report, a line for each cause.
@@ -49,17 +49,18 @@ pub(super) fn blocks(pair: &Comparison) -> String {
     if pair.invalid_blocks == 0 {
         return String::new();
     }
-    let causes: Vec<String> =
-        pair.lost.iter().map(|(lost, count)| format!("{} to {}", count, lost.words())).collect();
-    let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+    let causes = list(pair.lost.iter().map(|(lost, count)| format!("{count} to {}", lost.words())));
+    let causes = if causes.is_empty() { causes } else { format!(" ({causes})") };
     let s = if pair.invalid_blocks == 1 { " was" } else { "s were" };
     let again = match pair.run_again {
         0 => "not run again".to_owned(),
         again if again == pair.invalid_blocks => "run again".to_owned(),
         again => format!("{again} of them run again, which is as many as the campaign allows"),
     };
-    let with = pair.with_invalid.map_or_else(String::new, |(rate, cpu)| {
-        format!("; with what was measured in them the ratios would be {rate:.3} (rate) and {cpu:.3} (CPU per request)")
+    let with = known(pair.with_invalid, "", |(rate, cpu)| {
+        format!(
+            "; with what was measured in them the ratios would be {rate:.3} (rate) and {cpu:.3} (CPU per request)"
+        )
     });
     format!(
         "\n{} / {} on {} at {}: {} block{s} lost{causes}, {again}{with}.\n",

@@ -5,7 +5,7 @@
 pub mod bursts;
 pub mod calibration;
 mod causes;
-mod chart;
+mod charts;
 mod commands;
 pub mod compare;
 mod crossed;
@@ -16,15 +16,10 @@ mod headline;
 mod lost;
 mod open;
 mod original;
-mod original_chart;
 pub mod pages;
 pub mod pooled;
-mod power_chart;
-mod quantile_chart;
-mod resource_chart;
 mod searches;
 mod sections;
-mod series;
 mod slo;
 mod slo_chart;
 mod stores;
@@ -41,7 +36,6 @@ use crate::analysis::crossed::crossed;
 use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
-use crate::figure::Figure;
 use crate::plan::Plan;
 use crate::results::{CEILINGS, Conditions, DUETS, RunFolder, SLO, THRESHOLD, pretty};
 use crate::workload::Workload;
@@ -133,9 +127,8 @@ impl Run {
     /// What a reader knows a cell by.
     pub fn cell_name(&self, cell: &Cell) -> String {
         let server = self.label(&cell.server);
-        cell.beside
-            .as_ref()
-            .map_or_else(|| server.to_owned(), |other| format!("{server} beside {}", self.label(other)))
+        let other = cell.beside.as_ref();
+        other.map_or_else(|| server.to_owned(), |other| format!("{server} paired with {}", self.label(other)))
     }
 
     /// What a reader knows a compared pair by.
@@ -170,7 +163,7 @@ impl Run {
         self.summary.observed + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
     }
 
-    /// The workloads whose figures it shows; others are asked beside them.
+    /// The workloads whose figures it shows; others are background loads.
     pub fn measured_workloads(&self) -> impl Iterator<Item = &Workload> {
         let measured = &self.plan.campaign.workloads;
         self.plan.workloads.iter().filter(|workload| measured.contains(&workload.name))
@@ -191,20 +184,6 @@ impl Run {
     }
 }
 
-/// The charts of figures against the load, and their files.
-fn charts(run: &Run) -> &'static [(&'static str, Figure)] {
-    match &run.plan.campaign.open {
-        // Arms are too many for lines of a chart, and most are measured at one load.
-        _ if !run.has_sweep() || sections::is_duet(run) || original::is_headline(run) => &[],
-        None => &[("throughput.svg", Figure::RequestsPerSecond), ("p99.svg", Figure::P99Us)],
-        Some(_) => &[
-            ("p99.svg", Figure::P99Us),
-            ("cpu.svg", Figure::ServerCores),
-            ("memory.svg", Figure::PeakMemoryBytes),
-        ],
-    }
-}
-
 /// Writes `summary.json`, the charts and `report.md` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
@@ -217,28 +196,12 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
             folder.write_derived("summary.json", &pretty(&inner.summary)?)?;
         }
     }
-    for &(name, figure) in charts(&run) {
-        folder.write_derived(name, &chart::svg(&run, figure)?)?;
+    for picture in charts::pictures(&run)? {
+        folder.write_derived(&picture.file, &charts::svg(&picture.chart))?;
     }
-    for (name, chart) in [
-        ("quantiles.svg", quantile_chart::svg(&run)?),
-        ("resources.svg", resource_chart::svg(&run)?),
-        ("recovery.svg", open::recovery_chart(&run)?),
-        ("slo.svg", slo_chart::svg(&run)?),
-    ] {
+    for (name, chart) in [("recovery.svg", charts::recovery(&run)), ("slo.svg", slo_chart::chart(&run))] {
         if let Some(chart) = chart {
-            folder.write_derived(name, &chart)?;
-        }
-    }
-    if original::is_headline(&run) {
-        for (name, chart) in original_chart::svgs(&run)? {
-            folder.write_derived(&name, &chart)?;
-        }
-    }
-    if resource_chart::has_steps(&run) {
-        for Workload { name, .. } in run.measured_workloads() {
-            folder
-                .write_derived(&resource_chart::steps_file(name), &resource_chart::steps_svg(&run, name)?)?;
+            folder.write_derived(name, &charts::svg(&chart))?;
         }
     }
     folder.write_derived("report.md", &sections::markdown(&run))?;

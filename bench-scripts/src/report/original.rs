@@ -1,11 +1,9 @@
-//! The original test beside its repetition: figure by figure, then with one thing changed at a time, and what four workers would do.
-
-use std::fmt::Write;
+//! The original test and its repetition: figure by figure, then with one thing changed at a time, and what four workers would do.
 
 use anyhow::Result;
 
-use super::format::{Table, load, ratio, significant, thousands, time_us};
-use super::{Run, original_chart};
+use super::Run;
+use super::format::{Table, bullets, dash, known, load, percent, ratio, significant, thousands, time_us};
 use crate::analysis::original::{Printed, Reproduced};
 use crate::config::{Branch, CampaignArm, Environment, Original, Overrides};
 use crate::load::Level;
@@ -21,23 +19,12 @@ pub(super) fn tables(run: &Run) -> String {
         Ok(original) => original,
         Err(error) => return format!("> **{error:#}**\n"),
     };
-    let mut out = settings(run);
-    for (workload, level) in loads(run) {
-        let _ = write!(out, "\n### {workload} at {}\n", load(level));
-        let _ = write!(out, "\n{}", beside(run, &original, workload, level));
-        let _ = write!(out, "\n{}", changes(run, workload, level));
-    }
-    out + "\n" + &predicted(run, &original)
-}
-
-/// The charts, one a load.
-pub(super) fn charts(run: &Run) -> String {
-    let mut out = "## Charts\n".to_owned();
-    for (workload, level) in loads(run) {
-        let file = original_chart::file(workload, level);
-        let _ = write!(out, "\n![{workload} at {}: the original test and here]({file})\n", load(level));
-    }
-    out
+    let of_load = |(workload, level): (&str, Level)| {
+        let repeated = repeated(run, &original, workload, level);
+        format!("\n### {workload} at {}\n\n{repeated}\n{}", load(level), changes(run, workload, level))
+    };
+    let loads: String = loads(run).into_iter().map(of_load).collect();
+    format!("{}{loads}\n{}", settings(run), predicted(run, &original))
 }
 
 /// The loads that were measured, in the campaign's order.
@@ -67,18 +54,18 @@ pub(super) fn found<'a>(run: &'a Run, arm: &str, workload: &str, level: Level) -
 
 /// What each arm runs with.
 fn settings(run: &Run) -> String {
-    let mut table = Table::new(&["arm", "server", "settings of its own"], 3);
-    for arm in &run.plan.campaign.arms {
-        let server = run.plan.campaign.base(arm).server.clone().unwrap_or_default();
-        let of = arm.of.as_ref().map_or_else(String::new, |of| format!("as {of}, but "));
+    let campaign = &run.plan.campaign;
+    let rows = campaign.arms.iter().map(|arm| {
+        let server = campaign.base(arm).server.clone().unwrap_or_default();
+        let of = known(arm.of.as_ref(), "", |of| format!("as {of}, but "));
         let own = if arm.settings.is_empty() { "none".to_owned() } else { arm.settings.words() };
-        table.row(vec![arm.name.clone(), server, format!("{of}{own}")]);
-    }
+        vec![arm.name.clone(), server, format!("{of}{own}")]
+    });
     format!(
         "Each arm is a server with settings of its own; all others are the environment's: {}. One slot of a chain in twenty is \
          skipped. The walk of a block store is *simulated*: the thread that answers is kept busy for that time.\n\n{}",
-        common(&run.plan.campaign.environment, run.plan.threads),
-        table.markdown()
+        common(&campaign.environment, run.plan.threads),
+        Table::of("arm | server | settings of its own", 3, rows).markdown()
     )
 }
 
@@ -96,108 +83,93 @@ fn common(environment: &Environment, threads: u32) -> String {
     all.words()
 }
 
-const COLUMNS: [&str; 9] =
-    ["requests/s", "timeouts", "mean", "p50", "p95", "p99", "slowest", "MB/s", "connections at work"];
+/// A column of the tables: its name, its figure and how that is written.
+pub(super) type Column = (&'static str, fn(&Printed) -> Option<f64>, fn(f64) -> String);
 
-fn cells(printed: &Printed) -> Vec<String> {
-    let time = |us: Option<f64>| us.map_or_else(unknown, time_us);
-    vec![
-        thousands(printed.requests_per_second),
-        printed.timeouts.map_or_else(unknown, thousands),
-        time_us(printed.mean_us),
-        time(printed.p50_us),
-        time(printed.p95_us),
-        time_us(printed.p99_us),
-        time_us(printed.max_us),
-        printed.bytes_per_second.map_or_else(unknown, |bytes| format!("{:.2}", bytes / 1024.0 / 1024.0)),
-        printed.at_work().map_or_else(unknown, thousands),
-    ]
+pub(super) const COLUMNS: [Column; 9] = [
+    ("requests/s", |printed| Some(printed.requests_per_second), thousands),
+    ("timeouts", |printed| printed.timeouts, thousands),
+    ("mean", |printed| Some(printed.mean_us), time_us),
+    ("p50", |printed| printed.p50_us, time_us),
+    ("p95", |printed| printed.p95_us, time_us),
+    ("p99", |printed| Some(printed.p99_us), time_us),
+    ("slowest", |printed| Some(printed.max_us), time_us),
+    ("MB/s", |printed| printed.bytes_per_second, |bytes| format!("{:.2}", bytes / 1024.0 / 1024.0)),
+    ("connections at work", Printed::at_work, thousands),
+];
+
+/// Headers of a table with these before and behind the columns.
+fn headers(before: [&'static str; 2], behind: Option<&'static str>) -> Vec<&'static str> {
+    before.into_iter().chain(COLUMNS.map(|(name, ..)| name)).chain(behind).collect()
 }
 
-fn unknown() -> String {
-    "-".to_owned()
+fn cells(printed: &Printed) -> impl Iterator<Item = String> {
+    COLUMNS.into_iter().map(|(_, figure, write)| dash(figure(printed), write))
 }
 
 /// Here over there, figure by figure.
-fn quotients(here: &Printed, there: &Printed) -> Vec<String> {
-    let quotient = |of: fn(&Printed) -> Option<f64>| match (of(here), of(there)) {
-        (Some(here), Some(there)) if there > 0.0 => format!("{:.2}", here / there),
-        _ => unknown(),
-    };
-    vec![
-        quotient(|printed| Some(printed.requests_per_second)),
-        quotient(|printed| printed.timeouts),
-        quotient(|printed| Some(printed.mean_us)),
-        quotient(|printed| printed.p50_us),
-        quotient(|printed| printed.p95_us),
-        quotient(|printed| Some(printed.p99_us)),
-        quotient(|printed| Some(printed.max_us)),
-        quotient(|printed| printed.bytes_per_second),
-        quotient(Printed::at_work),
-    ]
+fn quotients(here: &Printed, there: &Printed) -> impl Iterator<Item = String> {
+    COLUMNS.into_iter().map(|(_, figure, _)| {
+        let both = figure(here).zip(figure(there).filter(|there| *there > 0.0));
+        dash(both, |(here, there)| format!("{:.2}", here / there))
+    })
 }
 
 /// Each branch and the arms that repeat it.
-fn beside(run: &Run, original: &Original, workload: &str, level: Level) -> String {
-    let headers: Vec<&str> = ["branch", "where"].into_iter().chain(COLUMNS).collect();
-    let mut table = Table::new(&headers, 2);
+fn repeated(run: &Run, original: &Original, workload: &str, level: Level) -> String {
+    let mut table = Table::new(&headers(["branch", "where"], None), 2);
     for branch in &original.branches {
-        let mut row = |place: String, cells: Vec<String>| {
-            table.row([branch.title.clone(), place].into_iter().chain(cells).collect());
+        let row = |place: String, cells: Vec<String>| {
+            [branch.title.clone(), place].into_iter().chain(cells).collect()
         };
         let arms = bases(run, original).filter(|(_, of)| of.name == branch.name);
         let here: Vec<&Reproduced> =
             arms.filter_map(|(arm, _)| found(run, &arm.name, workload, level)).collect();
         let there = branch.run(workload, level.connections).map(Printed::of_original);
         if let (Some(there), false) = (&there, here.is_empty()) {
-            row("the original".to_owned(), cells(there));
+            table.row(row("the original".to_owned(), cells(there).collect()));
         }
         for here in here {
             let label = run.label(&here.server);
-            row(format!("here: {label}"), cells(&here.printed));
+            table.row(row(format!("here: {label}"), cells(&here.printed).collect()));
             if let Some(there) = &there {
-                row(format!("{label} / the original"), quotients(&here.printed, there));
+                table.row(row(format!("{label} / the original"), quotients(&here.printed, there).collect()));
             }
         }
     }
     format!(
         "{}\nRequests/s hold those that failed, as bombardier prints them. Connections at work are answers a second times the \
-         median latency (Little's law): so many were served all the time, and the others waited.\n",
+         median latency (Little's law): that many were served all the time, and the others waited.\n",
         table.markdown()
     )
 }
 
 /// Each arm and those that differ from it by one setting.
 fn changes(run: &Run, workload: &str, level: Level) -> String {
-    let headers: Vec<&str> = ["arm", "change"].into_iter().chain(COLUMNS).chain(["CPU us/request"]).collect();
-    let mut table = Table::new(&headers, 2);
-    let mut said = String::new();
+    let mut table = Table::new(&headers(["arm", "change"], Some("CPU µs/request")), 2);
+    let mut effects = Vec::new();
     let campaign = &run.plan.campaign;
     for arm in &campaign.arms {
         let Some(here) = found(run, &arm.name, workload, level) else { continue };
         let base = campaign.base(arm);
+        let label = run.label(&base.name);
         let change = if arm.of.is_some() { arm.settings.words() } else { "none".to_owned() };
-        let before = found(run, &base.name, workload, level).filter(|_| arm.of.is_some());
-        if let Some(before) = before {
-            // Writing to a String can't fail.
-            let _ = writeln!(
-                said,
-                "- {}, {change}: {}.",
-                run.label(&base.name),
-                effect(&before.printed, &here.printed)
-            );
+        if let Some(before) = found(run, &base.name, workload, level).filter(|_| arm.of.is_some()) {
+            effects.push(format!("{label}, {change}: {}.", effect(&before.printed, &here.printed)));
         }
         let own = significant(here.cpu_us_per_request);
-        let cells = cells(&here.printed).into_iter().chain([own]);
-        table.row([run.label(&base.name).to_owned(), change].into_iter().chain(cells).collect());
+        table.row([label.to_owned(), change].into_iter().chain(cells(&here.printed)).chain([own]).collect());
     }
-    if said.is_empty() { said } else { format!("#### One change at a time\n\n{}\n{said}", table.markdown()) }
+    if effects.is_empty() {
+        return String::new();
+    }
+    format!("#### One change at a time\n\n{}\n{}", table.markdown(), bullets(effects))
 }
 
 /// What a change does, in a few words.
 fn effect(before: &Printed, after: &Printed) -> String {
-    let time = |us: Option<f64>| us.map_or_else(unknown, time_us);
-    let count = |count: Option<f64>| count.map_or_else(unknown, thousands);
+    let time = |us: Option<f64>| dash(us, time_us);
+    let count = |count: Option<f64>| dash(count, thousands);
     format!(
         "{:.2} times the requests/s, timeouts {} to {}, p50 {} to {}, p99 {} to {}",
         after.requests_per_second / before.requests_per_second,
@@ -212,17 +184,9 @@ fn effect(before: &Printed, after: &Printed) -> String {
 
 /// What as many workers as the original's would answer, each on a core of its own.
 fn predicted(run: &Run, original: &Original) -> String {
-    let headers = [
-        "arm",
-        "request",
-        "CPU us/request here",
-        "workers there",
-        "predicted answers/s",
-        "the original's answers/s",
-        "original / predicted",
-        "of a gigabit line",
-    ];
-    let mut table = Table::new(&headers, 2);
+    let headers = "arm | request | CPU µs/request here | workers there | predicted answers/s | the original's answers/s | \
+                   original / predicted | of a gigabit line";
+    let mut table = Table::of(headers, 2, []);
     for (arm, branch) in bases(run, original) {
         for there in &branch.runs {
             let Some(here) = found(run, &arm.name, &there.workload, there.connections.into()) else {
@@ -239,29 +203,28 @@ fn predicted(run: &Run, original: &Original) -> String {
                 thousands(predicted),
                 thousands(answered),
                 format!("{:.2}", answered / predicted),
-                format!("{:.0} %", bytes / original.line_bytes_per_second * 100.0),
+                percent(bytes / original.line_bytes_per_second),
             ]);
         }
     }
     format!(
         "### Predicted\n\nThis machine has {} cores for server and load generator together, so what more workers do is **predicted and \
          not measured**: workers over the CPU time that a request takes here, as if each worker had a core like these to itself and \
-         nothing else held it back. The workers of the original are inferred. Its bytes a second are set against what a gigabit \
+         nothing else held it back. The workers of the original are inferred. Its bytes a second are compared with what a gigabit \
          line carries one way; where they come close, the line was the limit.\n\n{}",
         run.conditions.host.cores,
         table.markdown()
     )
 }
 
-/// Our ratios beside those of the original test, in a campaign that compares the same frameworks at its loads.
+/// Our ratios next to those of the original test, in a campaign that compares the same frameworks at its loads.
 pub(super) fn section(run: &Run) -> String {
-    ratios(run).unwrap_or_else(|error| format!("## Beside the original test\n\n{error:#}\n"))
+    ratios(run).unwrap_or_else(|error| format!("## Compared with the original test\n\n{error:#}\n"))
 }
 
 fn ratios(run: &Run) -> Result<String> {
     let original = Original::read()?;
-    let mut table = Table::new(&["request", "ratio", "original test", "here", "verdict here"], 2);
-    let mut compared = false;
+    let mut table = Table::of("request | ratio | original test | here | verdict here", 2, []);
     let mut said: Vec<String> = Vec::new();
     let base = original.branches.first();
     for there in base.into_iter().flat_map(|base| &base.runs) {
@@ -281,15 +244,14 @@ fn ratios(run: &Run) -> Result<String> {
                 ratio(found.rate.ratio),
                 found.rate.words(),
             ]);
-            compared = true;
         }
         said.push(format!("{} for {workload} at {connections} connections", rates.join(", ")));
     }
-    if !compared {
+    if table.is_empty() {
         return Ok(String::new());
     }
     Ok(format!(
-        "## Beside the original test\n\n{}\n\
+        "## Compared with the original test\n\n{}\n\
          The original test gave these requests/s: {}; in the order legacy, jsonrpsee, actix. Only ratios compare: two \
          machines were used there, and branches of a real validator answered from its block store; here server and load \
          generator share one machine, and every server reads the same ledger in memory. `just original` \

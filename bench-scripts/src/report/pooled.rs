@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
-use super::format::{Table, ratio, thousands};
+use super::format::{Table, available, bullets, count, dash, known, percent, ratio};
 use crate::analysis::pooled::{Group, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use crate::config::Placement;
 use crate::results::{DUETS, LADDER, RunFolder, pretty};
@@ -112,10 +112,8 @@ pub fn markdown(pooled: &PooledRuns) -> String {
         let _ = write!(out, "\n### {}\n\n{}", title(&group.setting), runs(group).markdown());
     }
     if !pooled.unreadable.is_empty() {
-        out.push_str("\n## Not read\n\n");
-        for Unreadable { run, reason } in &pooled.unreadable {
-            let _ = writeln!(out, "- {run}: {reason}");
-        }
+        let reasons = pooled.unreadable.iter().map(|Unreadable { run, reason }| format!("{run}: {reason}"));
+        let _ = write!(out, "\n## Not read\n\n{}", bullets(reasons));
     }
     out
 }
@@ -141,14 +139,9 @@ processor, kernel and commit may differ: they are part of what varies between ru
 
 /// One row for each pooled ratio.
 pub fn table<'a>(groups: impl Iterator<Item = &'a Group>) -> Table {
-    let headers =
-        ["figure", "request", "servers", "runs", "pooled ratio", "within", "between", "I²", "a new run"];
-    let mut table = Table::new(&headers, 3);
-    for Group { setting, pooled, .. } in groups {
-        let Some(Pooled { runs, ratio: mean, prediction, within, between, i_squared }) = pooled else {
-            continue;
-        };
-        table.row(vec![
+    let row = |Group { setting, pooled, .. }: &Group| {
+        let Pooled { runs, ratio: mean, prediction, within, between, i_squared } = pooled.as_ref()?;
+        Some(vec![
             figure(setting).to_owned(),
             place(setting),
             format!("{} / {}", setting.server, setting.over),
@@ -156,11 +149,12 @@ pub fn table<'a>(groups: impl Iterator<Item = &'a Group>) -> Table {
             ratio(*mean),
             format!("{:.1} %", within * 100.0),
             format!("{:.1} %", between * 100.0),
-            format!("{:.0} %", i_squared * 100.0),
-            prediction.map_or_else(|| "-".to_owned(), |ends| interval(mean, ends)),
-        ]);
-    }
-    table
+            percent(*i_squared),
+            dash(*prediction, |ends| interval(mean, ends)),
+        ])
+    };
+    let headers = "figure | request | servers | runs | pooled ratio | within | between | I² | a new run";
+    Table::of(headers, 3, groups.filter_map(row))
 }
 
 /// An interval alone, with the decimals of the ratio that it belongs to.
@@ -179,16 +173,14 @@ fn figure(setting: &Setting) -> &'static str {
     }
 }
 
-/// `getBlocks at 500`, and what differs from the settings that campaigns have where nothing else is asked for.
+/// `getBlocks at 500`.
 fn place(setting: &Setting) -> String {
-    format!("{} at {}", setting.workload, thousands(f64::from(setting.connections)))
+    format!("{} at {}", setting.workload, count(setting.connections.into()))
 }
 
 fn title(setting: &Setting) -> String {
     let [a, b] = &setting.servers;
-    let answer = setting
-        .answer_bytes
-        .map_or_else(String::new, |bytes| format!(", {} B an answer", thousands(bytes as f64)));
+    let answer = known(setting.answer_bytes, "", |bytes| format!(", {} B an answer", count(bytes)));
     let titles = format!("{} / {}", a.title, b.title);
     format!(
         "{}: {}, {} / {} ({titles}; tuning {}, {} threads{answer})",
@@ -202,47 +194,26 @@ fn title(setting: &Setting) -> String {
 }
 
 fn runs(group: &Group) -> Table {
-    let headers = ["run", "machine", "kernel", "commit", "window", "blocks", "ratio", "standard error"];
-    let mut table = Table::new(&headers, 4);
-    let missing = |text: &Option<String>| text.clone().unwrap_or_else(|| "unavailable".to_owned());
-    for RunRatio {
-        run,
-        cpu,
-        cores,
-        kernel,
-        commit,
-        window_ms,
-        blocks,
-        ratio: value,
-        log_standard_error,
-        ..
-    } in &group.runs
-    {
-        table.row(vec![
-            run.clone(),
-            format!("{cpu}, {cores} cores"),
-            missing(kernel),
-            missing(commit),
-            format!("{} ms", thousands(*window_ms as f64)),
-            blocks.to_string(),
-            ratio(*value),
-            log_standard_error.map_or_else(
-                || "too few blocks".to_owned(),
-                |error| format!("{:.1} %", error.exp_m1() * 100.0),
-            ),
-        ]);
-    }
-    if let Some(pooled) = &group.pooled {
-        table.row(vec![
-            "**pooled**".to_owned(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            format!("**{}**", ratio(pooled.ratio)),
-            format!("between runs {:.1} %", pooled.between * 100.0),
-        ]);
-    }
-    table
+    let row = |run: &RunRatio| {
+        let error = |error: f64| format!("{:.1} %", error.exp_m1() * 100.0);
+        vec![
+            run.run.clone(),
+            format!("{}, {} cores", run.cpu, run.cores),
+            available(run.kernel.as_ref()),
+            available(run.commit.as_ref()),
+            format!("{} ms", count(run.window_ms)),
+            run.blocks.to_string(),
+            ratio(run.ratio),
+            known(run.log_standard_error, "too few blocks", error),
+        ]
+    };
+    let pooled = group.pooled.as_ref().map(|pooled| {
+        let mut row = vec![String::new(); 8];
+        row[0] = "**pooled**".to_owned();
+        row[6] = format!("**{}**", ratio(pooled.ratio));
+        row[7] = format!("between runs {:.1} %", pooled.between * 100.0);
+        row
+    });
+    let headers = "run | machine | kernel | commit | window | blocks | ratio | standard error";
+    Table::of(headers, 4, group.runs.iter().map(row).chain(pooled))
 }

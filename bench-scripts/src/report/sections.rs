@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::format::{Table, at, bytes, ratio};
+use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
+use super::headline::marked;
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, causes, commands, crossed, duets, headline, open, original, quantile_chart, resource_chart, slo,
-    stores, targets, terms, threshold,
+    Run, causes, charts, commands, crossed, duets, headline, open, original, slo, stores, targets, terms,
+    threshold,
 };
-use crate::analysis::{Mark, SamplingCores};
+use crate::analysis::SamplingCores;
 use crate::config::Placement;
 use crate::figure::Figure;
 use crate::load::toolchain::Tool;
@@ -17,18 +18,18 @@ use crate::workload::Workload;
 /// The whole report.
 pub fn markdown(run: &Run) -> String {
     let campaign = &run.plan.campaign;
-    let sections = [
+    sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
         charts(run),
         bounds(run),
         crossed::section(run),
         if is_duet(run) { duets::section(run) } else { String::new() },
-        run.duets.as_deref().map_or_else(String::new, duets::section),
+        known(run.duets.as_deref(), "", duets::section),
         causes::section(run),
         original::section(run),
         run.measured_workloads().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
-        open::beside(run),
+        open::sections(run),
         threshold::section(run),
         slo::section(run),
         stores::section(run),
@@ -37,8 +38,7 @@ pub fn markdown(run: &Run) -> String {
         failed(run),
         environment(run),
         by_hand(run),
-    ];
-    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+    ])
 }
 
 /// Whether its servers all run in pairs, at the same time on one core: then only CPU time compares.
@@ -50,56 +50,30 @@ fn charts(run: &Run) -> String {
     if !run.has_sweep() || is_duet(run) {
         return String::new();
     }
-    if original::is_headline(run) {
-        return original::charts(run);
-    }
-    if open::of(run).is_some() {
-        return open::charts(run);
-    }
-    let mut out = "## Charts\n\n\
-         ![Successful requests a second against connections](throughput.svg)\n\n\
-         ![99th percentile of latency against connections](p99.svg)\n\n\
-         Points are medians over blocks, bars their 95 % intervals; servers stand side by side at each connection count. Both \
-         axes are logarithmic.\n"
-        .to_owned();
-    if quantile_chart::is_drawn(run) {
-        out.push_str(
-            "\n![Quantile function of latency](quantiles.svg)\n\n\
-             Read it upwards: at 99, one request in a hundred took longer than the line's height; from 90 on each step to the \
-             right leaves a tenth of the requests. Points are medians over blocks of that percentile, at the headline's \
-             load.\n",
-        );
-    }
-    if resource_chart::is_drawn(run) {
-        out.push_str(
-            "\n![Each server's resources through the window](resources.svg)\n\n\
-             Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks at \
-             the headline's load. A line that is not level says that the window was not steady.\n",
-        );
-    }
-    out
+    let pictures = charts::pictures(run).unwrap_or_default();
+    format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
 }
 
 fn bounds(run: &Run) -> String {
     if run.summary.bounds.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["figure", "at", "ratio", "must be", "bound"], 2);
-    for bound in &run.summary.bounds {
+    let rows = run.summary.bounds.iter().map(|bound| {
         let rule = &bound.rule;
         let figure = match rule.figure {
             Figure::CpuUsPerRequest => "server CPU per request",
             Figure::RequestsPerSecond => "successful requests/s",
             _ => "figure",
         };
-        table.row(vec![
+        vec![
             format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over)),
             at(&bound.workload, bound.level),
-            bound.ratio.map_or_else(|| "not measured".to_owned(), ratio),
+            known(bound.ratio, "not measured", ratio),
             rule.words(),
             if bound.holds { "holds" } else { "**broken**" }.to_owned(),
-        ]);
-    }
+        ]
+    });
+    let table = Table::of("figure | at | ratio | must be | bound", 2, rows);
     format!(
         "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
         table.markdown()
@@ -107,14 +81,14 @@ fn bounds(run: &Run) -> String {
 }
 
 fn tables(run: &Run, workload: &Workload) -> String {
-    if open::of(run).is_some() {
-        return open::tables(run, workload);
-    }
     let name = &workload.name;
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
     let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
     if workload.is_mix() {
-        let _ = writeln!(out, "\nIt asks: {}.", workload.words());
+        let _ = writeln!(out, "\nIt sends: {}.", workload.words());
+    }
+    if open::of(run).is_some() {
+        return out + &open::tables(run, workload);
     }
     if !run.has_sweep() {
         return out;
@@ -124,91 +98,76 @@ fn tables(run: &Run, workload: &Workload) -> String {
         let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
     }
     if !is_duet(run) {
-        out.push_str("### Rate and latency\n\n");
-        out.push_str(&rates(run, cells()).markdown());
-        out.push('\n');
+        let _ = writeln!(out, "### Rate and latency\n\n{}", rates(run, cells()).markdown());
     }
-    out.push_str("### What the server and the load generator used\n\n");
-    out.push_str(&resources(run, cells()).markdown());
+    let used = resources(run, cells()).markdown();
+    let _ = write!(out, "### What the server and the load generator used\n\n{used}");
     if !is_duet(run) && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
-        out.push_str("\n### Comparisons\n\n");
-        out.push_str(&comparisons(run, name));
+        let _ = write!(out, "\n### Comparisons\n\n{}", comparisons(run, name));
     }
     out
 }
 
 fn distrust(run: &Run) -> String {
-    let mut out = "## What to distrust\n\n".to_owned();
-    if open::of(run).is_some() {
-        return out + &open::distrust(run) + &failed_requests(run);
-    }
-    if run.plan.campaign.slo.is_some() {
-        return out + &slo::distrust(run);
-    }
-    let _ = write!(out, "- {}\n{}", targets::sharing(run), targets::notes(run));
-    for mark in Mark::ALL {
-        let cells: Vec<String> = run
-            .summary
-            .cells
-            .iter()
-            .filter(|cell| cell.marks.contains(&mark))
-            .map(|cell| format!("{} {}", run.cell_name(cell), at(&cell.workload, cell.level)))
-            .collect();
-        if !cells.is_empty() {
-            let _ = writeln!(out, "- **{}** {}: {}.", mark.letter(), mark.meaning(), cells.join(", "));
-        }
-    }
-    out.push_str(&failed_requests(run));
-    if !run.plan.left_out_connections.is_empty() {
-        let counts: Vec<String> = run.plan.left_out_connections.iter().map(ToString::to_string).collect();
-        let counts = counts.join(", ");
-        let _ = writeln!(out, "- Left out, since this machine can't hold that many connections: {counts}.");
-    }
-    out.push_str(
-        "- Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them one \
-         may well be wrong. Those of comparisons are wider, so that all verdicts hold together.\n\
-         - All intervals are about this run. Another run, of another hour, kernel or build, may lie outside of them: \
-         `just compare --all` pools the kept runs and says how far apart they are and what one more may give.\n\
-         - Latencies are those of a closed loop: a connection asks again only when it has its answer, so waiting that an \
-         independent user would see is not in them.\n",
-    );
-    out
+    let items = if open::of(run).is_some() {
+        open::distrust(run) + &bullets(failed_requests(run))
+    } else if run.plan.campaign.slo.is_some() {
+        slo::distrust(run)
+    } else {
+        closed_loop(run)
+    };
+    format!("## What to distrust\n\n{items}")
 }
 
-/// The kinds of failed requests, a line for each cell that has any.
-fn failed_requests(run: &Run) -> String {
-    let mut out = String::new();
-    for cell in run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()) {
-        let kinds: Vec<String> =
-            cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")).collect();
-        let at = format!("{} {}", run.cell_name(cell), at(&cell.workload, cell.level));
-        let _ = writeln!(out, "- Failed requests of {at}: {}.", kinds.join(", "));
+fn closed_loop(run: &Run) -> String {
+    let mut items = vec![targets::sharing(run)];
+    items.extend(targets::notes(run));
+    items.extend(marked(run, |cell| at(&cell.workload, cell.level)));
+    items.extend(failed_requests(run));
+    if !run.plan.left_out_connections.is_empty() {
+        let counts = list(&run.plan.left_out_connections);
+        items.push(format!("Left out, because this machine can't hold that many connections: {counts}."));
     }
-    out
+    let always = [
+        "Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them one \
+         may well be wrong. Those of comparisons are wider, so that all verdicts hold together.",
+        "All intervals are about this run. Another run, of another hour, kernel or build, may lie outside of them: \
+         `just compare --all` pools the kept runs and says how far apart they are and what one more may give.",
+        "Latencies are those of a closed loop: a connection sends its next request only when it has its answer, so waiting that an \
+         independent user would see is not in them.",
+    ];
+    items.extend(always.map(str::to_owned));
+    bullets(items)
+}
+
+/// The kinds of failed requests of each cell that has any.
+fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
+    run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()).map(|cell| {
+        let kinds = list(cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")));
+        format!("Failed requests of {} {}: {kinds}.", run.cell_name(cell), at(&cell.workload, cell.level))
+    })
 }
 
 fn failed(run: &Run) -> String {
-    let mut out = "## What failed\n\n".to_owned();
     if !run.has_sweep() && run.stores.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["trial", "block", "server", "request", "why"], 4);
-    let mut row = |number: u32, block: u32, server: String, request: String, why: String| {
-        table.row(vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]);
-    };
-    let name = |server: &str, beside: Option<&String>| match beside {
-        Some(other) => format!("{server} beside {other}"),
-        None => server.to_owned(),
-    };
-    for trial in run.failed() {
-        let server = name(&trial.server, trial.beside.as_ref());
-        row(trial.number, trial.block, server, at(&trial.workload, trial.level), trial.reason.clone());
-    }
-    for trial in run.invalid() {
-        let server = name(&trial.server, trial.beside.as_ref());
+    let row =
+        |number: u32, block: u32, server: &str, paired: Option<&String>, request: String, why: String| {
+            let server = format!("{server}{}", known(paired, "", |other| format!(" paired with {other}")));
+            vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
+        };
+    let failed = run.failed().map(|trial| {
+        let request = at(&trial.workload, trial.level);
+        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, trial.reason.clone())
+    });
+    let invalid = run.invalid().map(|trial| {
+        let request = at(&trial.workload, trial.level);
         let why = format!("invalid: {}", trial.reason);
-        row(trial.number, trial.block, server, at(&trial.workload, trial.level), why);
-    }
+        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, why)
+    });
+    let table = Table::of("trial | block | server | request | why", 4, failed.chain(invalid));
+    let mut out = "## What failed\n\n".to_owned();
     if run.failed().next().is_none() {
         let observed = run.observed();
         let _ = writeln!(
@@ -219,13 +178,10 @@ fn failed(run: &Run) -> String {
     }
     if run.invalid().next().is_some() {
         out.push_str(
-            "\nInvalid trials were measured and are in no comparison, since the machine spoiled them.\n\n",
+            "\nInvalid trials were measured and are in no comparison, because the machine spoiled them.\n\n",
         );
     }
-    if run.failed().next().is_some() || run.invalid().next().is_some() {
-        out.push_str(&table.markdown());
-    }
-    out
+    if table.is_empty() { out } else { out + &table.markdown() }
 }
 
 /// What a load tool is known by.
@@ -236,19 +192,16 @@ fn identity(tool: &Tool) -> String {
 pub(super) fn environment(run: &Run) -> String {
     let conditions = &run.conditions;
     let host = &conditions.host;
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unavailable".to_owned());
-    let ports = host
-        .client_ports
-        .map_or_else(|| "unavailable".to_owned(), |(first, last)| format!("{first} to {last}"));
+    let ports = known(host.client_ports, "unavailable", |(first, last)| format!("{first} to {last}"));
     let rows = [
         ("run", conditions.history()),
-        ("commit", known(&host.commit)),
+        ("commit", available(host.commit.as_ref())),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
         ("placement", run.plan.campaign.environment.placement.words().to_owned()),
-        ("memory", host.memory_bytes.map_or_else(|| "unavailable".to_owned(), |size| bytes(size as f64))),
-        ("kernel", known(&host.kernel)),
-        ("governor", known(&host.governor)),
-        ("compiler", known(&host.rustc)),
+        ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
+        ("kernel", available(host.kernel.as_ref())),
+        ("governor", available(host.governor.as_ref())),
+        ("compiler", available(host.rustc.as_ref())),
         ("open files, client ports", format!("{}, {ports}", host.open_files)),
         ("load tool", identity(&conditions.tool)),
         ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
@@ -256,20 +209,18 @@ pub(super) fn environment(run: &Run) -> String {
     let sampling =
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
-    let mut table = Table::new(&["what", "value"], 2);
-    for (what, value) in rows.into_iter().chain(open_loop).chain(sampling) {
-        table.row(vec![what.to_owned(), value]);
-    }
-    let mut out = format!("## Environment\n\n{}", table.markdown());
+    let rows = rows.into_iter().chain(open_loop).chain(sampling);
+    let table = facts(rows).markdown();
     if !run.has_sweep() {
-        return out;
+        return format!("## Environment\n\n{table}");
     }
-    out.push_str("\nEach server's effective settings:\n\n```json\n");
-    for ready in conditions.servers.values() {
-        let _ = writeln!(out, "{ready}");
-    }
-    out.push_str("```\n");
-    out
+    let settings: String = conditions.servers.values().map(|ready| format!("{ready}\n")).collect();
+    format!("## Environment\n\n{table}\nEach server's effective settings:\n\n```json\n{settings}```\n")
+}
+
+/// A table of names and what they stand for.
+pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> Table {
+    Table::of("what | value", 2, rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]))
 }
 
 /// What it cost to read the servers' resources, as a share of the machine that was measured on.
@@ -301,19 +252,15 @@ fn by_hand(run: &Run) -> String {
     );
     for workload in &run.plan.workloads {
         for connections in run.plan.connections() {
-            let _ = writeln!(
-                out,
-                "# {} at {connections}\n{}",
-                workload.name,
-                commands::load(run, workload, connections)
-            );
+            let command = commands::load(run, workload, connections);
+            let _ = writeln!(out, "# {} at {connections}\n{command}", workload.name);
         }
     }
     let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
     out
 }
 
-/// One command a server; one a workload where the command holds the request.
+/// One command for each server; one for each workload where the command holds the request.
 fn servers_by_hand(run: &Run) -> String {
     let mut out = String::new();
     for server in &run.plan.servers {

@@ -222,8 +222,8 @@ fn chart(summary: &SloSummary) -> String {
     };
     let mut out = "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\n\
          Each mark is a trial: filled where it met the level, hollow where it missed it, crossed where the load tool was the limit; small \
-         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part of the level. Servers \
-         stand side by side at each rate. Both axes are logarithmic.\n"
+         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part of the level. \
+         Both axes are logarithmic.\n"
         .to_owned();
     let died = unseen(PointResult::Failed);
     if died > 0 {

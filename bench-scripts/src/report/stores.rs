@@ -6,8 +6,8 @@ use serde_json::Value;
 use validator_state::Ledger;
 
 use super::Run;
-use super::format::{Table, estimate, significant, thousands, time_us};
-use crate::config::Stores;
+use super::format::{Table, bullets, count, estimate, known, list, significant, time_us};
+use crate::config::{Server, Stores};
 use crate::figure::Figure;
 use crate::results::RunFolder;
 use crate::workload::Workload;
@@ -19,7 +19,7 @@ pub struct ChainRuns {
     pub slots: u64,
     /// The measured requests, where they have begun.
     pub requests: Option<Run>,
-    /// The light request beside a heavy one, where it has begun.
+    /// The light request with a heavy one in the background, where it has begun.
     pub neighbour: Option<Run>,
 }
 
@@ -49,33 +49,27 @@ pub fn not_begun(run: &Run) -> usize {
 /// A line for each chain: how many times as much CPU as from memory the first request takes.
 pub fn headline(run: &Run) -> String {
     let Some(stores) = &run.plan.campaign.stores else { return String::new() };
-    let mut out = String::new();
-    for chain in &run.stores {
-        let Some((requests, first)) =
-            chain.requests.as_ref().and_then(|requests| Some((requests, requests.plan.workloads.first()?)))
-        else {
-            continue;
-        };
-        let servers = run.plan.servers.iter().filter_map(|server| {
+    let of_chain = |chain: &ChainRuns| {
+        let requests = chain.requests.as_ref()?;
+        let first = requests.plan.workloads.first()?;
+        let of_server = |server: &Server| {
             let cpu = |blocks: &str| cpu_us(requests, &Stores::arm(&server.name, blocks, None), &first.name);
             let memory = cpu(stores.blocks.first()?)?;
             let others = stores.blocks.iter().skip(1);
             let factors =
                 others.filter_map(|blocks| Some(format!("{blocks} {}", significant(cpu(blocks)? / memory))));
-            Some(format!("{} {}", server.label(), factors.collect::<Vec<_>>().join(", ")))
-        });
-        let servers: Vec<String> = servers.collect();
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(
-            out,
-            "- **{}**, {} rooted slots, CPU time per request over that from {}: {}.",
+            Some(format!("{} {}", server.label(), list(factors)))
+        };
+        let servers: Vec<String> = run.plan.servers.iter().filter_map(of_server).collect();
+        Some(format!(
+            "**{}**, {} rooted slots, CPU time per request over that from {}: {}.",
             first.name,
-            thousands(roots(requests) as f64),
+            count(roots(requests)),
             stores.blocks[0],
             servers.join("; ")
-        );
-    }
-    out
+        ))
+    };
+    bullets(run.stores.iter().filter_map(of_chain))
 }
 
 /// The section: a table of CPU time, one of the cost of a root, and one of the light request's latency.
@@ -117,9 +111,9 @@ pub fn section(run: &Run) -> String {
         let _ = write!(
             out,
             "\n### {} meanwhile\n\nIts 99th percentile at {} requests/s, from the moment at which each was due, while {} connections ask \
-             for {}, each again once it is answered.\n\n{}",
+             for {}, each again once it has its answer.\n\n{}",
             neighbour.workload,
-            thousands(neighbour.rate.into()),
+            count(neighbour.rate.into()),
             neighbour.beside_connections,
             neighbour.beside,
             light.markdown()
@@ -141,52 +135,49 @@ fn table(run: &Run, words: &[&str]) -> Table {
     Table::new(&words.iter().copied().chain(servers).collect::<Vec<_>>(), words.len())
 }
 
+/// A row: its words, and a cell for each server.
+fn row<const N: usize>(
+    run: &Run,
+    words: [String; N],
+    cell: impl Fn(&Server) -> Option<String>,
+) -> Vec<String> {
+    let cells = run.plan.servers.iter().map(|server| known(cell(server), "not measured", |cell| cell));
+    words.into_iter().chain(cells).collect()
+}
+
 fn cpu_row(run: &Run, requests: &Run, workload: &Workload, blocks: &str) -> Vec<String> {
-    let cell = |server: &crate::config::Server| {
+    row(run, [count(roots(requests)), workload.name.clone(), blocks.to_owned()], |server| {
         let arm = Stores::arm(&server.name, blocks, None);
-        let cell = requests.summary.cell(&arm, &workload.name, requests.plan.levels()[0]);
-        let figure = cell.and_then(|cell| cell.figure(Figure::CpuUsPerRequest));
-        figure.map_or_else(missing, |cpu| match cpu.interval {
-            Some(_) => estimate(cpu, time_us),
-            None => time_us(cpu.value),
-        })
-    };
-    let mut row = vec![thousands(roots(requests) as f64), workload.name.clone(), blocks.to_owned()];
-    row.extend(run.plan.servers.iter().map(cell));
-    row
+        let cell = requests.summary.cell(&arm, &workload.name, requests.plan.levels()[0])?;
+        let cpu = cell.figure(Figure::CpuUsPerRequest)?;
+        Some(if cpu.interval.is_some() { estimate(cpu, time_us) } else { time_us(cpu.value) })
+    })
 }
 
 fn root_row(run: &Run, stores: &Stores, requests: &Run, workload: &Workload, blocks: &str) -> Vec<String> {
     let read = roots_read(requests, workload, stores.reads_all.iter().any(|all| all == blocks));
-    let cell = |server: &crate::config::Server| {
+    let words = [
+        count(roots(requests)),
+        workload.name.clone(),
+        blocks.to_owned(),
+        known(read, "not measured", count),
+    ];
+    row(run, words, |server| {
         let cpu = |blocks: &str| cpu_us(requests, &Stores::arm(&server.name, blocks, None), &workload.name);
-        let beyond = cpu(blocks).zip(cpu(&stores.blocks[0])).map(|(cpu, memory)| cpu - memory);
-        beyond
-            .zip(read.filter(|read| *read > 0))
-            .map_or_else(missing, |(us, read)| format!("{} ns", significant(us * 1e3 / read as f64)))
-    };
-    let count = read.map_or_else(missing, |read| thousands(read as f64));
-    let mut row = vec![thousands(roots(requests) as f64), workload.name.clone(), blocks.to_owned(), count];
-    row.extend(run.plan.servers.iter().map(cell));
-    row
+        let beyond_us = cpu(blocks)? - cpu(&stores.blocks[0])?;
+        let read = read.filter(|read| *read > 0)?;
+        Some(format!("{} ns", significant(beyond_us * 1e3 / read as f64)))
+    })
 }
 
 fn light_row(run: &Run, neighbour: &Run, blocks: &str, on: Option<&str>) -> Vec<String> {
-    let campaign = &neighbour.plan.campaign;
-    let cell = |server: &crate::config::Server| {
+    let workload = &neighbour.plan.campaign.workloads[0];
+    let words = [count(roots(neighbour)), blocks.to_owned(), on.unwrap_or("its default").to_owned()];
+    row(run, words, |server| {
         let arm = Stores::arm(&server.name, blocks, on);
-        let cell = neighbour.summary.cell(&arm, &campaign.workloads[0], neighbour.plan.levels()[0]);
-        let p99 = cell.and_then(|cell| cell.figure(Figure::P99Us));
-        p99.map_or_else(missing, |p99| time_us(p99.value))
-    };
-    let on = on.unwrap_or("its default").to_owned();
-    let mut row = vec![thousands(roots(neighbour) as f64), blocks.to_owned(), on];
-    row.extend(run.plan.servers.iter().map(cell));
-    row
-}
-
-fn missing() -> String {
-    "not measured".to_owned()
+        let cell = neighbour.summary.cell(&arm, workload, neighbour.plan.levels()[0])?;
+        Some(time_us(cell.figure(Figure::P99Us)?.value))
+    })
 }
 
 fn cpu_us(requests: &Run, server: &str, workload: &str) -> Option<f64> {

@@ -43,24 +43,24 @@ fn is_on_loopback(at: &RunningAt) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The bound on the load, and whose answers the reference is; a line each.
-pub fn notes(run: &Run) -> String {
-    let Some((server, at)) = alone(run) else { return String::new() };
+/// The bound on the load, and whose answers the reference is.
+pub fn notes(run: &Run) -> Vec<String> {
+    let Some((server, at)) = alone(run) else { return Vec::new() };
     let load = run.plan.most_load();
-    let mut out = format!(
-        "- Load on {} was bounded: at most {} connections at one time and {} s in all.\n",
+    let mut notes = vec![format!(
+        "Load on {} was bounded: at most {} connections at one time and {} s in all.",
         server.label(),
         load.connections,
         load.seconds
-    );
+    )];
     if !at.own_answers.is_empty() {
-        out.push_str(&format!(
-            "- Answers to {} were compared with the server's own answer, given twice before the run, and not with the campaign's \
-             ledger, which it does not have.\n",
+        notes.push(format!(
+            "Answers to {} were compared with the server's own answer, given twice before the run, and not with the campaign's \
+             ledger, which it does not have.",
             at.own_answers.join(" and ")
         ));
     }
-    out
+    notes
 }
 
 /// The server of a run that has one server, which ran already.

@@ -80,7 +80,7 @@ fn a_mix_at_a_rate_is_checked_under_load() {
     }
     let report = bench.report();
     assert!(report.contains("exponent 1 (75 %), getBlocks of 9 slots anywhere (25 %)"), "{report}");
-    assert!(report.contains("held against the truth: all were true.\n"), "{report}");
+    assert!(report.contains("compared with the true one: all were right.\n"), "{report}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn the_report_has_what_a_reader_needs() {
         "inconclusive",
         "(after 1 of about 6 blocks that it would take)",
         "![Successful requests a second against connections](throughput.svg)",
-        "CPU us/request",
+        "CPU µs/request",
         "% of",
         "## What to distrust",
         "Nothing: all 2 trials that ran were measured",

@@ -159,7 +159,7 @@ fn without_programs_in_process_the_rest_is_still_measured() {
     for needed in [
         "**unavailable**: servers.toml names no in-process program for actix",
         "at 2 connections",
-        "Not asked: getBalance has an answer of one length",
+        "Not measured: getBalance has an answer of one length",
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }

@@ -74,7 +74,7 @@ fn a_report_has_what_a_reader_needs() {
     for needed in [
         "# Why actix-web + typed JSON-RPC and jsonrpc-core differ on getBlocks",
         "**actix-web + typed JSON-RPC answers getBlocks 1.000 [1.000, 1.000] times as fast as jsonrpc-core** at 500 connections",
-        "us are **unexplained**",
+        "µs are **unexplained**",
         "The parts give **80 % [80 %, 80 %]** of the difference (of user time alone, which is where the prediction can miss, 74 %",
         "| parsing, dispatch, serialising",
         "| - as for getHealth",
@@ -168,7 +168,7 @@ fn a_page_notices_a_changed_figure() {
     assert!(!spliced.text.contains("\nold\n") && spliced.text.contains("\n\nand\n"));
     assert_eq!(spliced.differences.len(), 1);
     assert_eq!(pages::splice(&spliced.text, &sources).unwrap().differences, []);
-    let by_hand = spliced.text.replacen("us of CPU time between them", "0 us of CPU time between them", 1);
+    let by_hand = spliced.text.replacen("µs of CPU time between them", "0 µs of CPU time between them", 1);
     assert_ne!(by_hand, spliced.text);
     assert_eq!(pages::splice(&by_hand, &sources).unwrap().text, spliced.text);
     let other = pages::splice(&page("a b getBalance"), &sources).unwrap_err();

@@ -307,7 +307,7 @@ fn a_waiting_handler_is_named() {
     let (kind, sentence) = only(&equal(), sample.clone());
     assert_eq!(kind, Kind::SlowHandler);
     assert!(
-        sentence.starts_with("one request by itself takes 2.1 ms, of which 80 us is CPU time"),
+        sentence.starts_with("one request by itself takes 2.15 ms, of which 80.0 µs is CPU time"),
         "{sentence}"
     );
     // Two threads that wait 2.07 ms with each request answer at most 966 a second.
@@ -369,8 +369,8 @@ fn the_scheduler_is_named_without_the_one_thread() {
     assert_eq!(
         sentence,
         "starved by the scheduler: about 245 of 1,000 connections were served again and again, half of their requests within \
-         76 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit into a queue of 256 \
-         each from a global queue, once in 61 polls, so that each waits about 14.23 s; no connection attempt found the listen \
+         75.7 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit into a queue of 256 \
+         each from a global queue, once in 61 polls, so that each waits about 14.2 s; no connection attempt found the listen \
          queue full"
     );
     // Where the interval is tokio's own their wait is unknown.

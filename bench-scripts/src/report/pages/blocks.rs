@@ -125,9 +125,9 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
         }
         "why" => {
             let loaded = sources.why(run)?;
-            let asked =
-                format!("{} {} {}", loaded.summary.server, loaded.summary.over, loaded.summary.workload);
-            ensure!(asked == what, "{run} answers {asked}, and the page asks {what}");
+            let pair = &loaded.summary;
+            let question = format!("{} {} {}", pair.server, pair.over, pair.workload);
+            ensure!(question == what, "{run} answers {question}, and the page wants {what}");
             with_source(why::quotation(&loaded, &folder))
         }
         "table" => {

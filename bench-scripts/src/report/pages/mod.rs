@@ -132,7 +132,7 @@ pub fn splice(text: &str, sources: &Sources) -> Result<Spliced> {
     let aliases = Aliases::of(text)?;
     let blocks = blocks::splice(text, &aliases, sources)?;
     let inline = inline::splice(&blocks.text, &aliases, sources)?;
-    // Blocks may have grown or shrunk, so an inline place is where it stands in the new text; that is where one looks after a renewal.
+    // Blocks may have grown or shrunk, so an inline figure's line is that of the new text.
     let differences = [blocks.differences, inline.differences].concat();
     Ok(Spliced { text: inline.text, differences })
 }

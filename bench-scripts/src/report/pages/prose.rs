@@ -1,8 +1,8 @@
 //! Prose that stands by itself holds no figure of ours: this finds numbers that look measured outside of blocks, figures in sentences, code,
 //! comments and link targets.
 //!
-//! A number looks measured where it has decimals, a unit (%, s, ms, us, ns, MiB and the like, /s), thousands set apart, or is so many
-//! "of" so many or "times" something. [`SETTINGS`] are numbers that the pages set and nobody measures. For all else a paragraph says why
+//! A number looks measured where it has decimals, a unit (%, s, ms, us, ns, MiB and the like, /s), thousands set apart, or is N
+//! "of" N or "times" something. [`SETTINGS`] are numbers that the pages set and nobody measures. For all else a paragraph says why
 //! its numbers are no measurements of ours, in a comment: `<!-- not measured: the contract's limits -->`; behind a heading it holds
 //! for all below that heading. Numbers in words are not found, nor are small whole numbers without a unit.
 
@@ -14,67 +14,15 @@ use super::{blocks, inline, line_of};
 const EXEMPT: &str = "<!-- not measured: ";
 
 /// Settings of campaigns and of the method, wherever they stand.
-const SETTINGS: [&str; 13] = [
-    "2 s",
-    "100 ms",
-    "95 %",
-    "90 %",
-    "2 %",
-    "5 %",
-    "2,000 connections",
-    "16,000 connections",
-    "1,000 requests/s",
-    "2,000 requests/s",
-    "4,000 requests/s",
-    "100,000 slots",
-    "100,000 accounts",
-];
+const SETTINGS: &str = "2 s | 100 ms | 95 % | 90 % | 2 % | 5 % | 2,000 connections | 16,000 connections | 1,000 requests/s | \
+                        2,000 requests/s | 4,000 requests/s | 100,000 slots | 100,000 accounts";
 
 /// Units of measured figures, as they stand behind a number.
-const UNITS: [&str; 18] = [
-    "%",
-    "ns",
-    "us",
-    "µs",
-    "ms",
-    "s",
-    "seconds",
-    "minutes",
-    "B",
-    "KiB",
-    "MiB",
-    "GiB",
-    "kB",
-    "MB",
-    "times",
-    "cores",
-    "percent",
-    "requests/s",
-];
+const UNITS: &str = "% ns us µs ms s seconds minutes B KiB MiB GiB kB MB times cores percent requests/s";
 
 /// What a version number stands behind.
-const VERSIONED: [&str; 20] = [
-    "tokio",
-    "jsonrpsee",
-    "actix-web",
-    "actix",
-    "axum",
-    "hyper",
-    "jsonrpc-core",
-    "jsonrpc-http-server",
-    "Agave",
-    "Rust",
-    "Go",
-    "Python",
-    "Node",
-    "HTTP",
-    "bombardier",
-    "vegeta",
-    "oha",
-    "JSON-RPC",
-    "soketto",
-    "framework",
-];
+const VERSIONED: &str = "tokio jsonrpsee actix-web actix axum hyper jsonrpc-core jsonrpc-http-server Agave Rust Go Python Node HTTP \
+                         bombardier vegeta oha JSON-RPC soketto framework";
 
 /// A number that looks measured and is bound to no run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,15 +126,8 @@ fn numbers(line: &str) -> impl Iterator<Item = String> {
             at = start + length;
             if looks_measured(line, start, at) {
                 let behind: String = line[at..].chars().take(20).collect();
-                return Some(
-                    format!(
-                        "{}{}",
-                        &line[start..at],
-                        behind.split_inclusive(' ').take(2).collect::<String>()
-                    )
-                    .trim()
-                    .to_owned(),
-                );
+                let behind: String = behind.split_inclusive(' ').take(2).collect();
+                return Some(format!("{}{behind}", &line[start..at]).trim().to_owned());
             }
         }
         None
@@ -206,7 +147,7 @@ fn looks_measured(line: &str, start: usize, end: usize) -> bool {
     if joined || number.matches('.').count() > 1 {
         return false;
     }
-    if SETTINGS.iter().any(|setting| {
+    if SETTINGS.split(" | ").any(|setting| {
         line[start..].strip_prefix(setting).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
     }) {
         return false;
@@ -216,14 +157,15 @@ fn looks_measured(line: &str, start: usize, end: usize) -> bool {
         .split(|c: char| c.is_whitespace() || ",;:.)]|".contains(c))
         .next()
         .unwrap_or_default();
-    let has_unit = UNITS.contains(&word) || behind.starts_with("/s");
+    let has_unit = UNITS.split(' ').any(|unit| unit == word) || behind.starts_with("/s");
     let counted =
         behind.strip_prefix(" of ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let thousands = number.contains(',');
     let last =
         before.trim_end().rsplit(|c: char| c.is_whitespace() || "(*[".contains(c)).next().unwrap_or_default();
-    let is_version =
-        VERSIONED.contains(&last) || behind.starts_with(" or newer") || behind.starts_with(" or later");
+    let is_version = VERSIONED.split(' ').any(|name| name == last)
+        || behind.starts_with(" or newer")
+        || behind.starts_with(" or later");
     has_unit || counted || thousands || (number.contains('.') && !is_version)
 }
 

@@ -1,30 +1,26 @@
 //! The report of a why run: a sentence, the ladder, counts, and the cost of an answer's length; made from the folder alone.
 
-mod ladder_chart;
-mod page;
 mod sections;
-mod slope_chart;
 mod words;
 
 use anyhow::{Context, Result};
 
-use super::Run;
-use super::series::styles;
-use crate::analysis::why::{Part, Seen, WhySummary, explain};
+use super::{Run, charts};
+use crate::analysis::why::{Line, Part, Seen, WhySummary, explain};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
 use crate::plan::{Plan, WhyPlan};
 use crate::results::{LADDER, RunFolder, SLOPE, pretty};
 
-pub(super) use page::quotation;
 pub use sections::markdown;
+pub(super) use sections::quotation;
 pub use words::headline;
 
 /// What a why run's folder holds, and what it comes to.
 #[derive(Debug)]
 pub struct WhyRun {
-    /// What was asked.
-    pub asked: WhyPlan,
+    /// The question.
+    pub question: WhyPlan,
     /// The pair's trials, as any run's.
     pub run: Run,
     /// What they come to.
@@ -55,7 +51,7 @@ impl Kept {
 impl WhyRun {
     /// Reads a why run's folder and works it out.
     pub fn load(folder: &RunFolder) -> Result<Self> {
-        let asked = folder.why()?;
+        let question = folder.why()?;
         let main = Kept::load(folder)?;
         let inside = |name: &str| folder.inside(name).map(|inner| Kept::load(&inner)).transpose();
         let ladder =
@@ -63,10 +59,10 @@ impl WhyRun {
         let slope = inside(SLOPE)?;
         let slope = slope.as_ref().map(Kept::seen);
         let counts = folder.lines(COUNTS)?;
-        let summary = explain(&asked, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
+        let summary = explain(&question, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
         let run = Run::load(folder)?;
         let shown = labelled(&run, &summary);
-        Ok(Self { asked, run, summary, shown })
+        Ok(Self { question, run, summary, shown })
     }
 }
 
@@ -90,17 +86,22 @@ pub fn write(folder: &RunFolder) -> Result<WhySummary> {
     let why = WhyRun::load(folder)?;
     folder.write_derived("summary.json", &pretty(&why.summary)?)?;
     if let Ok(ladder) = &why.shown.ladder {
-        folder.write_derived("ladder.svg", &ladder_chart::svg(&why.shown, ladder)?)?;
+        folder.write_derived("ladder.svg", &charts::svg(&charts::ladder(&why.shown, ladder)))?;
     }
     if let Some(slope) = &why.shown.slope {
-        folder.write_derived("slope.svg", &slope_chart::svg(slope, &styles(&why.run.plan.servers))?)?;
+        let servers = &why.run.plan.servers;
+        let all = charts::styles(servers);
+        let named = why.summary.slope.iter().flat_map(|slope| &slope.lines);
+        let place = |line: &Line| servers.iter().position(|server| server.name == line.server).unwrap_or(0);
+        let styles: Vec<charts::Style> = named.map(|line| all[place(line)]).collect();
+        folder.write_derived("slope.svg", &charts::svg(&charts::slope(slope, &styles)))?;
     }
     folder.write_derived("report.md", &sections::markdown(&why))?;
     Ok(why.shown)
 }
 
 /// What a part is called.
-fn name(part: Part) -> &'static str {
+pub(super) fn name(part: Part) -> &'static str {
     match part {
         Part::State => "the method itself (state)",
         Part::Framework => "parsing, dispatch, serialising",

@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use super::words::{difference, headline, share};
 use super::{WhyRun, name};
-use crate::analysis::why::{Ladder, Line, Part, Row, WhySummary};
+use crate::analysis::why::{Ladder, Line, Part, PartsNs, Row, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
-use crate::report::format::{Table, estimate, significant, thousands};
+use crate::report::format::{
+    Table, bullets, dash, estimate, known, percent, sections, significant, thousands,
+};
 use crate::report::sections::environment;
 use crate::stats::Estimate;
 
@@ -18,9 +20,9 @@ const RARE: f64 = 0.005;
 pub fn markdown(why: &WhyRun) -> String {
     let summary = &why.shown;
     let WhySummary { server, over, workload, .. } = summary;
-    let sections = [
+    sections([
         format!(
-            "# Why {server} and {over} differ on {workload}\n\nCPU time for a request taken apart, its parts held against the \
+            "# Why {server} and {over} differ on {workload}\n\nCPU time for a request taken apart, its parts compared with the \
              whole.\n"
         ),
         format!("## Headline\n\n{}", headline(summary)),
@@ -32,38 +34,22 @@ pub fn markdown(why: &WhyRun) -> String {
         failed(summary),
         environment(&why.run),
         format!("The whole run: `{}`.\n", why.run.conditions.command),
-    ];
-    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+    ])
 }
 
 fn show(value: Option<Estimate>, format: fn(f64) -> String) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| estimate(value, format))
+    dash(value, |value| estimate(value, format))
 }
 
 /// Requests a second are cores over CPU time.
 fn terms(summary: &WhySummary) -> String {
     let Some(terms) = &summary.terms else { return String::new() };
-    let headers = [
-        "server",
-        "successful requests/s",
-        "server cores",
-        "CPU us/request",
-        "of it user",
-        "of it system",
-        "client cores",
-    ];
-    let mut table = Table::new(&headers, 1);
-    for side in &summary.sides {
-        table.row(vec![
-            side.server.clone(),
-            show(side.requests_per_second, thousands),
-            show(side.cores, significant),
-            show(side.cpu_us, significant),
-            show(side.user_us, significant),
-            show(side.system_us, significant),
-            show(side.client_cores, significant),
-        ]);
-    }
+    let headers = "server | successful requests/s | server cores | CPU µs/request | of it user | of it system | client cores";
+    let rows = summary.sides.iter().map(|side| {
+        let figures = [side.cores, side.cpu_us, side.user_us, side.system_us, side.client_cores];
+        let words = [side.server.clone(), show(side.requests_per_second, thousands)];
+        words.into_iter().chain(figures.map(|figure| show(figure, significant))).collect()
+    });
     let three = |value: f64| format!("{value:.3}");
     format!(
         "## The two terms\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. So the \
@@ -72,39 +58,35 @@ fn terms(summary: &WhySummary) -> String {
         estimate(terms.rate, three),
         estimate(terms.cores, three),
         estimate(terms.cpu, three),
-        table.markdown()
+        Table::of(headers, 1, rows).markdown()
     )
 }
 
 fn ladder(summary: &WhySummary) -> String {
     let WhySummary { server, over, workload, transport, .. } = summary;
-    let mut out = "## The ladder\n\n".to_owned();
     let ladder = match &summary.ladder {
         Ok(ladder) => ladder,
         Err(reason) => {
-            let _ = writeln!(out, "Unavailable: {reason}. What was measured over HTTP:\n");
-            out.push_str(&measured_alone(summary));
-            return out;
+            let measured = measured_alone(summary);
+            return format!(
+                "## The ladder\n\nUnavailable: {reason}. What was measured over HTTP:\n\n{measured}"
+            );
         }
     };
-    let _ = write!(
-        out,
-        "CPU time for one {workload} request in microseconds, over {} blocks.\n\n![CPU time for a request, by part](ladder.svg)\n\n{}",
-        ladder.blocks,
-        ladder_table(summary, ladder).markdown()
-    );
-    let _ = write!(
-        out,
-        "\nBoth servers ran at the same time on one core, over HTTP and in process, so that what disturbs one disturbs the other as \
+    format!(
+        "## The ladder\n\nCPU time for one {workload} request in microseconds, over {} blocks.\n\n\
+         ![CPU time for a request, by part](ladder.svg)\n\n{}\n\
+         Both servers ran at the same time on one core, over HTTP and in process, so that what disturbs one disturbs the other as \
          much; their CPU times are those of that core. HTTP in the program is the user time of {transport} less its own dispatch in \
          process: it was measured on another request, so the sum can miss. Time in the kernel was measured on {workload} itself \
          and can't. Sides are medians over blocks; differences ({server} less {over}) are paired by block (Hodges–Lehmann), so neither \
-         adds up to the last digit.\n"
-    );
-    out
+         adds up to the last digit.\n",
+        ladder.blocks,
+        ladder_table(summary, ladder).markdown()
+    )
 }
 
-pub(super) fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
+fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
     let headers = ["part", &summary.server, &summary.over, "difference", "of the difference", "measured on"];
     let mut table = Table::new(&headers, 1);
     let whole = ladder.measured.difference.value;
@@ -119,7 +101,7 @@ pub(super) fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
         ]);
     };
     let of_whole = |row: &Row| match ladder.explained {
-        Some(_) => format!("{:.0} %", row.difference.value / whole * 100.0),
+        Some(_) => percent(row.difference.value / whole),
         None => "-".to_owned(),
     };
     let (workload, transport) = (summary.workload.as_str(), summary.transport.as_str());
@@ -135,16 +117,30 @@ pub(super) fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
     let base = format!("- as for {transport}");
     add(&base, &ladder.system_base, &of_whole(&ladder.system_base), &format!("{transport} over HTTP"));
     add("- beyond it", &ladder.system_rest, &of_whole(&ladder.system_rest), "the two");
-    let explained = ladder.explained.map_or_else(|| "-".to_owned(), share);
+    let explained = dash(ladder.explained, share);
     add("**predicted**", &ladder.predicted, &explained, "the four parts");
     add("**measured**", &ladder.measured, "100 %", &format!("{workload} over HTTP"));
     add("**unexplained**", &ladder.unexplained, &of_whole(&ladder.unexplained), "measured less predicted");
     table
 }
 
+/// What a page quotes: the sentences, the ladder and the charts; `folder` is the way from the page to the run's folder.
+pub(in crate::report) fn quotation(why: &WhyRun, folder: &str) -> String {
+    let summary = &why.shown;
+    let mut out = headline(summary);
+    if let Ok(ladder) = &summary.ladder {
+        let table = ladder_table(summary, ladder).markdown();
+        out += &format!("\n![CPU time for a request, by part]({folder}/ladder.svg)\n\n{table}");
+    }
+    if summary.slope.is_some() {
+        out += &format!("\n![CPU time for a request against slots returned]({folder}/slope.svg)\n");
+    }
+    out
+}
+
 fn measured_alone(summary: &WhySummary) -> String {
     let Some(rows) = &summary.measured else { return "Nothing.\n".to_owned() };
-    let mut table = Table::new(&["CPU us/request", &summary.server, &summary.over, "difference", ""], 1);
+    let mut table = Table::new(&["CPU µs/request", &summary.server, &summary.over, "difference", ""], 1);
     for (name, row) in ["all", "user", "system"].into_iter().zip(rows) {
         table.row(vec![
             name.to_owned(),
@@ -158,20 +154,15 @@ fn measured_alone(summary: &WhySummary) -> String {
 }
 
 fn counts(summary: &WhySummary) -> String {
-    let headers =
-        ["server", "context switches", "allocations", "bytes allocated", "system calls", "counted by"];
-    let mut table = Table::new(&headers, 1);
+    let headers = "server | context switches | allocations | bytes allocated | system calls | counted by";
+    let mut table = Table::of(headers, 1, []);
     let mut reasons = String::new();
     for side in &summary.sides {
         let outcome = |kind: CountKind| {
             summary.counts.iter().find(|count| count.server == side.server && count.kind == kind)
         };
-        let (mut allocations, mut bytes, mut calls, mut by) = (
-            "not counted yet".to_owned(),
-            "not counted yet".to_owned(),
-            "not counted yet".to_owned(),
-            String::new(),
-        );
+        let [mut allocations, mut bytes, mut calls] = [(); 3].map(|()| "not counted yet".to_owned());
+        let mut by = String::new();
         for count in CountKind::ALL.into_iter().filter_map(outcome) {
             match &count.outcome {
                 CountOutcome::Allocations { requests, allocations: count, bytes: sum } => {
@@ -203,7 +194,7 @@ fn counts(summary: &WhySummary) -> String {
     format!(
         "## Counts for a request\n\n{}{reasons}\nContext switches are of the timed trials. The rest was counted in runs that are not \
          timed, under the same load: allocations by a build that counts them, system calls by a tracer, which slows the server \
-         down, so that it finds more requests waiting each time it looks.\n{}",
+         down, so that it finds more requests waiting each time it reads.\n{}",
         table.markdown(),
         calls_by_name(summary)
     )
@@ -251,28 +242,17 @@ fn calls_by_name(summary: &WhySummary) -> String {
 fn slope(summary: &WhySummary) -> String {
     let Some(slope) = &summary.slope else {
         return format!(
-            "## The answer's length\n\nNot asked: {} has an answer of one length.\n",
+            "## The answer's length\n\nNot measured: {} has an answer of one length.\n",
             summary.workload
         );
     };
-    let headers = [
-        "server",
-        "a slot more, ns",
-        "of it the method",
-        "serialising",
-        "HTTP in the program",
-        "kernel",
-        "a request of none, us",
-        "largest miss of the line",
-    ];
-    let mut table = Table::new(&headers, 1);
-    for line in &slope.lines {
-        let part = |of: fn(&crate::analysis::why::PartsNs) -> Estimate| {
-            line.parts_ns
-                .as_ref()
-                .map_or_else(|| "unavailable".to_owned(), |parts| estimate(of(parts), significant))
+    let headers = "server | a slot more, ns | of it the method | serialising | HTTP in the program | kernel | \
+                   a request of none, µs | largest miss of the line";
+    let rows = slope.lines.iter().map(|line| {
+        let part = |of: fn(&PartsNs) -> Estimate| {
+            known(line.parts_ns.as_ref(), "unavailable", |parts| estimate(of(parts), significant))
         };
-        table.row(vec![
+        vec![
             line.server.clone(),
             show(line.slope_ns, significant),
             part(|parts| parts.state),
@@ -280,16 +260,16 @@ fn slope(summary: &WhySummary) -> String {
             part(|parts| parts.http_user),
             part(|parts| parts.system),
             show(line.intercept_us, significant),
-            line.misfit.map_or_else(|| "-".to_owned(), |miss| format!("{:.0} %", miss * 100.0)),
-        ]);
-    }
+            dash(line.misfit, percent),
+        ]
+    });
     let connections = slope.connections;
     format!(
         "## The answer's length\n\n![CPU time for a request against slots returned](slope.svg)\n\n{}\nServer CPU time for a getBlocks \
          request against the slots that it returns, at {connections} connections: a straight line for each block by least squares, \
          weighted so that each length counts by its relative miss; figures are medians over blocks. The parts are fitted with the \
          same weights and add up to the slope in every block.\n\n{}",
-        table.markdown(),
+        Table::of(headers, 1, rows).markdown(),
         points(&slope.lines).markdown()
     )
 }
@@ -298,8 +278,8 @@ fn slope(summary: &WhySummary) -> String {
 fn points(lines: &[Line]) -> Table {
     let mut headers: Vec<String> = vec!["slots returned".to_owned()];
     for line in lines {
-        headers.push(format!("{}, us", line.server));
-        headers.push("in process, us".to_owned());
+        headers.push(format!("{}, µs", line.server));
+        headers.push("in process, µs".to_owned());
     }
     headers.push(String::new());
     let mut table = Table::new(&headers.iter().map(String::as_str).collect::<Vec<_>>(), 0);
@@ -322,7 +302,7 @@ fn distrust() -> String {
     "## What to distrust\n\n\
      - In process a request finds its code and data in the caches; over HTTP the kernel and the framework's other work have pushed \
      some of it out. That makes the prediction too small, for both servers.\n\
-     - The kernel tells user from system time by ticks, about a hundred a second and core: in one window the split is known to \
+     - The kernel divides user from system time by ticks, about a hundred a second and core: in one window the split is known to \
      a few percent, and the intervals hold that.\n\
      - The parts say where the time goes, not what it would cost to do without them.\n\
      - Intervals are right by themselves with 95 % confidence each; of twenty one may well be wrong.\n"
@@ -333,23 +313,16 @@ fn failed(summary: &WhySummary) -> String {
     if summary.failed.is_empty() && summary.invalid.is_empty() {
         return "## What failed\n\nNothing: every trial that ran was measured.\n".to_owned();
     }
-    let mut out = "## What failed\n\n".to_owned();
-    for trial in &summary.failed {
-        let _ = writeln!(
-            out,
-            "- block {}, {} {}: {}",
-            trial.block,
-            trial.server,
-            trial.workload,
-            trial.reason.replace('\n', " ")
-        );
-    }
-    for trial in &summary.invalid {
-        let _ = writeln!(
-            out,
-            "- block {}, {} {}: invalid, {}",
-            trial.block, trial.server, trial.workload, trial.reason
-        );
-    }
-    out
+    let line = |block: u32, server: &str, workload: &str, why: String| {
+        format!("block {block}, {server} {workload}: {}", why.replace('\n', " "))
+    };
+    let failed = summary
+        .failed
+        .iter()
+        .map(|trial| line(trial.block, &trial.server, &trial.workload, trial.reason.clone()));
+    let invalid = summary
+        .invalid
+        .iter()
+        .map(|trial| line(trial.block, &trial.server, &trial.workload, format!("invalid, {}", trial.reason)));
+    format!("## What failed\n\n{}", bullets(failed.chain(invalid)))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::name;
 use crate::analysis::Terms;
 use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
-use crate::report::format::{ratio, significant, thousands};
+use crate::report::format::{bullets, count, estimate, list, percent, ratio, significant};
 use crate::report::lost;
 use crate::stats::Estimate;
 
@@ -29,27 +29,21 @@ pub fn headline(summary: &WhySummary) -> String {
         let _ = writeln!(out, "- Nothing is known: {why}.");
         return out;
     };
-    let _ = writeln!(out, "- {}", rates(summary, terms));
+    let mut items = vec![rates(summary, terms)];
     match &summary.ladder {
-        Ok(ladder) => {
-            let _ = writeln!(out, "- {}", parts(ladder));
-            let _ = writeln!(out, "- {}", explained(summary, ladder));
-        }
+        Ok(ladder) => items.extend([parts(ladder), explained(summary, ladder)]),
         Err(reason) => {
-            let _ =
-                writeln!(out, "- What the difference is made of in process is **unavailable**: {reason}.");
+            items.push(format!("What the difference is made of in process is **unavailable**: {reason}."));
         }
     }
-    if let Some(said) = summary.slope.as_ref().and_then(slope) {
-        let _ = writeln!(out, "- {said}");
-    }
-    out
+    items.extend(summary.slope.as_ref().and_then(slope));
+    out + &bullets(items)
 }
 
 /// How fast, and by which of the two terms.
 fn rates(summary: &WhySummary, terms: &Terms) -> String {
     let WhySummary { server, over, workload, connections, .. } = summary;
-    let connections = thousands(f64::from(*connections));
+    let connections = count((*connections).into());
     let bound = summary.sides.iter().any(|side| {
         side.client_cores.zip(side.cores).is_some_and(|(client, server)| client.value >= server.value)
     });
@@ -72,20 +66,19 @@ fn parts(ladder: &Ladder) -> String {
     let whole = ladder.measured.difference;
     if ladder.explained.is_none() {
         return format!(
-            "Their CPU time for a request is **not told apart** ({} us), so there is no difference to explain.",
+            "Their CPU time for a request is **not distinguishable** ({} µs), so there is no difference to explain.",
             difference(whole)
         );
     }
     let sign = whole.value.signum();
-    let said: Vec<String> = Part::ALL
+    let by_part = Part::ALL
         .into_iter()
         .filter_map(|part| Some((name(part), sign * ladder.part(part)?.difference.value)))
-        .map(|(name, value)| format!("{} {name}", significant(value)))
-        .collect();
+        .map(|(name, value)| format!("{} {name}", significant(value)));
     format!(
-        "Of the {} us of CPU time between them on a request, {}; {} us are **unexplained**.",
+        "Of the {} µs of CPU time between them on a request, {}; {} µs are **unexplained**.",
         significant(whole.value.abs()),
-        said.join(", "),
+        list(by_part),
         significant(sign * ladder.unexplained.difference.value)
     )
 }
@@ -93,10 +86,10 @@ fn parts(ladder: &Ladder) -> String {
 /// How much of the difference the parts give.
 fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
     let Some(all) = ladder.explained else {
-        return "No share is explained, since there is nothing to explain.".to_owned();
+        return "No share is explained, because there is nothing to explain.".to_owned();
     };
     let user = ladder.explained_user.map_or_else(
-        || "user time alone is not told apart".to_owned(),
+        || "user time alone is not distinguishable".to_owned(),
         |user| format!("of user time alone, which is where the prediction can miss, {}", share(user)),
     );
     format!(
@@ -133,7 +126,7 @@ fn slope(slope: &SlopeSummary) -> Option<String> {
     if let Some((at_none_a, at_none_b)) = a.intercept_us.zip(b.intercept_us) {
         let _ = write!(
             said,
-            "; a request that returns none costs {} and {} us",
+            "; a request that returns none costs {} and {} µs",
             significant(at_none_a.value),
             significant(at_none_b.value)
         );
@@ -152,7 +145,7 @@ fn slope(slope: &SlopeSummary) -> Option<String> {
 
 /// A difference in microseconds, with its sign.
 pub(super) fn difference(value: Estimate) -> String {
-    crate::report::format::estimate(value, signed)
+    estimate(value, signed)
 }
 
 fn signed(value: f64) -> String {
@@ -161,5 +154,5 @@ fn signed(value: f64) -> String {
 
 /// A share in percent.
 pub(super) fn share(value: Estimate) -> String {
-    crate::report::format::estimate(value, |share| format!("{:.0} %", share * 100.0))
+    estimate(value, percent)
 }

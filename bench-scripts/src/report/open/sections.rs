@@ -1,51 +1,47 @@
-//! What only an open loop shows beside its tables: isolation from another load, recovery from an overload, and whether the load
+//! What only an open loop shows next to its tables: isolation from a background load, recovery from an overload, and whether the load
 //! tools agree.
 
 use std::fmt::Write;
 
 use super::super::Run;
-use super::super::format::{Table, at, ratio, thousands, time_us};
+use super::super::format::{
+    Table, at, bullets, count, dash, known, ratio, sections as joined, thousands, time_us,
+};
 use crate::analysis::open_loop::{AGREEMENT, Agreement, Recovery};
 use crate::config::Background;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::stats::{Estimate, median};
 
-/// All of them that the campaign asks for.
+/// All of them that the campaign measures.
 pub(in crate::report) fn sections(run: &Run) -> String {
-    let parts = [stalls(run), isolation(run), recovery(run), agreement(run)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    joined([stalls(run), isolation(run), recovery(run), agreement(run)])
 }
 
 /// One line for each server that another load disturbs, or that comes back from an overload.
 pub(super) fn headline(run: &Run) -> String {
     let Some(other) = background(run) else { return String::new() };
     let is_measured = |server: &String| run.plan.campaign.ceiling.as_ref() != Some(server);
-    let mut out = String::new();
-    for found in run.summary.isolation.iter().filter(|found| is_measured(&found.server)) {
-        let p99 = found.p99_from_send_ratio.map_or_else(|| "not measured".to_owned(), ratio);
-        let _ = writeln!(
-            out,
-            "- **{}** on {}: p99 from the send is **{p99} times** as long while it is also asked {}{}.",
+    let isolation = run.summary.isolation.iter().filter(|found| is_measured(&found.server)).map(|found| {
+        let answered = found.other_answered.filter(|share| share.value < 0.99);
+        format!(
+            "**{}** on {}: p99 from the send is **{} times** as long with {} in the background{}.",
             at(&found.workload, found.level),
             run.label(&found.server),
+            known(found.p99_from_send_ratio, "not measured", ratio),
             other_load(other),
-            match found.other_answered {
-                Some(share) if share.value < 0.99 => format!(", of which it answers {}", percent(share)),
-                _ => String::new(),
-            }
-        );
-    }
-    for found in run.summary.recovery.iter().filter(|found| is_measured(&found.server)) {
-        let _ = writeln!(
-            out,
-            "- **{}** on {}: after the overload p99 is back at its old level **{}**.",
+            known(answered, "", |share| format!(", of which it answers {}", percent(share)))
+        )
+    });
+    let recovery = run.summary.recovery.iter().filter(|found| is_measured(&found.server)).map(|found| {
+        format!(
+            "**{}** on {}: after the overload p99 is back at its old level **{}**.",
             at(&found.workload, found.level),
             run.label(&found.server),
             after(found)
-        );
-    }
-    out
+        )
+    });
+    bullets(isolation.chain(recovery))
 }
 
 fn background(run: &Run) -> Option<&Background> {
@@ -54,22 +50,12 @@ fn background(run: &Run) -> Option<&Background> {
 
 /// The other load, in words.
 fn other_load(background: &Background) -> String {
-    let connections = thousands(f64::from(background.connections));
+    let (workload, connections) = (&background.workload, count(background.connections.into()));
     match background.rate {
         Some(rate) => {
-            format!(
-                "{} at {} requests/s by {}",
-                background.workload,
-                thousands(f64::from(rate)),
-                background.tool.name()
-            )
+            format!("{workload} at {} requests/s by {}", count(rate.into()), background.tool.name())
         }
-        None => {
-            format!(
-                "{} by {connections} connections that ask again once they are answered (bombardier)",
-                background.workload
-            )
-        }
+        None => format!("{workload} by {connections} connections in a closed loop (bombardier)"),
     }
 }
 
@@ -78,35 +64,27 @@ fn isolation(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let headers = [
-        "request",
-        "server",
-        "median from the send, times",
-        "p99 from the send, times",
-        "p99 from the intended send, times",
-        "other load sent/s",
-        "of it answered",
-    ];
-    let mut table = Table::new(&headers, 2);
-    let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
-    for found in found {
-        table.row(vec![
+    let headers = "request | server | median from the send, times | p99 from the send, times | \
+                   p99 from the intended send, times | other load sent/s | of it answered";
+    let shown = |estimate: Option<Estimate>| known(estimate, "not measured", ratio);
+    let rows = found.iter().map(|found| {
+        vec![
             at(&found.workload, found.level),
             run.label(&found.server).to_owned(),
             shown(found.p50_from_send_ratio),
             shown(found.p99_from_send_ratio),
             shown(found.p99_ratio),
-            found.other_per_s.map_or_else(|| "-".to_owned(), |rate| thousands(rate.value)),
-            found.other_answered.map_or_else(|| "-".to_owned(), percent),
-        ]);
-    }
+            dash(found.other_per_s, |rate| thousands(rate.value)),
+            dash(found.other_answered, percent),
+        ]
+    });
     format!(
-        "## Isolation\n\nHow many times as long a request takes while the same server is also asked {}; paired by block, each \
+        "## Isolation\n\nHow many times as long a request takes with {} in the background on the same server; paired by block, each \
          interval is right by itself with 95 %. What the load tool is late by is in both latencies from the intended send and draws \
          their ratio towards 1; those from the send are without it.{}\n\n{}",
         other_load(other),
         of_ceiling(run),
-        table.markdown()
+        Table::of(headers, 2, rows).markdown()
     )
 }
 
@@ -120,24 +98,26 @@ fn stalls(run: &Run) -> String {
     if most < 1.0 {
         return String::new();
     }
-    let times = if least < most { format!("{least:.0} to {most:.0}") } else { format!("{most:.0}") };
+    let least = if least < most { format!("{least:.0} to ") } else { String::new() };
     format!(
-        "## Stops\n\nThe kernel held the server still for {} every {}: {times} times in a window of {}.\n",
+        "## Stops\n\nThe kernel held the server still for {} every {}: {least}{most:.0} times in a window of {}.\n",
         time_us(stall.for_ms as f64 * 1e3),
         time_us(stall.every_ms as f64 * 1e3),
         time_us(run.plan.campaign.window_ms as f64 * 1e3)
     )
 }
 
-/// What the ceiling's row is for, beside another load.
+/// What the ceiling's row is for, with a background load.
 fn of_ceiling(run: &Run) -> String {
-    run.plan.campaign.ceiling.as_ref().map_or_else(String::new, |name| {
-        format!(" {name} answers at once, whatever it is asked, so its row shows what the load tools do to each other.")
+    known(run.plan.campaign.ceiling.as_ref(), "", |name| {
+        format!(
+            " {name} answers at once, whatever the request, so its row shows what the load tools do to each other."
+        )
     })
 }
 
 fn percent(share: Estimate) -> String {
-    format!("{:.0} %", share.value * 100.0)
+    super::super::format::percent(share.value)
 }
 
 fn recovery(run: &Run) -> String {
@@ -145,46 +125,32 @@ fn recovery(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let headers = [
-        "request",
-        "server",
-        "highest p99 before",
-        "overload, requests/s",
-        "of the overload answered in time",
-        "connections held at most",
-        "turned away by a full listen queue",
-        "highest p99 in the overload",
-        "of its requests answered in time",
-        "back at its old level after",
-        "trials",
-    ];
-    let mut table = Table::new(&headers, 2);
-    for recovery in found {
-        let time = |estimate: Option<Estimate>| {
-            estimate.map_or_else(|| "-".to_owned(), |estimate| time_us(estimate.value))
-        };
-        let count = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), thousands);
+    let headers = "request | server | highest p99 before | overload, requests/s | of the overload answered in time | \
+                   connections held at most | turned away by a full listen queue | highest p99 in the overload | \
+                   of its requests answered in time | back at its old level after | trials";
+    let time = |estimate: Option<Estimate>| dash(estimate, |estimate| time_us(estimate.value));
+    let rows = found.iter().map(|recovery| {
         let cell = run.summary.cell(&recovery.server, &recovery.workload, recovery.level);
         let held = cell.and_then(|cell| cell.figure(Figure::EstablishedConnections));
         let turned_away =
             cell.and_then(|cell| Some(cell.listen_overflows? as f64 / cell.completed.max(1) as f64));
-        table.row(vec![
+        vec![
             at(&recovery.workload, recovery.level),
             run.label(&recovery.server).to_owned(),
             time(recovery.before_us),
-            count(recovery.overload_per_s.map(|rate| rate.value)),
-            recovery.overload_answered.map_or_else(|| "-".to_owned(), percent),
-            count(held.map(|held| held.value)),
-            count(turned_away),
+            dash(recovery.overload_per_s, |rate| thousands(rate.value)),
+            dash(recovery.overload_answered, percent),
+            dash(held, |held| thousands(held.value)),
+            dash(turned_away, thousands),
             time(recovery.peak_us),
-            recovery.answered.map_or_else(|| "-".to_owned(), percent),
+            dash(recovery.answered, percent),
             after(recovery),
             recovery.after_ms.len().to_string(),
-        ]);
-    }
+        ]
+    });
     let ended_ms = other.from_ms + other.for_ms.unwrap_or_default();
     format!(
-        "## Recovery\n\nFrom {} to {} of the window the same server is also asked {}. A server is back where p99 is no higher \
+        "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 is no higher \
          than it was at any time before, and stays so for a second. Connections that found the listen queue full are a trial's, on \
          average; they count each try. *Of its requests* are those of {} that were due in the overload.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
          99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
@@ -193,7 +159,7 @@ fn recovery(run: &Run) -> String {
         other_load(other),
         found.first().map_or("the measured load", |found| &found.workload),
         of_ceiling(run),
-        table.markdown()
+        Table::of(headers, 2, rows).markdown()
     )
 }
 
@@ -228,54 +194,37 @@ fn agreement(run: &Run) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let headers = [
-        "request",
-        "server",
-        "tool",
-        "median from the send",
-        "ratio of medians",
-        "agree",
-        "median on the wire",
-        "ratio on the wire",
-        "the tool adds",
-        "ratio of rates sent",
-    ];
-    let mut table = Table::new(&headers, 3);
-    for agreement in found {
-        let Agreement { server, workload, level, against, p50_us, wire_us, wire_ratio, tool_us, .. } =
-            agreement;
-        let shown = |estimate: Option<Estimate>| estimate.map_or_else(|| "not measured".to_owned(), ratio);
-        let time =
-            |estimate: &Option<Estimate>| estimate.map_or_else(|| "-".to_owned(), |time| time_us(time.value));
-        table.row(vec![
-            at(workload, *level),
-            run.label(server).to_owned(),
-            level.tool.name().to_owned(),
-            time(p50_us),
+    let headers = "request | server | tool | median from the send | ratio of medians | agree | median on the wire | \
+                   ratio on the wire | the tool adds | ratio of rates sent";
+    let shown = |estimate: Option<Estimate>| known(estimate, "not measured", ratio);
+    let time = |estimate: Option<Estimate>| dash(estimate, |time| time_us(time.value));
+    let rows = found.iter().map(|agreement| {
+        let agree = match agreement.holds() {
+            _ if agreement.level.tool == agreement.against => "reference",
+            Some(true) => "yes",
+            Some(false) => "**no**",
+            None => "not measured",
+        };
+        vec![
+            at(&agreement.workload, agreement.level),
+            run.label(&agreement.server).to_owned(),
+            agreement.level.tool.name().to_owned(),
+            time(agreement.p50_us),
             shown(agreement.ratio),
-            if level.tool == *against {
-                "reference"
-            } else {
-                match agreement.holds() {
-                    Some(true) => "yes",
-                    Some(false) => "**no**",
-                    None => "not measured",
-                }
-            }
-            .to_owned(),
-            time(wire_us),
-            shown(*wire_ratio),
-            time(tool_us),
+            agree.to_owned(),
+            time(agreement.wire_us),
+            shown(agreement.wire_ratio),
+            time(agreement.tool_us),
             shown(agreement.rate_ratio),
-        ]);
-    }
+        ]
+    });
     format!(
-        "## Do the load tools agree?\n\nThe same server at the same rate, asked by each tool in turn. The median from the send is what \
+        "## Do the load tools agree?\n\nThe same server at the same rate, loaded by each tool in turn. The median from the send is what \
          all of them know; tools agree where it differs by no more than {:.0} %. *On the wire* is from a request's first segment on the \
          loopback interface to its answer's first, by a clock that is no tool's; what a tool's median has beyond that it adds itself. \
-         bombardier held to a rate stays a closed loop: it does not tell when a request was to be sent.\n\n{}{}",
+         bombardier held to a rate stays a closed loop: it does not report when a request was to be sent.\n\n{}{}",
         AGREEMENT * 100.0,
-        table.markdown(),
+        Table::of(headers, 3, rows).markdown(),
         why_they_differ(run, found)
     )
 }
@@ -289,8 +238,7 @@ fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
     if differ.is_empty() {
         return String::new();
     }
-    let mut out = "\nWhere they don't agree:\n\n".to_owned();
-    for agreement in differ {
+    let line = |agreement: &Agreement| {
         let Agreement { server, workload, level, against, .. } = agreement;
         let reference = found.iter().find(|other| {
             other.level == Level { tool: *against, ..*level }
@@ -299,20 +247,17 @@ fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
         let (tool, other) = (level.tool.name(), against.name());
         let why = reference.and_then(|reference| parts(agreement, reference)).unwrap_or_else(|| {
             format!(
-                "whose time it is was not measured, since the loopback interface was not captured ({}). The server is the same, so the \
+                "whose time it is was not measured, because the loopback interface was not captured ({}). The server is the same, so the \
                  tools make the difference.",
-                agreement.unseen.as_deref().unwrap_or("the campaign does not ask for it: open.wire")
+                agreement.unseen.as_deref().unwrap_or("the campaign does not request it: open.wire")
             )
         });
-        let _ = writeln!(
-            out,
-            "- **{tool} against {other}**, {}, {}: {why}",
-            run.label(server),
-            at(workload, *level)
-        );
-    }
-    out.push_str("\nMedians of different tools don't compare where they don't agree.\n");
-    out
+        format!("**{tool} against {other}**, {}, {}: {why}", run.label(server), at(workload, *level))
+    };
+    format!(
+        "\nWhere they don't agree:\n\n{}\nMedians of different tools don't compare where they don't agree.\n",
+        bullets(differ.into_iter().map(line))
+    )
 }
 
 /// The difference of two tools' medians in its two parts: on the wire, and the tools' own work. `None` where the wire was not
@@ -326,7 +271,7 @@ fn parts(agreement: &Agreement, reference: &Agreement) -> Option<String> {
         format!("{} {}", time_us(us.abs()), if us < 0.0 { less } else { more })
     };
     let mostly = if wire_us.abs() > (adds_us - other_adds_us).abs() {
-        format!("mostly that {tool} asks in another rhythm, or takes the server's processors")
+        format!("mostly that {tool} sends in another rhythm, or takes the server's processors")
     } else {
         "mostly the tools' own work".to_owned()
     };

@@ -1,0 +1,80 @@
+//! The chart of a calibration: how often a handicap of a given size is seen, our way and the common way.
+
+use super::super::format::thousands;
+use super::{Axis, Chart, Key, Mark, OTHERS, Panel, Plot, Point, Row, Series, Style};
+use crate::analysis::calibration::{CalibrationSummary, Share};
+use crate::figure::Figure;
+
+/// The common way: means of N runs, the threshold of a claim, its name.
+const COMMON: [(u32, f64, &str); 3] = [
+    (1, 0.02, "one run each, claims from 2 % on"),
+    (3, 0.02, "means of three runs, claims from 2 % on"),
+    (1, 0.05, "one run each, claims from 5 % on"),
+];
+
+/// The chart.
+pub(in crate::report) fn power(summary: &CalibrationSummary) -> Chart {
+    let panel = |(figure, title): (Figure, &str)| Panel {
+        title: title.to_owned(),
+        series: ways(summary, figure),
+        level: Some(5.0),
+        ..Panel::default()
+    };
+    let panels = [
+        (Figure::CpuUsPerRequest, "by server CPU per request"),
+        (Figure::RequestsPerSecond, "by successful requests/s"),
+    ];
+    let handicaps = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
+    let handicaps = handicaps.map(|power| power.handicap * 100.0);
+    let x = "handicap: extra CPU time for a request, % (0: the server against itself)";
+    let names =
+        std::iter::once("this harness: blocks until it is answered").chain(COMMON.map(|(.., name)| name));
+    let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
+    Chart {
+        rows: vec![Row::Plot(Plot {
+            title: String::new(),
+            axes: [
+                Axis::slots(x, handicaps, thousands),
+                Axis {
+                    range: Some((0.0, 103.0)),
+                    ..Axis::linear("comparisons that claim a difference, %", thousands)
+                },
+            ],
+            panels: panels.map(panel).into(),
+            columns: 2,
+            height: 300.0,
+        })],
+        legend: names.enumerate().map(key).collect(),
+        note: "Horizontal line: the nominal error of 5 %. Vertical lines: 95 % intervals of the shares."
+            .to_owned(),
+        ..Chart::default()
+    }
+}
+
+/// Ways to judge are no servers.
+fn style(place: usize) -> Style {
+    Style { colour: super::COLOURS.len() + place % OTHERS.len(), variant: 0 }
+}
+
+/// The share of claims by handicap, both in percent, of our way and then of the common ones.
+fn ways(summary: &CalibrationSummary, figure: Figure) -> Vec<Series> {
+    let point = |(handicap, share): (f64, Share)| Point {
+        x: handicap * 100.0,
+        y: share.value() * 100.0,
+        interval: Some((share.interval.0 * 100.0, share.interval.1 * 100.0)),
+        mark: Mark::Full,
+    };
+    let way = |place: usize, shares: Vec<(f64, Share)>| {
+        let points = shares.into_iter().filter(|(_, share)| share.of > 0).map(point).collect();
+        Series { style: style(place), width: 2.0, points }
+    };
+    let ours = summary.ours.iter().filter(|power| power.figure == figure);
+    let mut ways = vec![way(0, ours.map(|power| (power.handicap, power.claimed)).collect())];
+    for (place, (runs, threshold, _)) in (1..).zip(COMMON) {
+        let rows = summary.common.iter().filter(|row| {
+            row.figure == figure && row.runs == runs && (row.threshold - threshold).abs() < 1e-9
+        });
+        ways.push(way(place, rows.map(|row| (row.handicap, row.claimed)).collect()));
+    }
+    ways
+}

@@ -1,0 +1,250 @@
+//! The charts of a campaign's run: figures against the load, the quantile function of latency, and p99 around an overload.
+
+use anyhow::Result;
+
+use super::super::format::{at, load, thousands};
+use super::super::{Run, original as report_original, sections};
+use super::series::{SeriesOf, legend, series, styles};
+use super::{
+    Axis, Chart, Mark, Panel, Picture, Plot, Point, Row, Series, original, resources, short, time_tick,
+};
+use crate::analysis::Cell;
+use crate::config::Background;
+use crate::figure::Figure;
+
+/// A chart of a figure against the load: its file, what it is called, its axis, the figure and the axis' unit of it.
+type AgainstLoad = (&'static str, &'static str, &'static str, Figure, f64, fn(f64) -> String);
+
+const MIB: f64 = 1024.0 * 1024.0;
+const P99: AgainstLoad = ("p99.svg", "p99 latency", "latency", Figure::P99Us, 1.0, time_tick);
+const CLOSED: [AgainstLoad; 2] = [
+    (
+        "throughput.svg",
+        "successful requests a second",
+        "requests/s",
+        Figure::RequestsPerSecond,
+        1.0,
+        thousands,
+    ),
+    P99,
+];
+const OPEN: [AgainstLoad; 3] = [
+    P99,
+    ("cpu.svg", "server CPU", "cores", Figure::ServerCores, 1.0, short),
+    ("memory.svg", "peak memory of the server", "MiB", Figure::PeakMemoryBytes, MIB, short),
+];
+
+/// The probabilities that the axis names, and between which lines are drawn. Faster requests than the median spread so widely
+/// that they would take most of the height; beyond the last one even a long window holds a handful of requests.
+const NAMED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+
+/// About as many marks on a line; more would hide it.
+const MARKS: usize = 10;
+
+/// The charts of a run's report, in its order.
+pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
+    if report_original::is_headline(run) {
+        return original::pictures(run);
+    }
+    let mut pictures = against_load(run);
+    pictures.extend(quantiles(run));
+    pictures.extend(resources::pictures(run));
+    Ok(pictures)
+}
+
+/// A panel for each workload that the run measures.
+fn by_workload(run: &Run, panel: impl Fn(&str) -> Panel) -> Vec<Panel> {
+    run.measured_workloads().map(|workload| panel(&workload.name)).collect()
+}
+
+/// Figures against connections or, in an open loop, against the rate. Arms are too many for lines of a chart.
+fn against_load(run: &Run) -> Vec<Picture> {
+    if !run.has_sweep() || sections::is_duet(run) {
+        return Vec::new();
+    }
+    let is_open = run.plan.campaign.open.is_some();
+    let charts: &[AgainstLoad] = if is_open { &OPEN } else { &CLOSED };
+    let against = if is_open { "the rate" } else { "connections" };
+    let picture = |(place, chart): (usize, &AgainstLoad)| {
+        let (file, title, axis, figure, unit, write) = *chart;
+        let x = if is_open { "requested requests/s" } else { "connections" };
+        let amounts = run.plan.amounts().into_iter().map(f64::from);
+        let panel = |workload: &str| Panel {
+            title: format!("{workload}: {title}"),
+            series: series(run).iter().map(|series| of_load(run, series, workload, figure, unit)).collect(),
+            empty: "nothing was measured",
+            ..Panel::default()
+        };
+        let alt = match figure {
+            Figure::RequestsPerSecond => "Successful requests a second",
+            Figure::P99Us => "99th percentile of latency",
+            Figure::ServerCores => "Server CPU",
+            _ => "Server memory",
+        };
+        let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side at each load. Panels \
+                    side by side have the same scale.";
+        let is_last = place + 1 == charts.len();
+        Picture {
+            file: file.to_owned(),
+            alt: format!("{alt} against {against}"),
+            note: if is_last { note.to_owned() } else { String::new() },
+            chart: Chart {
+                rows: vec![Row::Plot(Plot {
+                    title: String::new(),
+                    axes: [Axis::slots(x, amounts, thousands), Axis::log(axis, write)],
+                    panels: by_workload(run, panel),
+                    columns: 2,
+                    height: 260.0,
+                })],
+                legend: legend(run, 2.0),
+                ..Chart::default()
+            },
+        }
+    };
+    charts.iter().enumerate().map(picture).collect()
+}
+
+/// A server's figure at each load.
+fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, unit: f64) -> Series {
+    let is_open = run.plan.campaign.open.is_some();
+    let point = |amount: u32| {
+        let cell = series.cell(run, workload, amount)?;
+        // Its latency is from the send, and the others' from when a request was due.
+        if is_open && figure == Figure::P99Us && !cell.level.tool.tells_when_due() {
+            return None;
+        }
+        let estimate = cell.figure(figure)?.map(|value| value / unit);
+        Some(Point { x: amount.into(), y: estimate.value, interval: estimate.interval, mark: Mark::Full })
+    };
+    let mut points: Vec<Point> = run.plan.amounts().into_iter().filter_map(point).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Series { style: series.style, width: 2.0, points }
+}
+
+/// The place of a probability on the logarithmic axis: of how many requests one took longer.
+fn place(probability: f64) -> f64 {
+    1.0 / (1.0 - probability)
+}
+
+/// The percentile at a place: 99.9.
+fn percentile(place: f64) -> String {
+    let text = format!("{:.4}", (1.0 - 1.0 / place) * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The quantile function of latency at the headline's load; the tail is stretched so that from 90 on each step to the right leaves a
+/// tenth of the requests.
+fn quantiles(run: &Run) -> Option<Picture> {
+    run.summary.cells.iter().find(|cell| !cell.quantiles.is_empty())?;
+    let line = |cell: &Cell| -> Vec<(f64, f64)> {
+        let [first, .., last] = NAMED;
+        let drawn = cell
+            .quantiles
+            .iter()
+            .filter(|(probability, us)| (first..=last).contains(probability) && *us > 0.0);
+        drawn.map(|(probability, us)| (place(*probability), *us)).collect()
+    };
+    let panel = |workload: &str| {
+        let level = run.plan.headline_level(workload);
+        let of_server = |series: SeriesOf<'_>| {
+            let points = series.cell(run, workload, level.amount()).map_or_else(Vec::new, line);
+            let mut drawn = Series::line(series.style, 2.0, &points);
+            for point in
+                drawn.points.iter_mut().filter(|point| NAMED.iter().any(|named| place(*named) == point.x))
+            {
+                point.mark = Mark::Full;
+            }
+            drawn
+        };
+        Panel {
+            title: format!("{workload} at {}: latency", load(level)),
+            series: series(run).into_iter().map(of_server).collect(),
+            empty: "latency was not measured",
+            ..Panel::default()
+        }
+    };
+    let x = Axis {
+        name: "percentile of requests, % (the tail is stretched)".to_owned(),
+        range: Some((place(0.5) / 1.25, place(0.9999) * 1.25)),
+        ticks: NAMED.map(place).to_vec(),
+        ..Axis::log("", percentile)
+    };
+    let (alt, note) = match run.plan.campaign.open {
+        None => (
+            "Quantile function of latency",
+            "Read it upwards: at 99, one request in a hundred took longer than the line's height; from 90 on each step to the \
+             right leaves a tenth of the requests. Points are medians over blocks of that percentile, at the headline's \
+             load.",
+        ),
+        Some(_) => (
+            "Latency by percentile",
+            "Read it upwards: at 99, one request in a hundred took longer than the line's height, counted from the moment at which \
+             it was to be sent (by bombardier from the send); from 90 on each step to the right leaves a tenth of the requests. \
+             Medians over blocks, at the headline's rate; at 99.99 a trial of fewer than 10,000 requests has only its slowest.",
+        ),
+    };
+    let axes = [x, Axis::log("latency", time_tick)];
+    let panels = by_workload(run, panel);
+    Some(Picture {
+        file: "quantiles.svg".to_owned(),
+        alt: alt.to_owned(),
+        note: note.to_owned(),
+        chart: Chart {
+            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
+            legend: legend(run, 2.0),
+            ..Chart::default()
+        },
+    })
+}
+
+/// p99 through the window, around an overload; `None` where no recovery was measured.
+pub(in crate::report) fn recovery(run: &Run) -> Option<Chart> {
+    run.summary.recovery.first()?;
+    let background = run.plan.campaign.open.as_ref().and_then(|open| open.background.as_ref());
+    let band = |other: &Background| Some((other.from_ms as f64, (other.from_ms + other.for_ms?) as f64));
+    let panel = |workload: &str| {
+        let found = |server: &str| {
+            run.summary.recovery.iter().find(|found| found.workload == workload && found.server == server)
+        };
+        let first = run.plan.servers.iter().find_map(|server| found(&server.name));
+        let servers = run.plan.servers.iter().zip(styles(&run.plan.servers)).enumerate();
+        let line = |(index, (server, style)): (usize, (&crate::config::Server, _))| {
+            let cell =
+                found(&server.name).and_then(|found| run.summary.cell(&server.name, workload, found.level));
+            let course = cell.into_iter().flat_map(|cell| &cell.latency);
+            let points: Vec<(f64, f64)> =
+                course.map(|moment| (moment.t_ms, moment.p99_us)).filter(|(_, us)| *us > 0.0).collect();
+            Series::marked(style, &points, MARKS, (index, run.plan.servers.len()))
+        };
+        Panel {
+            title: match first {
+                Some(found) => format!("{}: p99 from the intended send", at(workload, found.level)),
+                None => workload.to_owned(),
+            },
+            series: servers.map(line).collect(),
+            band: background.and_then(band),
+            empty: "latency was not measured",
+            ..Panel::default()
+        }
+    };
+    let window_ms = run.plan.campaign.window_ms as f64;
+    let x = Axis { range: Some((0.0, window_ms)), ..Axis::linear("time in the window, ms", thousands) };
+    let axes = [x, Axis::log("latency", time_tick)];
+    let panels = by_workload(run, panel);
+    Some(Chart {
+        rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 1, height: 320.0 })],
+        legend: legend(run, 2.0),
+        ..Chart::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_is_named_by_percentiles() {
+        let names = NAMED.map(|probability| percentile(place(probability)));
+        assert_eq!(names, ["50", "90", "99", "99.9", "99.99"]);
+    }
+}

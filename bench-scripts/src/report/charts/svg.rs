@@ -1,0 +1,352 @@
+//! Draws a chart as SVG.
+
+use std::fmt::Write;
+
+use super::scale::{Scale, range};
+use super::{Axis, Bar, Bars, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
+
+/// About as wide as a page on GitHub shows a picture.
+const WIDTH: f64 = 900.0;
+const FONT: f64 = 13.0;
+const TITLE: f64 = 15.0;
+/// The width of a letter, on average.
+const LETTER: f64 = 7.2;
+const LINE: f64 = 20.0;
+const INK: &str = "#282828";
+const GRID: &str = "#dedede";
+/// Room on the left for ticks and the axis' name, on the right, and between panels.
+const LEFT: f64 = 82.0;
+const RIGHT: f64 = 24.0;
+const GAP: f64 = 40.0;
+
+/// The chart as an SVG file.
+pub(in crate::report) fn svg(chart: &Chart) -> String {
+    let mut page = Page { body: String::new(), y: 12.0 };
+    if !chart.title.is_empty() {
+        page.heading(&chart.title, 16.0);
+    }
+    for row in &chart.rows {
+        match row {
+            Row::Plot(plot) => page.plot(plot),
+            Row::Bars(bars) => page.bars(bars),
+        }
+    }
+    page.legend(&chart.legend);
+    page.note(&chart.note);
+    let height = page.y.ceil();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n{}</svg>\n",
+        page.body
+    )
+}
+
+fn width(text: &str) -> f64 {
+    LETTER * text.chars().count() as f64
+}
+
+/// A chart as far as it is drawn.
+struct Page {
+    body: String,
+    /// How far down, in pixels.
+    y: f64,
+}
+
+impl Page {
+    fn add(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a String can't fail.
+        let _ = self.body.write_fmt(element);
+        self.body.push('\n');
+    }
+
+    /// Text whose middle is at that height; `anchor` is `start`, `middle` or `end`.
+    fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let y = y + FONT * 0.35;
+        self.add(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{more}>{text}</text>"
+        ));
+    }
+
+    fn heading(&mut self, text: &str, x: f64) {
+        self.text((x, self.y + LINE / 2.0), "start", &format!(" font-size=\"{TITLE}\""), text);
+        self.y += LINE + 6.0;
+    }
+
+    fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, width: f64) {
+        self.add(format_args!(
+            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
+        ));
+    }
+
+    fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
+        self.add(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>"
+        ));
+    }
+
+    fn plot(&mut self, plot: &Plot) {
+        if !plot.title.is_empty() {
+            self.heading(&plot.title, LEFT);
+        }
+        let points = || plot.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+        let ends =
+            |point: &Point| [point.y].into_iter().chain(point.interval.into_iter().flat_map(|(a, b)| [a, b]));
+        let levels = plot.panels.iter().filter_map(|panel| panel.level);
+        let x = range(&plot.axes[0], points().map(|point| point.x));
+        let y = range(&plot.axes[1], points().flat_map(ends).chain(levels));
+        let ranges = x.zip(y);
+        let columns = plot.panels.len().min(plot.columns).max(1);
+        let wide = (WIDTH - LEFT - RIGHT - GAP * (columns - 1) as f64) / columns as f64;
+        for panels in plot.panels.chunks(columns) {
+            let (top, bottom) = (self.y + LINE, self.y + LINE + plot.height);
+            let has_points = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
+            let first = panels.iter().position(has_points);
+            for (index, panel) in panels.iter().enumerate() {
+                let left = LEFT + index as f64 * (wide + GAP);
+                self.text((left, top - LINE / 2.0), "start", "", &panel.title);
+                match ranges {
+                    Some((x, y)) if has_points(panel) => {
+                        let scale = |axis: &Axis, values, pixels| Scale { kind: axis.kind, values, pixels };
+                        let x = scale(&plot.axes[0], x, (left, left + wide));
+                        let y = scale(&plot.axes[1], y, (bottom, top));
+                        self.grid(&plot.axes, x, y, first == Some(index));
+                        self.panel(panel, &plot.axes[0], x, y);
+                    }
+                    _ => self.text((left, top + LINE / 2.0), "start", "", panel.empty),
+                }
+            }
+            self.y = bottom + if ranges.is_some() { LINE } else { -plot.height + LINE };
+            if ranges.is_some() {
+                let middle = (top + bottom) / 2.0;
+                let turned = format!(" transform=\"rotate(-90 14 {middle:.1})\"");
+                self.text((14.0, middle), "middle", &turned, &plot.axes[1].name);
+                if !plot.axes[0].name.is_empty() {
+                    let middle = (LEFT + WIDTH - RIGHT) / 2.0;
+                    self.text((middle, self.y + LINE / 2.0), "middle", "", &plot.axes[0].name);
+                    self.y += LINE;
+                }
+            }
+            self.y += 10.0;
+        }
+    }
+
+    /// Grid and ticks; only the first panel of a row writes those of the vertical axis, which all share.
+    fn grid(&mut self, axes: &[Axis; 2], x: Scale, y: Scale, is_first: bool) {
+        let ((left, right), (bottom, top)) = (x.pixels, y.pixels);
+        for (place, text) in x.ticks(&axes[0], |text| width(text) + 8.0) {
+            // Slots are divided by lines, and other axes have one at each tick.
+            let half = if axes[0].kind == Kind::Slots { (x.at(1.0) - x.at(0.0)) / 2.0 } else { 0.0 };
+            self.line((place - half, top), (place - half, bottom), GRID, 1.0);
+            self.text((place, bottom + LINE / 2.0), "middle", "", &text);
+        }
+        for (place, text) in y.ticks(&axes[1], |_| FONT + 4.0) {
+            self.line((left, place), (right, place), GRID, 1.0);
+            if is_first {
+                self.text((left - 6.0, place), "end", "", &text);
+            }
+        }
+        self.line((left, top), (left, bottom), GRID, 1.0);
+        self.line((left, bottom), (right, bottom), GRID, 1.0);
+    }
+
+    fn panel(&mut self, panel: &Panel, axis: &Axis, x: Scale, y: Scale) {
+        let ((left, right), (bottom, top)) = (x.pixels, y.pixels);
+        if let Some((from, to)) = panel.band {
+            self.rect((x.at(from), top), (x.at(to) - x.at(from), bottom - top), GRID, 0.5);
+        }
+        if let Some(level) = panel.level {
+            self.line((left, y.at(level)), (right, y.at(level)), INK, 1.0);
+        }
+        let series = || panel.series.iter().enumerate();
+        let at = |index: usize, point: &Point| {
+            let slot = axis.ticks.iter().position(|tick| *tick == point.x).unwrap_or(0) as f64;
+            let across = match axis.kind {
+                Kind::Slots => slot + 0.2 + 0.6 * (index as f64 + 0.5) / panel.series.len() as f64,
+                Kind::Linear | Kind::Log => point.x,
+            };
+            (x.at(across), y.at(point.y))
+        };
+        for (index, Series { style, width, points }) in series() {
+            if *width > 0.0 && !points.is_empty() {
+                let places = points.iter().map(|point| at(index, point));
+                let places: String = places.map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+                let (places, dashes, colour) = (places.trim_end(), dashes(*style), style.colour());
+                self.add(format_args!(
+                    "<polyline points=\"{places}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>"
+                ));
+            }
+        }
+        for (index, Series { style, points, .. }) in series() {
+            for point in points {
+                if let Some((low, high)) = point.interval {
+                    let (x, _) = at(index, point);
+                    self.line((x, y.at(low)), (x, y.at(high)), style.colour(), 2.0);
+                }
+            }
+        }
+        for (index, Series { style, points, .. }) in series() {
+            for point in points {
+                self.mark(at(index, point), *style, point.mark);
+            }
+        }
+    }
+
+    /// A mark around a point: its shape says whose it is, as its colour does.
+    fn mark(&mut self, (x, y): (f64, f64), style: Style, mark: Mark) {
+        let colour = style.colour();
+        let size = match mark {
+            Mark::None => return,
+            Mark::Full | Mark::Hollow | Mark::Crossed => 5.0,
+            Mark::Small | Mark::SmallHollow => 3.0,
+        };
+        let is_full = matches!(mark, Mark::Full | Mark::Small) && style.variant == 0;
+        let paint = match is_full {
+            true => format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\"0.7\""),
+            false => format!("fill=\"#fff\" fill-opacity=\"0.6\" stroke=\"{colour}\" stroke-width=\"1.4\""),
+        };
+        let corners: &[(f64, f64)] = match style.colour % 5 {
+            0 => &[],
+            1 => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+            2 => &[(0.0, -1.2), (1.2, 1.0), (-1.2, 1.0)],
+            3 => &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+            _ => &[(0.0, 1.2), (1.2, -1.0), (-1.2, -1.0)],
+        };
+        if corners.is_empty() {
+            self.add(format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\" {paint}/>"));
+        } else {
+            let place =
+                |(right, down): &(f64, f64)| format!("{:.1},{:.1} ", x + right * size, y + down * size);
+            let places: String = corners.iter().map(place).collect();
+            self.add(format_args!("<polygon points=\"{}\" {paint}/>", places.trim_end()));
+        }
+        if mark == Mark::Crossed {
+            self.line((x - 7.0, y - 7.0), (x + 7.0, y + 7.0), colour, 1.0);
+            self.line((x - 7.0, y + 7.0), (x + 7.0, y - 7.0), colour, 1.0);
+        }
+    }
+
+    fn bars(&mut self, bars: &Bars) {
+        let (thick, gap) = bars.sizes;
+        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).fold(0.0, f64::max);
+        let names = longest(&mut bars.names.iter().map(|(name, _)| name.as_str()));
+        let left = 16.0 + names.min(WIDTH / 3.0) + 10.0;
+        let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
+        if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
+            for (index, (title, _)) in bars.columns.iter().enumerate() {
+                self.text((left + index as f64 * wide, self.y + LINE / 2.0), "start", "", title);
+            }
+            self.y += LINE;
+        }
+        let begin = self.y;
+        let mut tops = Vec::new();
+        for (name, is_apart) in &bars.names {
+            self.y += gap * if *is_apart { 2.5 } else { 1.0 };
+            self.text((left - 10.0, self.y + thick / 2.0), "end", "", name);
+            tops.push(self.y);
+            self.y += thick;
+        }
+        let end = self.y + gap;
+        for (index, (_, column)) in bars.columns.iter().enumerate() {
+            let left = left + index as f64 * wide;
+            let room = longest(&mut column.iter().map(|bar| bar.text.as_str())) + 20.0;
+            let ends =
+                column.iter().flat_map(|bar| [bar.length(), bar.mark.as_ref().map_or(0.0, |mark| mark.0)]);
+            let values = (0.0, ends.fold(f64::MIN_POSITIVE, f64::max));
+            let scale = Scale { kind: Kind::Linear, values, pixels: (left, left + wide - room) };
+            self.line((left, begin), (left, end), GRID, 1.0);
+            if bars.has_axis {
+                let axis = Axis::linear("", super::short);
+                for (x, text) in scale.ticks(&axis, |text| width(text) + 20.0) {
+                    self.line((x, begin), (x, end), GRID, 1.0);
+                    self.text((x, end + LINE / 2.0), "middle", "", &text);
+                }
+            }
+            for (bar, top) in column.iter().zip(&tops) {
+                self.bar(bar, scale, (*top, thick));
+            }
+        }
+        self.y = end + if bars.has_axis { LINE + 6.0 } else { 0.0 };
+    }
+
+    fn bar(&mut self, bar: &Bar, scale: Scale, (top, thick): (f64, f64)) {
+        let (mut from, middle) = (0.0, top + thick / 2.0);
+        for piece in &bar.pieces {
+            let to = from + piece.value.max(0.0);
+            let (x, end) = (scale.at(from), scale.at(to));
+            self.rect((x, top), (end - x, thick), piece.colour, piece.opacity);
+            if !piece.text.is_empty() && width(&piece.text) + 6.0 < end - x {
+                // Over a box of its own, so that it is read on every colour.
+                let half = width(&piece.text) / 2.0 + 3.0;
+                let centre = (x + end) / 2.0;
+                self.rect((centre - half, middle - 9.0), (2.0 * half, 18.0), "#fff", 0.85);
+                self.text((centre, middle), "middle", "", &piece.text);
+            }
+            from = to;
+        }
+        self.text((scale.at(from) + 5.0, middle), "start", "", &bar.text);
+        if let Some((value, text)) = &bar.mark {
+            let x = scale.at(*value);
+            self.line((x, top - 6.0), (x, top + thick + 6.0), INK, 3.0);
+            self.text((x, top - 14.0), "end", "", text);
+        }
+    }
+
+    fn legend(&mut self, legend: &[(Key, String)]) {
+        const KEY: f64 = 36.0;
+        let mut x = 16.0;
+        for (key, name) in legend {
+            let wide = KEY + width(name) + 20.0;
+            if x > 16.0 && x + wide > WIDTH {
+                x = 16.0;
+                self.y += LINE + 2.0;
+            }
+            let y = self.y + LINE / 2.0;
+            match key {
+                Key::Line(style, width, mark) => {
+                    let (dashes, colour) = (dashes(*style), style.colour());
+                    if *width > 0.0 {
+                        self.add(format_args!(
+                            "<line x1=\"{x}\" y1=\"{y:.1}\" x2=\"{}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>",
+                            x + 28.0
+                        ));
+                    }
+                    self.mark((x + 14.0, y), *style, *mark);
+                }
+                Key::Patch(colour) => self.rect((x + 6.0, y - 8.0), (18.0, 16.0), colour, 1.0),
+            }
+            self.text((x + KEY, y), "start", "", name);
+            x += wide;
+        }
+        self.y += if legend.is_empty() { 0.0 } else { LINE + 8.0 };
+    }
+
+    fn note(&mut self, note: &str) {
+        let mut line = String::new();
+        for word in note.split_whitespace() {
+            if width(&line) + width(word) > WIDTH - 40.0 {
+                self.text((16.0, self.y + LINE / 2.0), "start", "", &std::mem::take(&mut line));
+                self.y += LINE;
+            }
+            line.push_str(word);
+            line.push(' ');
+        }
+        if !line.is_empty() {
+            self.text((16.0, self.y + LINE / 2.0), "start", "", line.trim_end());
+            self.y += LINE + 6.0;
+        }
+    }
+}
+
+impl Bar {
+    fn length(&self) -> f64 {
+        self.pieces.iter().map(|piece| piece.value.max(0.0)).sum()
+    }
+}
+
+/// The dashes of a line that is not the first of its colour.
+fn dashes(style: Style) -> String {
+    let dashes = ["", "7 3", "2 3", "9 3 2 3"][style.variant % 4];
+    if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") }
+}
