@@ -42,13 +42,13 @@ original-threshold *options:
 slo *options:
     @{{bench}} run slo {{options}}
 
-# Go on with a run that was interrupted
+# Resume a run that was interrupted
 [group('measure')]
 [no-exit-message]
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Find out what this machine can tell apart, in 15 minutes (--full: an hour or two; --minutes N)
+# Find out what this machine can distinguish, in 15 minutes (--full: an hour or two; --minutes N)
 [group('measure')]
 [no-exit-message]
 calibrate *options:
@@ -132,7 +132,7 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where asked for (about 5 minutes)
+# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha where named (about 5 minutes)
 [group('by hand')]
 [no-exit-message]
 tools *names:

@@ -29,7 +29,7 @@ struct Cli {
 enum Verb {
     /// Run a campaign and write its report.
     Run(commands::run::Args),
-    /// Find out what this machine and this harness can tell apart.
+    /// Find out what this machine and this harness can distinguish.
     Calibrate(commands::calibrate::Args),
     /// Find out how many connections at once a listen queue takes, against what its arithmetic says.
     Bursts(commands::bursts::Args),

@@ -44,7 +44,7 @@ fn chi_square(counts: &[u64], chances: &[f64]) -> (f64, f64) {
     (counts.iter().zip(chances).map(of).sum(), freedom + DEVIATIONS * (2.0 * freedom).sqrt())
 }
 
-/// How often each account was asked for, in the ledger's order.
+/// How often each account was requested, in the ledger's order.
 fn asked_accounts(questions: &[Question]) -> Vec<u64> {
     let ranks: HashMap<String, usize> =
         LEDGER.pubkeys().enumerate().map(|(rank, pubkey)| (pubkey.to_string(), rank)).collect();
@@ -130,7 +130,7 @@ fn zipf_s_law_holds_for_its_exponent_and_for_no_other() {
 }
 
 #[test]
-fn uniform_accounts_are_asked_for_alike() {
+fn uniform_accounts_are_requested_alike() {
     let request = r#"[{"weight":1,"method":"getBalance","account":"uniform"}]"#;
     let counts = asked_accounts(&draw(&mix(request), DRAWS));
     let chances = vec![1.0 / counts.len() as f64; counts.len()];
@@ -202,7 +202,7 @@ fn every_question_of_every_mix_has_a_true_answer() {
 }
 
 #[test]
-fn ranges_lie_where_they_are_asked_for() {
+fn ranges_lie_where_they_should() {
     let starts = |place: &str, slots: u64| -> Vec<u64> {
         let request =
             format!(r#"[{{"weight":1,"method":"getBlocks","blocks":{{"slots":{slots},"from":"{place}"}}}}]"#);

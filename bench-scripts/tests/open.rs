@@ -162,7 +162,7 @@ fn a_background_load_shows_as_a_ratio() {
 }
 
 #[test]
-fn tools_that_disagree_are_told() {
+fn tools_that_disagree_are_reported() {
     let plan = plan(Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open(&[1_000]) });
     let summary = summary(&plan, |trial| {
         let slower = if trial.tool == LoadTool::Oha { 1.3 } else { 1.0 };

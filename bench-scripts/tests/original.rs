@@ -1,4 +1,4 @@
-//! The original test's repetition: trials whose figures are known, and what the report sets beside the original's.
+//! The original test's repetition: trials whose figures are known, and what the report compares with the original's.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -104,7 +104,7 @@ fn every_trial_of_an_arm_is_read_as_bombardier_prints_it() {
 }
 
 #[test]
-fn the_report_sets_the_original_beside_the_run_and_each_change_beside_its_arm() {
+fn the_report_compares_the_original_with_the_run_and_each_change_with_its_arm() {
     let plan = planned();
     let dir = tempfile::tempdir().unwrap();
     let folder = folder(dir.path(), &plan);

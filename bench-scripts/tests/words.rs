@@ -6,16 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is read, from the repository's root: folders with all that is in them, and files.
-const PLACES: &[&str] = &["servers", "bench-scripts/src/analysis"];
+const PLACES: &[&str] = &["servers", "bench-scripts", "docs", "README.md", "justfile"];
 
-/// What is not read yet in these places, and what is no prose of this project.
+/// What is no prose of this project, and this list.
 const EXCEPT: &[&str] = &[
-    "servers/agave-node",
     "servers/conformance/oracle",
-    "bench-scripts/src/analysis/ceilings.rs",
-    "bench-scripts/src/analysis/schedule.rs",
-    "bench-scripts/src/analysis/slo",
-    "bench-scripts/src/analysis/threshold",
+    "bench-scripts/tests/fixtures",
+    "bench-scripts/tests/words.rs",
+    "bench-scripts/tools",
 ];
 
 /// Endings of the files that are read.
@@ -76,7 +74,9 @@ fn files(place: &str, found: &mut Vec<String>) {
         for entry in fs::read_dir(path).unwrap() {
             files(&format!("{place}/{}", entry.unwrap().file_name().to_string_lossy()), found);
         }
-    } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+    } else if place == "justfile"
+        || path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+    {
         found.push(place.to_owned());
     }
 }

@@ -1,4 +1,4 @@
-//! `rpc-bench calibrate`: what this machine and this harness can tell apart, found by comparisons whose answer is known.
+//! `rpc-bench calibrate`: what this machine and this harness can distinguish, found by comparisons whose answer is known.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,10 +19,10 @@ pub struct Args {
     /// Until there are a hundred comparisons of the server with its twin: an hour or two. Else it takes about 15 minutes.
     #[arg(long)]
     full: bool,
-    /// For so many minutes.
+    /// How many minutes it may take.
     #[arg(long, conflicts_with = "full", value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: Option<u64>,
-    /// Go on with a calibration that was stopped.
+    /// Resume a calibration that was stopped.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     if let Err(error) = carry_out(&folder, &tools, until, &interrupt) {
         let kept = folder.observations().map_or(0, |observations| observations.len());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
-        eprintln!("\n{kept} trials are kept; go on with: {again}");
+        eprintln!("\n{kept} trials are kept; resume with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
         return Err(error);
     }

@@ -11,7 +11,7 @@ use super::Ending;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
-  0  every judged comparison is told, and none is slower by more than the margin
+  0  every judged comparison has a verdict, and none is slower by more than the margin
   1  at least one is slower by more than the margin, or a trial of RUN failed or answered wrongly
   2  a wrong call: no such run, no cell in common, or another task in a common cell
   3  none is known to be slower, but at least one can't be told";

@@ -26,7 +26,7 @@ pub struct Args {
     /// Connections; those of why.toml where left out.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: Option<u32>,
-    /// Go on with a run that was interrupted.
+    /// Resume a run that was interrupted.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["server", "over", "workload", "connections"])]
     resume: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     super::run::same_tools(&folder, &tools)?;
     let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
     if let Err(error) = carry_out(&folder, &tools, &interrupt) {
-        eprintln!("\nwhat was observed is kept; go on with: {again}");
+        eprintln!("\nwhat was observed is kept; resume with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
         return Err(error);
     }
@@ -62,7 +62,7 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     let (Some(server), Some(over), Some(workload)) = (&args.server, &args.over, &args.workload) else {
         bail!("give two servers and a request, such as: why actix legacy getBlocks");
     };
-    // What is asked wrongly is told before anything is built.
+    // A wrong call is reported before anything is built.
     let question = Question { server, over, workload, connections: args.connections };
     let resolved = resolve(config, &question)?;
     let tools = Tools::find(&[], &config.0.join("tools"))?;
@@ -71,12 +71,12 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     begin(results, &resolved, &tools, &format!("just why {server} {over} {workload}{connections}"))
 }
 
-/// Opens a run to go on with it.
+/// Opens a run to resume it.
 fn open(run: &Path) -> Result<RunFolder> {
     let folder = RunFolder::open_to_resume(run)?;
     ensure!(
         folder.is_why(),
-        "{} is no why run; go on with: cargo rpc-bench run --resume {}",
+        "{} is no why run; resume with: cargo rpc-bench run --resume {}",
         run.display(),
         run.display()
     );

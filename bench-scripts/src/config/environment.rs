@@ -204,7 +204,7 @@ impl Environment {
         Self { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness, ..self.clone() }
     }
 
-    /// What a started server is told: the values of the placeholders in its arguments.
+    /// What a started server gets: the values of the placeholders in its arguments.
     pub fn values(&self) -> Placeholders {
         let settings = self.settings();
         let set = SETTINGS.iter().filter(|setting| setting.of == Of::Server).filter_map(|setting| {

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_asked_for_and_its_latency_counts_from_the_send() {
+    fn a_rate_is_held_and_latency_counts_from_the_send() {
         let load = OpenLoad { rate: 4_000, connections: 3, duration_ms: 1_000, timeout_ms: 700 };
         let (args, _) = at_rate(&load, "{}", "http://a/", Path::new("t"));
         assert_eq!(args[..4], ["-r", "4000", "-c", "3"]);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_client_is_asked_for() {
+    fn the_other_client_is_chosen() {
         let asks = |client| {
             let load = Load { client, ..load(1_000) };
             arguments(&load, "{}", "http://a/", &[]).contains(&"--http1".to_owned())

@@ -113,7 +113,7 @@ fn short(name: &str, search: &SearchSummary) -> String {
     let found = &search.found;
     let limit = search.searched.limit;
     let counted = |end: Counted| counted(search, end);
-    match (found.last_clean, found.first_failing) {
+    match (found.last_passing, found.first_failing) {
         (Some(low), Some(high)) => {
             format!("**{name}** from {} connections, highest passing {}", counted(high), counted(low))
         }
@@ -249,7 +249,7 @@ pub fn section(run: &Run) -> String {
             run.label(&searched.base).to_owned(),
             searched.tuning.map_or("its own", Tuning::flag).to_owned(),
             searched.client.name().to_owned(),
-            end(found.last_clean),
+            end(found.last_passing),
             end(found.first_failing),
             between(search),
             note(run, summary, search),

@@ -38,7 +38,7 @@ fn start(
     let most = most_connections();
     ensure!(
         u64::from(slo.connections) <= most,
-        "this machine holds at most {most} connections (open files, client ports), and [slo] asks for {}; see `just doctor`",
+        "this machine holds at most {most} connections (open files, client ports), and [slo] needs {}; see `just doctor`",
         slo.connections
     );
     let command = outer.conditions()?.command;

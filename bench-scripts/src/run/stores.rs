@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_light_request_is_asked_beside_the_heavy_one() {
+    fn the_light_request_is_sent_with_the_heavy_one() {
         let (plan, stores) = shipped();
         let part = next_to(&plan, &stores, stores.neighbour.as_ref().unwrap(), 200_000);
         assert_eq!((part.campaign.workloads.len(), part.workloads.len()), (1, 2));

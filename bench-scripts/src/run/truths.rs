@@ -67,7 +67,7 @@ impl Source {
 /// The request of a workload with one request, and a server's true answer to it.
 ///
 /// # Errors
-/// It is a mix, the ledger lacks what it asks for or answers with an error, or a stated answer is not JSON.
+/// It is a mix, the ledger lacks what it requests or answers with an error, or a stated answer is not JSON.
 pub fn truth_of(server: &Server, workload: &Workload, environment: &Environment) -> Result<Known> {
     workload.body()?;
     let source = Source::of(server, environment);
@@ -81,7 +81,7 @@ impl Truths {
     /// Works the true answers out: to one question of each request of each workload.
     ///
     /// # Errors
-    /// The ledger lacks what a workload asks for, or answers it with an error.
+    /// The ledger lacks what a workload requests, or answers it with an error.
     pub fn of(plan: &Plan) -> Result<Self> {
         let environment = &plan.campaign.environment;
         let usual = Source { ledger: environment.ledger(), version: None, any_context: false };

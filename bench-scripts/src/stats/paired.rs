@@ -89,7 +89,7 @@ pub fn standard_error((low, high): (f64, f64), count: usize, level: f64) -> Opti
 }
 
 /// The two-sided chances for a number of differences. They depend on nothing else, so each thread works them out once: a
-/// calibration asks for the same few counts thousands of times.
+/// calibration needs the same few counts thousands of times.
 fn levels(count: usize) -> Arc<[f64]> {
     thread_local! {
         static KNOWN: RefCell<BTreeMap<usize, Arc<[f64]>>> = const { RefCell::new(BTreeMap::new()) };

@@ -20,7 +20,7 @@ const MOST_NODES: usize = 256;
 /// independent terms have. One analysis gives `alpha` itself. A count that does not rise above the ones before it brings no
 /// new data and is left out. Analyses too near to each other for the integration (within about a thousandth of the last
 /// count) give `alpha` over their number (Bonferroni), which is never too large. Some milliseconds at most; the
-/// caller keeps what it asks for often.
+/// caller keeps what it needs often.
 pub fn nominal_level(analyses: &[u32], alpha: f64) -> f64 {
     let mut counts: Vec<u32> = Vec::with_capacity(analyses.len());
     for count in analyses {

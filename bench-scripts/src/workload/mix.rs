@@ -22,10 +22,10 @@ pub struct Request {
     pub weight: u64,
     /// The JSON-RPC method.
     pub method: String,
-    /// Which accounts it asks for.
+    /// Which accounts it requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// Which slots it asks for.
+    /// Which slots it requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
     /// Fixed parameters: the text of a JSON array.
@@ -33,7 +33,7 @@ pub struct Request {
     pub params: Option<String>,
 }
 
-/// Which accounts a request asks for.
+/// Which accounts a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", from = "WrittenAccount")]
 pub enum Account {
@@ -74,7 +74,7 @@ impl From<WrittenAccount> for Account {
     }
 }
 
-/// Which slots a request asks for. The chain stands still while it is measured, so its tip is known.
+/// Which slots a request names. The chain does not advance while it is measured, so its tip is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockRange {
@@ -95,7 +95,7 @@ pub enum Place {
 }
 
 impl Request {
-    /// What it asks for, in a few words.
+    /// What it requests, in a few words.
     pub fn words(&self) -> String {
         let Self { method, account, blocks, params, .. } = self;
         let about = match (account, blocks, params) {
@@ -130,9 +130,9 @@ impl Request {
         ensure!(blocks.is_none() || takes_blocks, "field blocks: {method} takes no slots; leave it out");
         ensure!(
             !takes_account || given == 1,
-            "field account: is missing; say which accounts {method} asks for"
+            "field account: is missing; say which accounts {method} requests"
         );
-        ensure!(!takes_blocks || given == 1, "field blocks: is missing; say which slots {method} asks for");
+        ensure!(!takes_blocks || given == 1, "field blocks: is missing; say which slots {method} requests");
         if let Some(Account::Zipf(exponent)) = account {
             ensure!(
                 *exponent > 0.0 && *exponent <= MOST_EXPONENT,

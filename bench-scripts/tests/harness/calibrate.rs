@@ -1,4 +1,4 @@
-//! A calibration in small, on real processes: sized, stopped by Ctrl-C, gone on with, reported again.
+//! A calibration in small, on real processes: sized, stopped by Ctrl-C, resumed, reported again.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn a_calibration_can_be_stopped_and_reported_and_refuses_to_be_resumed_as_a_run(
     assert_eq!(harness.exit_code(), Some(130));
     bench.nothing_is_left_running();
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(log.contains("go on with: cargo rpc-bench calibrate --resume"), "{log}");
+    assert!(log.contains("resume with: cargo rpc-bench calibrate --resume"), "{log}");
 
     let folder = bench.folder();
     let run = folder.to_str().unwrap();

@@ -45,7 +45,7 @@ fn a_killed_server_of_a_duet_ends_the_other_trial() {
 }
 
 #[test]
-fn duets_follow_a_sweep_and_are_gone_on_with_after_ctrl_c() {
+fn duets_follow_a_sweep_and_are_resumed_after_ctrl_c() {
     let Some(bench) = Bench::new(1) else { return };
     let duets = "[duets]\nconnections = 3\nmax_blocks = 2\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = 500\n[environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", duets);

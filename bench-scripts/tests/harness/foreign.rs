@@ -29,7 +29,7 @@ impl Drop for Busy {
 }
 
 #[test]
-fn a_trial_beside_a_busy_process_is_invalid_and_says_so() {
+fn a_trial_with_a_busy_process_is_invalid_and_says_so() {
     let Some(bench) = Bench::new(1) else { return };
     let _busy = Busy::on_every_processor();
     bench.replace("campaigns/tiny.toml", "max_foreign_cpu = \"100%\"", "max_foreign_cpu = \"5%\"");

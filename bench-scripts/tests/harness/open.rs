@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::bench::{Bench, stderr};
 
 /// A campaign at one rate, without and with another load.
-fn beside_another_load() -> Option<Bench> {
+fn with_another_load() -> Option<Bench> {
     let bench = Bench::new(1)?;
     if !bench.link_vegeta() {
         return None;
@@ -28,7 +28,7 @@ fn beside_another_load() -> Option<Bench> {
 
 #[test]
 fn a_rate_with_a_background_load_is_measured_and_resumed() {
-    let Some(bench) = beside_another_load() else { return };
+    let Some(bench) = with_another_load() else { return };
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();

@@ -1,4 +1,4 @@
-//! A campaign on block stores in small, on real processes: memory and redb, two chains, and a light request beside a heavy one.
+//! A campaign on block stores in small, on real processes: memory and redb, two chains, and a light request with a heavy one.
 
 use std::fs;
 use std::path::Path;

@@ -81,7 +81,7 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
     let numbers: Vec<u64> = all.iter().map(|trial| trial["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
     let (one, other) = (found(&stopped), found(&whole));
-    for end in ["last_clean", "first_failing", "ending"] {
+    for end in ["last_passing", "first_failing", "ending"] {
         assert_eq!(one["found"][end], other["found"][end], "{end}: {one} and {other}");
     }
     reads_well(&whole, &other);
@@ -90,7 +90,7 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
 fn reads_well(bench: &Bench, search: &Value) {
     let count = |pointer: &str| search.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     assert_eq!(search["found"]["ending"], "interval", "{search}");
-    let (low, high) = (count("/found/last_clean/connections"), count("/found/first_failing/connections"));
+    let (low, high) = (count("/found/last_passing/connections"), count("/found/first_failing/connections"));
     assert!(low >= 8 && high > low && high <= 64, "{search}");
     assert!(high > u64::from(FILES) / 2, "a server with {FILES} files holds some: {search}");
     assert!(search["complaints"].as_object().is_some_and(|kinds| !kinds.is_empty()), "{search}");
@@ -192,7 +192,7 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
     let search = found(&bench);
-    assert_eq!(search["found"]["last_clean"]["connections"], 16, "{search}");
+    assert_eq!(search["found"]["last_passing"]["connections"], 16, "{search}");
     assert_eq!(search["found"]["first_failing"]["connections"], 32, "{search}");
     assert_eq!(
         search["found"]["contradictions"],
@@ -216,7 +216,7 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
 fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     let Some(bench) = Bench::new(1) else { return };
     bench.write("campaigns/search.toml", CAMPAIGN);
-    // A load tool that makes fewer connections than it is asked for.
+    // A load tool that makes fewer connections than requested.
     let (tool, real) = (bench.path("bombardier"), bench.path("bombardier-real"));
     fs::rename(&tool, &real).unwrap();
     let script = format!(
@@ -229,7 +229,7 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     assert!(output.status.success(), "{}", stderr(&output));
     let search = found(&bench);
     assert_eq!(search["found"]["ending"], "not_held", "{search}");
-    assert_eq!(search["found"]["last_clean"]["connections"], 32, "{search}");
+    assert_eq!(search["found"]["last_passing"]["connections"], 32, "{search}");
     assert_eq!(search["found"]["first_failing"], Value::Null, "{search}");
     assert_eq!(search["found"]["not_held"][0]["connections"], 64, "{search}");
     let all = trials(&bench);

@@ -1,4 +1,4 @@
-//! A why run in small, on real processes: stopped by Ctrl-C, gone on with, reported again; and what can't be asked.
+//! A why run in small, on real processes: stopped by Ctrl-C, resumed, reported again; and what is refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -88,7 +88,7 @@ fn without_steal(bench: &Bench, run: &Path) {
 }
 
 #[test]
-fn a_why_run_can_be_stopped_and_gone_on_with_and_is_reported() {
+fn a_why_run_can_be_stopped_and_resumed_and_is_reported() {
     let Some(bench) = small(true) else { return };
     let harness = bench.start(&["why", "actix", "control", "getBlocks"]);
     until("the pair is measured", || (bench.observations().len() >= 2).then_some(()));
@@ -96,7 +96,7 @@ fn a_why_run_can_be_stopped_and_gone_on_with_and_is_reported() {
     assert_eq!(harness.exit_code(), Some(130));
     bench.nothing_is_left_running();
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(log.contains("go on with: cargo rpc-bench why --resume"), "{log}");
+    assert!(log.contains("resume with: cargo rpc-bench why --resume"), "{log}");
 
     let folder = bench.folder();
     let run = folder.to_str().unwrap();

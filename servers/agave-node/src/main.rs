@@ -30,7 +30,7 @@ const EXIT_REFUSED: u8 = 2;
 /// What the service may take to answer what it has begun.
 const DRAIN_LIMIT: Duration = Duration::from_millis(4_500);
 
-/// A validator's own RPC service, built from Agave's crates, over a chain that stands still
+/// A validator's own RPC service, built from Agave's crates, over a chain that does not advance
 #[derive(Debug, Parser)]
 #[command(name = "agave-node", version)]
 struct Flags {
@@ -102,7 +102,7 @@ fn run(flags: &Flags) -> Result<()> {
     let mut arrived = signals.forever();
     arrived.next();
     let path = folder.path().to_owned();
-    // Ends the process where the service does not end by itself. It asks for the node's files too: nothing else removes them.
+    // Ends the process where the service does not end by itself. It deletes the node's files too: nothing else removes them.
     thread::spawn(move || {
         thread::sleep(DRAIN_LIMIT);
         let _ = std::fs::remove_dir_all(path);

@@ -1,10 +1,10 @@
 //! The parts of a node that its RPC service answers from, and the service in front of them.
 //!
 //! The service is the one that a validator starts. Its banks and its block store hold a ledger of this project: accounts in an
-//! accounts database, one bank for each slot, rooted slots in RocksDB. What a validator runs beside them is left out: replay, voting,
-//! gossip, subscriptions and above all proof of history, which keeps a core busy. So the chain stands still, as in the other servers.
+//! accounts database, one bank for each slot, rooted slots in RocksDB. What else a validator runs is left out: replay, voting,
+//! gossip, subscriptions and above all proof of history, which keeps a core busy. So the chain does not advance, as in the other servers.
 //!
-//! Not here: blocks. All slots but the first are rooted without one, so that methods that read a block find none.
+//! No blocks. All slots but the first are rooted without one, so that methods that read a block find none.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};

@@ -51,7 +51,7 @@ pub struct RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateBound {
-    /// The campaign asks for no more.
+    /// The campaign's highest rate.
     Campaign,
     /// The load tool reaches no more, measured against a server that answers at once.
     Tool,

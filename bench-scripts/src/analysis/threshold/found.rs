@@ -20,7 +20,7 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The highest count at which every trial passed, with no failing count below it.
-    pub last_clean: Option<Counted>,
+    pub last_passing: Option<Counted>,
     /// The failing count above it.
     pub first_failing: Option<Counted>,
     /// Counts between the two, and what was seen there.
@@ -65,7 +65,12 @@ impl std::fmt::Display for Counted {
 impl std::fmt::Display for Found {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |counted: Option<Counted>| counted.map_or_else(|| "none".to_owned(), |end| end.to_string());
-        write!(out, "highest passing {}, lowest failing {}", end(self.last_clean), end(self.first_failing))?;
+        write!(
+            out,
+            "highest passing {}, lowest failing {}",
+            end(self.last_passing),
+            end(self.first_failing)
+        )?;
         match self.ending {
             Ending::Unsettled | Ending::TrialsUsedUp => out.write_str(", not settled"),
             Ending::Unmeasured => out.write_str(", given up because trials showed nothing"),

@@ -167,15 +167,15 @@ impl Rule for Doubling {
             _ => places.clone().find(|place| self.is_failing(*place)),
         };
         let below = first_failing.unwrap_or(self.grid.len());
-        let last_clean = (0..below).rev().find(|place| self.is_passing(*place));
+        let last_passing = (0..below).rev().find(|place| self.is_passing(*place));
         let tried = |place: &usize| self.points[*place].trials() > 0;
-        let is_between = |place: &usize| last_clean.is_none_or(|low| low < *place) && *place < below;
+        let is_between = |place: &usize| last_passing.is_none_or(|low| low < *place) && *place < below;
         let contradicts = |place: &usize| {
-            last_clean.is_some_and(|low| *place < low && self.points[*place].failed > 0)
+            last_passing.is_some_and(|low| *place < low && self.points[*place].failed > 0)
                 || first_failing.is_some_and(|high| *place > high && self.points[*place].passed > 0)
         };
         Found {
-            last_clean: last_clean.map(counted),
+            last_passing: last_passing.map(counted),
             first_failing: first_failing.map(counted),
             between: places.clone().filter(tried).filter(is_between).map(counted).collect(),
             contradictions: places.filter(contradicts).map(counted).collect(),

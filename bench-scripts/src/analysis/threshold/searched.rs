@@ -54,7 +54,7 @@ pub struct Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// The campaign asks for no more.
+    /// The campaign's highest count.
     Campaign,
     /// Files that a process of this machine may hold.
     OpenFiles,
@@ -66,7 +66,7 @@ impl Bound {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Campaign => "the campaign asks for no more",
+            Self::Campaign => "the campaign goes no higher",
             Self::OpenFiles => "open files",
             Self::ClientPorts => "client ports",
         }

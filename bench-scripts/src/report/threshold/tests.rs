@@ -10,7 +10,7 @@ fn counted_at(connections: u32, bad: u32) -> Counted {
     Counted { connections, bad, trials: 5 }
 }
 
-fn searched(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
+fn searched(last_passing: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
     let searched = Searched {
         server: "actix".into(),
         base: "actix".into(),
@@ -23,7 +23,7 @@ fn searched(last_clean: Option<Counted>, between: Vec<Counted>, ending: Ending) 
     let (first_failing, trials, unmeasured) = (None, 24, 0);
     let not_held = Vec::new();
     let found =
-        Found { last_clean, first_failing, between, contradictions, not_held, ending, trials, unmeasured };
+        Found { last_passing, first_failing, between, contradictions, not_held, ending, trials, unmeasured };
     SearchSummary {
         searched,
         found,

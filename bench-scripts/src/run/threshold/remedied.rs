@@ -14,7 +14,7 @@ use crate::results::{REMEDIED, RunFolder, SEARCHES};
 use crate::run::remedies::Inquiry;
 use crate::run::search::{begin, begun, search};
 
-/// Finds causes and tries remedies, as far as the campaign asks for that.
+/// Finds causes and tries remedies, as far as the campaign says.
 pub(super) fn explain(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let plan = folder.plan()?;
     let trials = plan.campaign.remedy_trials;
@@ -46,7 +46,7 @@ fn with_remedies(folder: &RunFolder, before: &SearchPlan) -> Result<(Vec<Server>
     let mut servers: Vec<Server> = Vec::new();
     let mut searches = Vec::new();
     for (tried, server) in folder.remedied_servers()? {
-        // The other client's limits are others, so its search is one of the campaign's, if it asks for that.
+        // The other client's limits are others, so its search is one of the campaign's, if it says so.
         if tried.plan.cause.remedy == Some(Remedy::OtherClient) {
             continue;
         }

@@ -11,7 +11,7 @@ fn a_sharp_threshold_is_enclosed_by_neighbours_with_full_counts() {
     let counts = grid(125, 16_000, 4);
     for threshold in [126, 500, 3_400, 7_999, 8_000, 15_999, 16_000] {
         let (found, tried) = search(RULES, &mut Draw::seeded(1), sharp(threshold));
-        let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
+        let (low, high) = (found.last_passing.unwrap(), found.first_failing.unwrap());
         assert!(low.connections < threshold && threshold <= high.connections, "{threshold}: {found}");
         let place = |count| counts.iter().position(|known| *known == count).unwrap();
         assert_eq!(place(low.connections) + 1, place(high.connections), "{threshold}: {found}");
@@ -27,7 +27,7 @@ fn a_sharp_threshold_is_enclosed_by_neighbours_with_full_counts() {
 fn a_server_that_never_fails_is_censored_from_above() {
     let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 0.0);
     assert_eq!(found.ending, Ending::HoldsToHighest);
-    assert_eq!(found.last_clean, Some(Counted { connections: 16_000, bad: 0, trials: 10 }));
+    assert_eq!(found.last_passing, Some(Counted { connections: 16_000, bad: 0, trials: 10 }));
     assert_eq!((found.first_failing, found.fails_at()), (None, None));
     assert_eq!(tried.len(), 7 + 10, "seven doublings, and ten trials at the highest");
 }
@@ -37,7 +37,7 @@ fn a_server_that_always_fails_is_censored_from_below() {
     let (found, tried) = search(RULES, &mut Draw::seeded(1), |_| 1.0);
     assert_eq!(found.ending, Ending::FailsAtLowest);
     assert_eq!(found.first_failing, Some(Counted { connections: 125, bad: 9, trials: 9 }));
-    assert_eq!(found.last_clean, None);
+    assert_eq!(found.last_passing, None);
     assert_eq!(tried.len(), 9 + 1, "nine trials at the lowest, and one beyond");
 }
 
@@ -63,7 +63,7 @@ fn one_failing_trial_does_not_decide() {
     let (found, _) = run(Search::new(grid(125, 16_000, 4), RULES), |connections| {
         judgement(!std::mem::take(&mut first) && connections < 8_000)
     });
-    let (low, high) = (found.last_clean.unwrap(), found.first_failing.unwrap());
+    let (low, high) = (found.last_passing.unwrap(), found.first_failing.unwrap());
     assert!(low.connections < 8_000 && high.connections == 8_000, "{found}");
     assert_eq!(found.contradictions[0].connections, 125, "and it is reported: {found:?}");
 }
@@ -84,7 +84,7 @@ fn noise_makes_no_passing_count() {
     let mut enclosed = 0;
     for seed in 0..50 {
         let (found, _) = search(RULES, &mut Draw::seeded(seed), noisy(3_400));
-        let low = found.last_clean.is_none_or(|low| low.connections < 3_400);
+        let low = found.last_passing.is_none_or(|low| low.connections < 3_400);
         let high = found.first_failing.is_none_or(|high| high.connections >= 3_400);
         enclosed += usize::from(low && high);
         assert_ne!(found.ending, Ending::Unfinished);
@@ -124,7 +124,7 @@ fn what_can_be_held_bounds_a_search_from_above() {
     for holds in [125, 200, 1_000, 9_000, 15_999] {
         let (found, tried) = held_up_to(holds, u32::MAX);
         assert_eq!(found.ending, Ending::NotHeld, "{found}");
-        let low = found.last_clean.unwrap();
+        let low = found.last_passing.unwrap();
         let highest = counts.iter().copied().filter(|count| *count <= holds).max().unwrap();
         assert_eq!(low, Counted { connections: highest, bad: 0, trials: 10 }, "{found}");
         assert_eq!((found.first_failing, found.fails_at()), (None, None));
@@ -133,7 +133,7 @@ fn what_can_be_held_bounds_a_search_from_above() {
         assert!(tried.len() <= 8 + 10 + 8, "{holds}: {}", tried.len());
     }
     let (found, tried) = held_up_to(100, u32::MAX);
-    assert_eq!((found.ending, found.last_clean, found.first_failing), (Ending::NotHeld, None, None));
+    assert_eq!((found.ending, found.last_passing, found.first_failing), (Ending::NotHeld, None, None));
     assert_eq!(tried, [125, 125], "nothing is left to try");
 }
 
@@ -144,7 +144,7 @@ fn a_failing_count_is_found_above_counts_that_can_not_be_held() {
     // From 4,000 on the climb meets failures; what lies below and can't be held is left out, and reported.
     let (found, _) = held_up_to(2_500, 4_000);
     assert_eq!(found.ending, Ending::Interval, "{found}");
-    let (low, high) = (found.last_clean.unwrap().connections, found.first_failing.unwrap().connections);
+    let (low, high) = (found.last_passing.unwrap().connections, found.first_failing.unwrap().connections);
     assert_eq!((low, high), (2_378, 4_000));
     let not_held: Vec<u32> = found.not_held.iter().map(|at| at.connections).collect();
     assert_eq!(not_held, [2_828, 3_364]);

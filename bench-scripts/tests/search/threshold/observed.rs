@@ -132,13 +132,13 @@ fn a_summary_has_counts_complaints_and_the_failing_trials() {
     let [holds, fails] = &summary.searches[..] else { panic!("two searches") };
 
     assert_eq!(holds.found.ending, Ending::HoldsToHighest);
-    assert_eq!(holds.found.last_clean.unwrap().connections, 1_600);
+    assert_eq!(holds.found.last_passing.unwrap().connections, 1_600);
     let judged = plan.replay(&observations).unwrap().judged;
     assert!(holds.complaints.is_empty() && failing_at(&judged[0], holds.found.fails_most()).is_empty());
 
     let high = fails.found.first_failing.unwrap();
     assert_eq!((high.connections, high.bad, high.trials), (400, 6, 6));
-    assert_eq!(fails.found.last_clean.unwrap().connections, 283);
+    assert_eq!(fails.found.last_passing.unwrap().connections, 283);
     let bad = failing_at(&judged[1], Some(high));
     assert_eq!(bad.len(), 6);
     assert!(bad.iter().all(|o| o.trial.server == "actix-shipped" && o.trial.connections == 400));
@@ -163,7 +163,7 @@ fn counts_that_were_not_held_never_pass() {
     let [censored, fails] = &summary.searches[..] else { panic!("two searches") };
 
     assert_eq!(censored.found.ending, Ending::NotHeld);
-    assert_eq!(censored.found.last_clean.unwrap().connections, 800);
+    assert_eq!(censored.found.last_passing.unwrap().connections, 800);
     assert_eq!((censored.found.first_failing, censored.found.fails_at()), (None, None));
     let not_held: Vec<u32> = censored.found.not_held.iter().map(|at| at.connections).collect();
     assert_eq!(not_held, [1_131, 1_600], "the climb's count, and the one below it");

@@ -28,12 +28,12 @@ impl Tally {
         for _ in 0..SEARCHES {
             let threshold = 250.0 * 32.0_f64.powf(draw.uniform());
             let (found, tried) = search(rules, &mut draw, curve(threshold));
-            let below = found.last_clean.is_none_or(|low| f64::from(low.connections) < threshold);
+            let below = found.last_passing.is_none_or(|low| f64::from(low.connections) < threshold);
             let above = found.first_failing.is_none_or(|high| threshold <= f64::from(high.connections));
             tally.wrong += usize::from(!(below && above));
             tally.unsettled += usize::from(found.ending == Ending::Unsettled);
             tally.trials += tried.len();
-            if let (Some(low), Some(high)) = (found.last_clean, found.first_failing) {
+            if let (Some(low), Some(high)) = (found.last_passing, found.first_failing) {
                 tally.both_ends += 1;
                 tally.doublings.push((f64::from(high.connections) / f64::from(low.connections)).log2());
             }
@@ -125,21 +125,21 @@ fn a_search_always_ends_within_its_bound() {
         let found = search.found();
         assert_eq!(found.trials, trials);
         assert_ne!(found.ending, Ending::Unfinished);
-        if let (Some(low), Some(high)) = (found.last_clean, found.first_failing) {
+        if let (Some(low), Some(high)) = (found.last_passing, found.first_failing) {
             assert!(low.connections < high.connections, "{found}");
         }
         assert!(found.not_held.windows(2).all(|two| two[0].connections < two[1].connections), "{found:?}");
         let left_out: Vec<u32> = found.not_held.iter().map(|at| at.connections).collect();
-        let ends = [found.last_clean, found.first_failing];
+        let ends = [found.last_passing, found.first_failing];
         assert!(ends.iter().flatten().all(|end| !left_out.contains(&end.connections)), "{found:?}");
         assert!(not_held > 0.0 || left_out.is_empty());
         if found.ending == Ending::NotHeld {
             assert!(!left_out.is_empty() && found.first_failing.is_none(), "{found:?}");
         }
         if found.ending == Ending::Interval {
-            assert!(found.last_clean.is_some() && found.first_failing.is_some(), "{found:?}");
+            assert!(found.last_passing.is_some() && found.first_failing.is_some(), "{found:?}");
         }
-        assert!(found.last_clean.is_none_or(|low| low.bad == 0 && low.trials == rules.confirmations));
+        assert!(found.last_passing.is_none_or(|low| low.bad == 0 && low.trials == rules.confirmations));
         assert!(found.first_failing.is_none_or(|high| high.bad >= rules.bad_to_fail()));
         search.take(Judgement::FAIL);
         assert_eq!(search.found(), found, "what comes after the end changes nothing");
