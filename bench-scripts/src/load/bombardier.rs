@@ -32,7 +32,6 @@ impl Driver for Bombardier {
     fn abilities(&self) -> Abilities {
         Abilities {
             transports: &[Transport::Http],
-            closed_loop: true,
             open_loop: false,
             several_bodies: false,
             tells_when_due: false,

@@ -18,8 +18,6 @@ use crate::target::Transport;
 pub struct Abilities {
     /// How it can reach a server.
     pub transports: &'static [Transport],
-    /// Closed loops: each connection sends again once it has its answer.
-    pub closed_loop: bool,
     /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a rate as an
     /// upper limit, for comparison.
     pub open_loop: bool,

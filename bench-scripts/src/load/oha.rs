@@ -39,7 +39,6 @@ impl Driver for Oha {
     fn abilities(&self) -> Abilities {
         Abilities {
             transports: &[Transport::Http],
-            closed_loop: false,
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,

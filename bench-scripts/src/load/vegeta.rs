@@ -40,7 +40,6 @@ impl Driver for Vegeta {
     fn abilities(&self) -> Abilities {
         Abilities {
             transports: &[Transport::Http],
-            closed_loop: false,
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,

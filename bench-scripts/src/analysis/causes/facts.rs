@@ -197,6 +197,11 @@ impl Facts {
         self.alone = alone.min_by(|a, b| a.0.total_cmp(&b.0));
     }
 
+    /// Connections that were served all the time, by Little's law: answers a second times the median latency.
+    pub fn at_work(&self) -> f64 {
+        self.rate * self.p50_us / 1e6
+    }
+
     /// Failed requests of the kinds whose name holds one of these, in any case.
     pub fn failed_as(&self, parts: &[&str]) -> u64 {
         let holds = |kind: &str| parts.iter().any(|part| kind.to_ascii_lowercase().contains(part));

@@ -3,8 +3,8 @@
 //! Where server and load generator share a processor and the server runs first, an answer is there before the load generator
 //! reads. Its task then never waits: it sends and reads again and again, until the load generator's own scheduler takes it off,
 //! after some 10 ms in Go's. All other connections wait in the load generator, most of them with their answer. So a few
-//! requests take as long as a turn of all connections, and most take no time; the server meanwhile sleeps after nearly
-//! every answer.
+//! requests take as long as a turn of all connections, and most take no time; the server meanwhile goes to sleep again and
+//! again, because it waits for requests.
 
 use super::evidence::of_bad;
 use super::facts::Facts;
@@ -22,13 +22,8 @@ pub(super) const APART: f64 = 20.0;
 /// A busy server sleeps once for many requests; here it does so after at least every second one.
 const LEAST_SLEEPS: f64 = 0.5;
 
-/// Connections that were served at a time, by Little's law.
-fn at_work(facts: &Facts) -> f64 {
-    facts.rate * facts.p50_us / 1e6
-}
-
 fn is_seen(facts: &Facts) -> Option<()> {
-    let few = at_work(facts) <= MOST_AT_WORK * facts.connections as f64;
+    let few = facts.at_work() <= MOST_AT_WORK * facts.connections as f64;
     let apart = facts.p50_us > 0.0 && facts.mean_us >= APART * facts.p50_us;
     let sleeps = facts.sleeps.is_some_and(|sleeps| sleeps >= LEAST_SLEEPS);
     (facts.connections >= LEAST_CONNECTIONS && few && apart && sleeps).then_some(())
@@ -50,8 +45,8 @@ pub(super) fn slow(facts: &Facts) -> Option<f64> {
 pub(super) fn sentence(facts: &Facts) -> String {
     format!(
         "the load generator, not the server: it serves about {} of its {} at a time. Half of the requests take {} and the mean {}, while \
-         the server sleeps after nearly every answer ({:.1} times a request). Give the load generator processors of its own",
-        count(at_work(facts).ceil() as u64),
+         the server waits for requests (it goes to sleep {:.1} times for each). Give the load generator processors of its own",
+        count(facts.at_work().ceil() as u64),
         counted(facts.connections, "connection"),
         time(facts.p50_us),
         time(facts.mean_us),

@@ -131,7 +131,9 @@ pub fn remedied(
             Ok(Remedied { server, change: Remedy::OtherClient.words().to_owned() })
         }
         Remedy::ToolPriority => match server.overrides.tool_niceness {
-            None | Some(0) => Err("the load generator has the server's priority already".to_owned()),
+            None | Some(0) => {
+                Err("no setting of this server lowers the load generator's priority".to_owned())
+            }
             Some(_) => {
                 let name = format!("{}-tool-priority", server.name);
                 let overrides = Overrides { tool_niceness: Some(0), ..server.overrides.clone() };
@@ -233,7 +235,7 @@ mod tests {
         let cut = remedied(&server(&[]), &json!({"backlog": 1_024}), Remedy::LongBacklog, Some(4_096), 1);
         assert!(cut.unwrap_err().contains("somaxconn"));
         assert!(refused(Remedy::Threads).contains("no threads"));
-        assert!(refused(Remedy::ToolPriority).contains("already"));
+        assert!(refused(Remedy::ToolPriority).contains("no setting"));
         assert!(refused(Remedy::GlobalQueueInterval).contains("no global_queue_interval"));
         assert_eq!(Remedy::GlobalQueueInterval.next(true), Some(Remedy::OneMoreThread));
         assert_eq!(

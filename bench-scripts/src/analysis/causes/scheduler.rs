@@ -21,16 +21,11 @@ const MOST_AT_WORK: f64 = 0.75;
 /// The least ratio of the others' wait to a typical request's time.
 const APART: f64 = 5.0;
 
-/// Connections that were served all the time, by Little's law: answers a second times a typical answer's time.
-fn at_work(facts: &Facts) -> f64 {
-    facts.rate * facts.p50_us / 1e6
-}
-
 /// Whether busy workers served as few connections as their own queues hold, though the server held more.
 fn few_at_work(facts: &Facts) -> Option<()> {
     let workers = facts.threads?;
     facts.runnable.filter(|share| *share >= BUSY)?;
-    let (at_work, requested) = (at_work(facts), facts.connections as f64);
+    let (at_work, requested) = (facts.at_work(), facts.connections as f64);
     let few = at_work > 0.0
         && at_work <= SLACK * (OWN_QUEUE * workers) as f64
         && at_work < MOST_AT_WORK * requested;
@@ -63,7 +58,7 @@ pub(super) fn stepped(facts: &Facts) -> Option<f64> {
 
 /// How long a starved connection waits where the interval is known: all of them share one poll in every N.
 fn wait_us(facts: &Facts) -> Option<f64> {
-    let waiting = facts.connections as f64 - at_work(facts);
+    let waiting = facts.connections as f64 - facts.at_work();
     (facts.rate > 0.0).then_some(waiting * facts.global_queue_interval? as f64 / facts.rate * 1e6)
 }
 
@@ -86,7 +81,7 @@ pub(super) fn sentence(facts: &Facts) -> String {
         "starved by the scheduler: about {} of {} were served again and again, half of their requests within {}, and the others \
          waited: its {}, busy for {} of the time, {takes} tasks that do not fit into a queue of {OWN_QUEUE} each from a global \
          queue, {how}{dropped}",
-        count(at_work(facts).round() as u64),
+        count(facts.at_work().round() as u64),
         counted(facts.connections, "connection"),
         time(facts.p50_us),
         counted(workers, "worker"),
