@@ -56,6 +56,8 @@ pub struct Comparison {
     /// What the ratio of rates is made of, over all valid blocks; not judged. None in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
+    /// The ratios of each block that counts, in the order of [`JUDGED`]: what a chart shows behind the estimate.
+    pub block_ratios: [Vec<f64>; 2],
 }
 
 /// Requests a second are the processors that a server uses, divided by its CPU time for a request. So the ratio of two rates is
@@ -169,10 +171,15 @@ impl<'a> Comparisons<'a> {
 
     /// The results of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions);
-        pairs
-            .filter_map(|((pair, blocks), decision)| pair.comparison(self.observed, blocks, decision))
-            .collect()
+        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions).zip(&self.data);
+        let comparison =
+            |(((pair, blocks), decision), data): (((&Pair, &Blocks), &Decision), &PairedRatios)| {
+                let ratios =
+                    |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
+                let block_ratios = [ratios(0), ratios(1)];
+                Some(Comparison { block_ratios, ..pair.comparison(self.observed, blocks, decision)? })
+            };
+        pairs.filter_map(comparison).collect()
     }
 
     /// Blocks that were lost to some pair and are run again as later ones.
@@ -314,6 +321,7 @@ impl Pair {
             with_invalid: with_invalid.filter(|_| has_invalid),
             settled_at: decision.settled_at,
             terms: Terms::new(&valid(&a), &valid(&b)),
+            block_ratios: Default::default(),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! The chart of a calibration: how often a handicap of a given size is seen, our way and the common way.
 
 use super::super::format::thousands;
-use super::{Axis, Chart, Key, Mark, OTHERS, Panel, Plot, Point, Row, Series, Style};
+use super::palette::OTHERS;
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
 use crate::analysis::calibration::{CalibrationSummary, Share};
 use crate::figure::Figure;
 
