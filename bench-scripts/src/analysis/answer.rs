@@ -6,6 +6,9 @@
 use super::verdict::Better;
 use crate::stats::Estimate;
 
+/// Prices that a reader is told of one server.
+const MOST_PRICES: usize = 2;
+
 /// What servers are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
@@ -78,8 +81,10 @@ pub struct Row {
     pub topic: Topic,
     /// The request that it is of; empty where it is of the server as a whole.
     pub request: String,
-    /// The conditions: `125 connections`.
+    /// The conditions: `at 125 connections`; may be empty.
     pub at: String,
+    /// Where it is from, on a page of several runs: how many, with a link; empty in a run's own report.
+    pub from: String,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
 }
@@ -136,7 +141,7 @@ pub const RULES: [Rule; 4] = [
         measured_by: ("overload", "recovery"),
     },
     Rule {
-        wants: "Many idle connections",
+        wants: "Least memory for a connection",
         decides: &[Topic::ConnectionMemory],
         measured_by: ("memory for a connection", "quick"),
     },
@@ -152,8 +157,8 @@ pub struct Recommendation {
     /// The rows that decided, and in each the servers that are best. One entry with all rows where the same servers are best in all
     /// of them; else an entry for each row. Empty where nothing differs.
     pub best: Vec<(Vec<usize>, Vec<usize>)>,
-    /// The row in which the recommended server is furthest behind: the price.
-    pub price: Option<usize>,
+    /// The rows in which the recommended server is furthest behind the best, worst first: the price.
+    pub price: Vec<usize>,
     /// What is missing where nothing decided, and the campaign that measures it.
     pub measured_by: (&'static str, &'static str),
 }
@@ -189,24 +194,24 @@ impl Answer {
             (false, false) => vec![(by_row.into_iter().map(|(row, _)| row).collect(), common)],
         };
         let price = match best.as_slice() {
-            [(_, servers)] if servers.len() == 1 => {
-                decided_by.and_then(|topic| self.price(topic, servers[0]))
-            }
-            _ => None,
+            [(_, servers)] if servers.len() == 1 => self.price(decided_by, servers[0]),
+            _ => Vec::new(),
         };
         Recommendation { wants: rule.wants, decided_by, best, price, measured_by: rule.measured_by }
     }
 
-    /// The row in which a server is surely worse than the best by the largest factor.
-    fn price(&self, decided_by: Topic, server: usize) -> Option<usize> {
+    /// The rows in which a server is surely worse than the best, by the largest factors.
+    fn price(&self, decided_by: Option<Topic>, server: usize) -> Vec<usize> {
         let factor = |row: &Row| {
             let own = row.values[server]?;
             let better = row.best().first().and_then(|first| row.values[*first])?;
             let ratio = own.compared.value / better.compared.value;
-            (row.topic != decided_by && own.differs(&better)).then_some(ratio.max(1.0 / ratio))
+            (Some(row.topic) != decided_by && own.differs(&better)).then_some(ratio.max(1.0 / ratio))
         };
         let behind = self.rows.iter().enumerate().filter_map(|(place, row)| Some((place, factor(row)?)));
-        behind.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(place, _)| place)
+        let mut behind: Vec<(usize, f64)> = behind.collect();
+        behind.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        behind.into_iter().map(|(place, _)| place).take(MOST_PRICES).collect()
     }
 }
 
@@ -223,6 +228,7 @@ mod tests {
             topic: *topic,
             request: (*request).to_owned(),
             at: String::new(),
+            from: String::new(),
             values: values.to_vec(),
         };
         let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -258,9 +264,9 @@ mod tests {
         let p99 = (Topic::P99, "x", [value(5.0, 0.1), value(6.0, 0.1), value(5.8, 0.1)]);
         let memory = (Topic::ConnectionMemory, "", [value(10.0, 0.1), value(30.0, 0.1), value(20.0, 0.1)]);
         let paid = answer(&[cpu, p99, memory]);
-        assert_eq!(paid.recommendations()[0].price, Some(2), "twice the memory");
+        assert_eq!(paid.recommendations()[0].price, [2, 1], "twice the memory, then p99");
         let free = answer(&[cpu, (Topic::P99, "x", [value(5.0, 0.5), value(6.0, 0.5), value(5.0, 0.5)])]);
-        assert_eq!(free.recommendations()[0].price, None);
+        assert!(free.recommendations()[0].price.is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod rows;
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{Table, bytes, capitalised, dash, known, list, percent, sections, thousands, time_us};
+use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
 use crate::analysis::Better;
 use crate::analysis::answer::{Answer, Recommendation, Row, Topic, Value};
 use crate::words::rounded;
@@ -49,28 +49,34 @@ fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
         }
     };
     let chosen: Vec<String> = decided.best.iter().map(choice).collect();
-    let because = decided.best.iter().map(|(rows, servers)| because(answer, topic, rows, servers[0]));
+    let because = decided.best.iter().map(|(rows, servers)| because(answer, topic, rows, servers));
     let because: Vec<String> = because.collect();
-    let price = known(decided.price, "", |row| {
-        let row = &answer.rows[row];
-        let best = row.best();
-        let [own, others] = [decided.best[0].1[0], best.first().copied().unwrap_or(answer.baseline)];
-        format!(" The price: {}, {}.", phrase(row), against(answer, row, own, others))
+    let price = decided.price.iter().map(|row| {
+        let row = &answer.rows[*row];
+        let best = row.best().first().copied().unwrap_or(answer.baseline);
+        format!("{}, {}", phrase(row), against(answer, row, decided.best[0].1[0], best))
     });
+    let price: Vec<String> = price.collect();
+    let price = if price.is_empty() { String::new() } else { format!(" The price: {}.", price.join("; ")) };
     Some(format!("**{wants}: {}.** {}{price}", chosen.join("; "), because.join(" ")))
 }
 
-/// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the worst.
-fn because(answer: &Answer, topic: Topic, rows: &[usize], best: usize) -> String {
+/// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the worst; and who
+/// else may be as good in one of them.
+fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
     let rows = || rows.iter().map(|row| &answer.rows[*row]);
+    let best = servers[0];
+    let ties = rows().filter_map(|row| {
+        let others = row.best().into_iter().filter(|server| !servers.contains(server));
+        let others: Vec<&str> = others.map(|server| answer.servers[server].as_str()).collect();
+        (!others.is_empty())
+            .then(|| format!(" For {}, {} may be as good.", row.request, others.join(" and ")))
+    });
+    let ties: String = ties.collect();
     if topic == Topic::Cpu && best != answer.baseline {
-        let of = |row: &Row| format!("{} for {}", shown(row, best), row.request);
-        let of: Vec<String> = rows().map(of).collect();
-        return format!(
-            "Its CPU per request, as a multiple of {}'s: {}.",
-            answer.servers[answer.baseline],
-            of.join(", ")
-        );
+        let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
+        let baseline = &answer.servers[answer.baseline];
+        return format!("CPU per request, with {baseline} as 1: {}.{ties}", of.join(", "));
     }
     let of = |row: &Row| {
         let other = if best == answer.baseline { worst(row) } else { answer.baseline };
@@ -79,7 +85,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], best: usize) -> String
         let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
         format!("{phrase}: {}.", against(answer, row, best, other))
     };
-    rows().map(of).collect::<Vec<_>>().join(" ")
+    rows().map(of).collect::<Vec<_>>().join(" ") + &ties
 }
 
 /// `2.10 ms (jsonrpc-core: 4.30 ms)`.
@@ -111,7 +117,7 @@ fn not_measured(decided: &[Recommendation]) -> String {
     format!("**Not measured here:** {}.", list(missing.chain([NEVER_MEASURED.to_owned()])))
 }
 
-/// A row in a sentence: `p99 for getBalance`.
+/// A row in a sentence: `p99 of getBalance`.
 fn phrase(row: &Row) -> String {
     let topic = match row.topic {
         Topic::Rate => "requests/s",
@@ -119,12 +125,12 @@ fn phrase(row: &Row) -> String {
         Topic::P99 => "p99",
         Topic::P99NextToHeavy => "p99 next to heavy requests",
         Topic::OverloadAnswered => "answered in time during overload",
-        Topic::Recovery => "p99 back to normal after overload",
-        Topic::Sustained => "highest sustained requests/s",
+        Topic::Recovery => "time until p99 is back after overload",
+        Topic::Sustained => "highest rate",
         Topic::ConnectionMemory => "memory for a connection",
-        Topic::Connections => "connections without a failure",
+        Topic::Connections => "connections without a failed or late request",
     };
-    if row.request.is_empty() { topic.to_owned() } else { format!("{topic} for {}", row.request) }
+    if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
 }
 
 /// A topic's value with its unit.
@@ -159,40 +165,41 @@ fn table(answer: &Answer) -> Table {
 
 fn cell(answer: &Answer, row: &Row, server: usize, value: Value, is_best: bool) -> String {
     let bound = if value.at_least { "≥ " } else { "" };
-    let close = if row.is_resolved(server, answer.baseline) { "" } else { "≈ " };
-    let text = format!("{close}{bound}{}", shown(row, server));
-    // What is not resolved from the baseline is not shown as better than it.
-    if is_best && (close.is_empty() || row.best().contains(&answer.baseline)) {
-        format!("**{text}**")
-    } else {
-        text
-    }
+    let open = is_open(answer, row, server);
+    let text = format!("{bound}{}{}", shown(row, server), if open { " ?" } else { "" });
+    // What may equal the baseline is not shown as better than it.
+    if is_best && (!open || row.best().contains(&answer.baseline)) { format!("**{text}**") } else { text }
 }
 
-/// A row's question: `p99 for getBalance at 125 connections`.
+/// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
+fn is_open(answer: &Answer, row: &Row, server: usize) -> bool {
+    let is_bound = |server: usize| row.values[server].is_some_and(|value| value.at_least);
+    row.values[server].is_some()
+        && !row.is_resolved(server, answer.baseline)
+        && !(is_bound(server) && is_bound(answer.baseline))
+}
+
+/// A row's question: `p99, getBalance at 125 connections`.
 fn name(answer: &Answer, row: &Row) -> String {
-    let at = match (row.topic, row.at.as_str()) {
-        (Topic::Cpu, "") => format!(" ({} = 1)", answer.servers[answer.baseline]),
-        (Topic::Cpu, runs) => format!(" ({} = 1, {runs})", answer.servers[answer.baseline]),
-        (_, "") => String::new(),
-        (_, at) => format!(" at {at}"),
+    let one = match row.topic {
+        Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
+        _ => String::new(),
     };
-    format!("{}{at}", phrase(row))
+    let parts = [format!("{}{one}", phrase(row)), row.at.clone(), row.from.clone()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// What the table's signs mean, as far as it has them.
 fn notes(answer: &Answer) -> String {
-    let values =
-        || answer.rows.iter().flat_map(|row| row.values.iter().enumerate().map(move |cell| (row, cell)));
-    let close =
-        values().any(|(row, (server, value))| value.is_some() && !row.is_resolved(server, answer.baseline));
-    let bound = values().any(|(_, (_, value))| value.is_some_and(|value| value.at_least));
-    let mut notes = vec!["**Bold**: the best; several where their difference is not resolved.".to_owned()];
-    if close {
-        notes.push(format!("≈: not resolved from {}.", answer.servers[answer.baseline]));
+    let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
+    let mut notes = vec!["**Bold**: the best, or several that may be equally good.".to_owned()];
+    if cells().any(|(row, server)| is_open(answer, row, server)) {
+        let baseline = &answer.servers[answer.baseline];
+        notes.push(format!("**?**: may equal {baseline}, because their intervals overlap."));
     }
-    if bound {
-        notes.push("≥: the load generator, or the highest load tried, was the limit.".to_owned());
+    if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
+        notes
+            .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
     }
     format!("{}\n", notes.join(" "))
 }

@@ -10,30 +10,40 @@ use crate::analysis::pooled::{Pooled, PooledFigure};
 use crate::config::Placement;
 use crate::stats::Estimate;
 
-/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios are replaced by pooled
-/// ones, whose intervals are those for one more run.
+/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios of three runs and more are
+/// replaced by pooled ones, whose intervals are those for one more run. `links` are what a page calls all runs, and each of `runs`.
 ///
 /// # Errors
 /// The first run compares nothing.
-pub(in crate::report) fn of_runs(pooled: &PooledRuns, runs: &[Run]) -> Result<Answer> {
+pub(in crate::report) fn of_runs(
+    pooled: &PooledRuns,
+    runs: &[Run],
+    links: (&str, &[&str]),
+) -> Result<Answer> {
     let (first, others) = runs.split_first().context("an answer needs a run")?;
     let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
     let is_ceiling = |name: &str| first.plan.campaign.ceiling.as_deref() == Some(name);
     let names = first.plan.servers.iter().map(|server| server.name.as_str());
     let names: Vec<&str> = names.filter(|name| !is_ceiling(name)).collect();
-    for run in others {
+    let one = |rows: &mut [Row], link: &str| {
+        rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}])"))
+    };
+    let (all, links) = links;
+    one(&mut answer.rows, links[0]);
+    for (run, link) in others.iter().zip(&links[1..]) {
         let known: Vec<Topic> = answer.rows.iter().map(|row| row.topic).collect();
-        let new = rows::rows(run, &names, answer.baseline);
+        let mut new = rows::rows(run, &names, answer.baseline);
+        one(&mut new, link);
         answer.rows.extend(new.into_iter().filter(|row| !known.contains(&row.topic)));
     }
     for row in &mut answer.rows {
-        pool(row, pooled, first, &names, answer.baseline);
+        pool(row, (pooled, all), first, &names, answer.baseline);
     }
     Ok(answer)
 }
 
 /// Puts pooled ratios in the place of one run's.
-fn pool(row: &mut Row, pooled: &PooledRuns, run: &Run, names: &[&str], baseline: usize) {
+fn pool(row: &mut Row, (pooled, link): (&PooledRuns, &str), run: &Run, names: &[&str], baseline: usize) {
     let figure = match row.topic {
         Topic::Rate => PooledFigure::Rate,
         Topic::Cpu => PooledFigure::Cpu,
@@ -52,14 +62,16 @@ fn pool(row: &mut Row, pooled: &PooledRuns, run: &Run, names: &[&str], baseline:
                     == (&*row.request, *name, names[baseline])
         });
         let largest = of_pair.filter_map(|group| group.pooled.as_ref()).max_by_key(|pooled| pooled.runs);
-        if let (Some(value), Some(Pooled { runs, ratio, prediction, .. })) = (value.as_mut(), largest) {
-            let compared = Estimate { value: ratio.value, interval: prediction.or(ratio.interval) };
+        let predicted = largest.and_then(|pooled| Some((pooled, pooled.prediction?)));
+        if let (Some(value), Some((Pooled { runs, ratio, .. }, prediction))) = (value.as_mut(), predicted) {
+            let compared = Estimate { value: ratio.value, interval: Some(prediction) };
             let shown = if row.topic == Topic::Cpu { ratio.value } else { value.shown };
             *value = Value { shown, compared, ..*value };
             counts.push(*runs);
         }
     }
-    if let (Topic::Cpu, Some(least), Some(most)) = (row.topic, counts.iter().min(), counts.iter().max()) {
-        row.at = if least == most { format!("{most} runs") } else { format!("{least} to {most} runs") };
+    if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
+        let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        row.from = format!("([{runs} runs][{link}])");
     }
 }

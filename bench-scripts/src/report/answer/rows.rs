@@ -1,6 +1,6 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
-use super::super::format::load;
+use super::super::format::{count, known, load};
 use super::super::{Run, crossed, original, sections};
 use crate::analysis::answer::{Answer, Row, Topic, Value};
 use crate::analysis::search::Ending;
@@ -70,7 +70,7 @@ impl Measured<'_> {
 
     fn row(&self, topic: Topic, request: &str, at: String, value: impl Fn(&str) -> Option<Value>) -> Row {
         let values = self.names.iter().map(|name| value(name)).collect();
-        Row { topic, request: request.to_owned(), at, values }
+        Row { topic, request: request.to_owned(), at, from: String::new(), values }
     }
 
     /// A closed loop: rates, CPU time and latency at the headline's load, and memory at the highest.
@@ -82,7 +82,7 @@ impl Measured<'_> {
         if run.has_sweep() && !sections::is_duet(run) {
             rows.extend(workloads().map(|workload| {
                 let level = headline(workload);
-                self.row(Topic::Rate, workload, load(level), |server| self.rate(server, workload, level))
+                self.row(Topic::Rate, workload, at(level), |server| self.rate(server, workload, level))
             }));
         }
         rows.extend(workloads().map(|workload| self.cpu(workload)));
@@ -93,13 +93,18 @@ impl Measured<'_> {
             let level = headline(workload);
             let value =
                 |server: &str| self.cell(server, workload, level)?.figure(Figure::P99Us).map(Value::of);
-            self.row(Topic::P99, workload, load(level), value)
+            self.row(Topic::P99, workload, at(level), value)
         }));
         let most = run.plan.levels().into_iter().max_by_key(|level| level.amount());
         rows.extend(workloads().next().zip(most).map(|(workload, level)| {
             let figure = Figure::ConnectionMemoryBytes;
             let value = |server: &str| self.cell(server, workload, level)?.figure(figure).map(Value::of);
-            self.row(Topic::ConnectionMemory, "", load(level), value)
+            self.row(
+                Topic::ConnectionMemory,
+                "",
+                format!("with {} open", count(level.connections.into())),
+                value,
+            )
         }));
         rows
     }
@@ -153,7 +158,7 @@ impl Measured<'_> {
             let level = run.plan.headline_level(workload);
             let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
             let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
-            self.row(Topic::P99, workload, load(level), value)
+            self.row(Topic::P99, workload, at(level), value)
         };
         workloads().map(|workload| self.cpu(workload)).chain(workloads().map(p99)).collect()
     }
@@ -170,9 +175,19 @@ impl Measured<'_> {
         let row = |(workload, level): (&str, Level)| {
             let value =
                 |server: &str| self.cell(server, workload, level)?.figure(Figure::P99Us).map(Value::of);
-            self.row(Topic::P99NextToHeavy, workload, load(level), value)
+            let other = known(self.background(), "", |other| format!(", next to {other}"));
+            self.row(Topic::P99NextToHeavy, workload, at(level) + &other, value)
         };
         places.into_iter().map(row).collect()
+    }
+
+    /// The load in the background, of which much more or much heavier requests come than a server is measured with.
+    fn background(&self) -> Option<String> {
+        let other = self.run.plan.campaign.open.as_ref()?.background.as_ref()?;
+        Some(match other.rate {
+            Some(rate) => format!("{} {}/s", count(rate.into()), other.workload),
+            None => format!("{} connections of {}", count(other.connections.into()), other.workload),
+        })
     }
 
     fn overload(&self) -> Vec<Row> {
@@ -182,10 +197,11 @@ impl Measured<'_> {
         let answered = |server: &str| over_trials(of(server)?.answered_by_trial.clone());
         let after =
             |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<Vec<f64>>>()?);
-        let at = load(first.level);
+        let during = known(self.background(), "", |other| format!(" while {other} come, too"));
+        let at = at(first.level) + &during;
         vec![
             self.row(Topic::OverloadAnswered, &first.workload, at.clone(), answered),
-            self.row(Topic::Recovery, &first.workload, at, after),
+            self.row(Topic::Recovery, &first.workload, String::new(), after),
         ]
     }
 
@@ -234,8 +250,9 @@ impl Measured<'_> {
             let compared = Estimate { value: low, interval: Some((low, high)) };
             Some(Value { shown: low, compared, at_least: search.found.upper.is_none() })
         };
+        let level = format!("with p99 below {} ms", found.slo.p99_ms);
         let row = |workload: &str| {
-            self.row(Topic::Sustained, workload, String::new(), |server| value(server, workload))
+            self.row(Topic::Sustained, workload, level.clone(), |server| value(server, workload))
         };
         workloads.into_iter().map(row).collect()
     }
@@ -248,4 +265,9 @@ fn over_trials(mut trials: Vec<f64>) -> Option<Value> {
     let (low, high) = (*trials.first()?, *trials.last()?);
     let interval = (trials.len() >= 4).then_some((low, high));
     Some(Value::of(Estimate { value: trials[trials.len() / 2], interval }))
+}
+
+/// `at 125 connections`.
+fn at(level: Level) -> String {
+    format!("at {}", load(level))
 }

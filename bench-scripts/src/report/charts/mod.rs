@@ -17,7 +17,7 @@ mod why;
 
 pub(super) use palette::COLOURS;
 pub(super) use power::power;
-pub(super) use ratios::picture as ratios;
+pub(super) use ratios::{picture as ratios, pooled};
 pub(super) use run::{pictures, recovery};
 pub(super) use series::styles;
 pub(super) use slo::chart as slo;

@@ -1,10 +1,13 @@
 //! Each server's ratio to the baseline with its interval and, behind it, the ratio of every block: a forest plot, equal at 1.
 
+use std::collections::BTreeMap;
+
 use super::super::Run;
 use super::super::answer::short;
 use super::super::sections::is_duet;
-use super::series::styles;
-use super::{Chart, Forest, Picture, Ratio, Row, Style};
+use super::series::{known_colour, known_label, styles};
+use super::{COLOURS, Chart, Forest, Picture, Ratio, Row, Style};
+use crate::analysis::pooled::{Group, PooledFigure};
 use crate::analysis::{Comparison, Finding, JUDGED};
 use crate::stats::Estimate;
 
@@ -62,17 +65,69 @@ pub(in crate::report) fn picture(run: &Run) -> Option<Picture> {
     let titles = columns.into_iter().map(|column| column.title);
     let take = |mut column: Vec<Option<Ratio>>| shown.iter().map(|server| column[*server].take()).collect();
     let forest = Forest { names, columns: titles.zip(all.into_iter().map(take)).collect() };
-    let chart = Chart {
-        title: format!("Ratio to {} (vertical line: equal)", run.label(baseline)),
-        rows: vec![Row::Forest(forest)],
-        ..Chart::default()
-    };
+    let chart = chart(run.label(baseline), forest, "its interval; dots: blocks");
     Some(Picture {
         file: "ratios.svg".to_owned(),
         alt: format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline)),
-        note: "More requests/s is better, less CPU is better. Bars are the intervals of this run; dots are its blocks. All scales \
-               are the same, and logarithmic, so that half and double are as far from equal."
-            .to_owned(),
+        note: String::new(),
         chart,
     })
+}
+
+/// Ratios of all kept runs to the baseline that most of them have; none where nothing was pooled of three runs.
+pub(in crate::report) fn pooled(groups: &[Group]) -> Option<Chart> {
+    let enough = |group: &&Group| group.pooled.is_some_and(|pooled| pooled.prediction.is_some());
+    let shown: Vec<&Group> = groups.iter().filter(enough).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    shown.iter().for_each(|group| *counts.entry(&group.setting.over).or_default() += 1);
+    let (baseline, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let shown: Vec<&Group> = shown.into_iter().filter(|group| group.setting.over == baseline).collect();
+    let column = |group: &Group| {
+        let setting = &group.setting;
+        let figure = match setting.figure {
+            PooledFigure::Cpu => "CPU/request",
+            PooledFigure::Rate => "requests/s",
+        };
+        format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
+    };
+    let mut titles: Vec<String> = shown.iter().map(|group| column(group)).collect();
+    titles.sort();
+    titles.dedup();
+    let mut names: Vec<String> = shown.iter().map(|group| group.setting.server.clone()).collect();
+    names.sort();
+    names.dedup();
+    let ratio = |title: &String, name: &String| {
+        let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
+        let group = shown.iter().filter(of).max_by_key(|group| group.runs.len())?;
+        let colour = known_colour(name).unwrap_or(COLOURS.len());
+        let pooled = group.pooled.as_ref()?;
+        Some(Ratio {
+            style: Style { colour, variant: 0 },
+            value: pooled.ratio.value,
+            interval: pooled.prediction,
+            blocks: group.runs.iter().map(|run| run.ratio.value).collect(),
+        })
+    };
+    let columns = titles.iter().map(|title| {
+        (title.clone(), names.iter().map(|name| ratio(title, name)).collect::<Vec<Option<Ratio>>>())
+    });
+    let columns = columns.collect();
+    Some(chart(
+        baseline,
+        Forest { names, columns },
+        "the range in which one more run is expected; dots: runs",
+    ))
+}
+
+fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
+    let has_rates = forest.columns.iter().any(|(title, _)| title.contains("requests/s"));
+    Chart {
+        title: format!("Ratio to {baseline}"),
+        rows: vec![Row::Forest(forest)],
+        note: format!(
+            "Vertical line: equal. {}CPU/request: left of it is better. Large mark: the ratio; bar: {key}. Logarithmic scale, the same in all panels.",
+            if has_rates { "Requests/s: right of it is better. " } else { "" }
+        ),
+        ..Chart::default()
+    }
 }

@@ -161,20 +161,18 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
 /// The answer of several runs, the chart of the first, and where all of it is from.
 fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
     ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
-    let names = what.split_whitespace().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
+    let links: Vec<&str> = what.split_whitespace().collect();
+    let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
     let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
-    let answer = answer::of_runs(&sources.pooled()?, &runs)?;
-    let first = runs.first().context("an answer names its runs")?;
-    let host = &first.conditions.host;
-    let links: Vec<String> = what.split_whitespace().map(|alias| format!("[{alias}]")).collect();
+    let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
+    let host = &runs.first().context("an answer names its runs")?.conditions.host;
     Ok(format!(
-        "{}\n![Ratios to the baseline]({}{}/ratios.svg)\n\nRatios are pooled over [all kept runs][{alias}]; a difference is resolved where \
-         one more run would show it. The rest is of one run each: {}. Requests/s, latency and memory are of {} cores of {}, which \
-         server and load generator share.",
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nOf several runs an interval is the range in which one more \
+         run is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their report, which has all \
+         intervals. Rates, latencies and memory are those of {} cores of {}, which server and load generator share.",
         answer::markdown(&answer),
         aliases.to_results,
-        first.name,
-        links.join(", "),
+        pooled::CHART,
         host.cores,
         host.cpu
     ))
