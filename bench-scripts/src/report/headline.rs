@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::format::{PAIRED_RATIOS, Table, at, bullets, dash, known, list, load, ratio};
+use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{Run, answer, crossed, duets, lost, open, original, sections, slo, stores, threshold};
 use crate::analysis::{Cell, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -14,6 +14,9 @@ pub fn headline(run: &Run) -> String {
     let first = warnings(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
     if open::of(run).is_some() {
         return first + &open::headline(run);
+    }
+    if compares_nothing(run) {
+        return first + &works(run);
     }
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
@@ -32,8 +35,32 @@ pub fn headline(run: &Run) -> String {
     if answer::of(run).is_some() { first } else { first + &compared + &searched }
 }
 
+/// Whether each trial of its sweep is made once: that shows that everything works, and no difference.
+pub(super) fn compares_nothing(run: &Run) -> bool {
+    run.has_sweep() && run.plan.campaign.max_blocks == 1
+}
+
+/// What a run shows that compares nothing.
+fn works(run: &Run) -> String {
+    let failed = run.failed().count();
+    let measured = run.observed() - failed;
+    let answers = match failed {
+        0 => "Everything works: every server answered every request rightly before and after its window."
+            .to_owned(),
+        1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
+        more => format!("**{more} trials failed**: \"What failed\" says why."),
+    };
+    format!(
+        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n",
+        count(measured as u64)
+    )
+}
+
 /// Every headline ratio with its interval and its verdict.
 pub(super) fn verdicts(run: &Run) -> String {
+    if compares_nothing(run) {
+        return String::new();
+    }
     let campaign = &run.plan.campaign;
     let mut missing = Vec::new();
     let mut rows = Vec::new();

@@ -31,7 +31,7 @@ pub fn markdown(run: &Run) -> String {
         bounds(run),
         main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
-        folded(known(run.duets.as_deref(), "", duets::section)),
+        folded(known(run.duets.as_deref().filter(|_| !headline::compares_nothing(run)), "", duets::section)),
         main(causes::section(run)),
         main(original::section(run)),
         workloads.collect::<Vec<_>>().join("\n"),
@@ -126,7 +126,8 @@ fn tables(run: &Run, workload: &Workload) -> String {
     }
     let used = resources(run, cells()).markdown();
     let _ = write!(out, "### What the server and the load generator used\n\n{used}");
-    if !is_duet(run) && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
+    let compares = !is_duet(run) && !headline::compares_nothing(run);
+    if compares && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
         let _ = write!(out, "\n### Comparisons\n\n{}", comparisons(run, name));
     }
     out

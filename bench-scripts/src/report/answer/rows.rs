@@ -1,7 +1,7 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
 use super::super::format::{count, known, load};
-use super::super::{Run, crossed, original, sections};
+use super::super::{Run, crossed, headline, original, sections};
 use crate::analysis::answer::{Answer, Row, Topic, Value};
 use crate::analysis::search::Ending;
 use crate::analysis::{Cell, Comparison, Finding, Mark};
@@ -12,7 +12,7 @@ use crate::stats::Estimate;
 
 /// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are compared by.
 pub(in crate::report) fn of(run: &Run) -> Option<Answer> {
-    if original::is_headline(run) || crossed::is_headline(run) {
+    if original::is_headline(run) || crossed::is_headline(run) || headline::compares_nothing(run) {
         return None;
     }
     let campaign = &run.plan.campaign;

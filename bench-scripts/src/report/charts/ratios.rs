@@ -112,11 +112,9 @@ pub(in crate::report) fn pooled(groups: &[Group]) -> Option<Chart> {
         (title.clone(), names.iter().map(|name| ratio(title, name)).collect::<Vec<Option<Ratio>>>())
     });
     let columns = columns.collect();
-    Some(chart(
-        baseline,
-        Forest { names, columns },
-        "the range in which one more run is expected; dots: runs",
-    ))
+    let names = short(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
+    let key = "the range in which one more run is expected; dots: runs";
+    Some(chart(known_label(baseline), Forest { names, columns }, key))
 }
 
 fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
