@@ -67,7 +67,7 @@ fn the_table_holds_the_run_s_figures() {
     let first = report::headline(&run);
     let duets = run.duets.as_ref().unwrap();
     for pair in &duets.summary.comparisons {
-        let start = format!("| CPU per request for {} ", pair.workload);
+        let start = format!("| CPU per request, {} ", pair.workload);
         let row = first.lines().find(|line| line.starts_with(&start)).unwrap();
         let shown = format!("{:.2}", pair.cpu.ratio.value);
         assert!(row.contains(&shown), "{} over {}: {shown} is not in {row}", pair.server, pair.over);
