@@ -6,7 +6,7 @@
 use super::verdict::Better;
 use crate::stats::Estimate;
 
-/// Prices that a reader is told of one server.
+/// Most prices that are given for one server.
 const MOST_PRICES: usize = 2;
 
 /// What servers are compared by.
