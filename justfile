@@ -1,6 +1,7 @@
 # The verbs of this project. `just` alone lists them.
 
-bench := "cargo rpc-bench"
+# The first build takes minutes, so cargo shows it; later ones are quiet.
+bench := if path_exists("target/release/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --release --package rpc-bench --bin rpc-bench --" }
 deny := "target/tools/bin/cargo-deny"
 
 _list:
