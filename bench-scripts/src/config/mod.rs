@@ -364,6 +364,8 @@ mod tests {
             ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = 2\nseed", "precision"),
             ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"0%\"\nseed", "precision"),
             ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"narrow\"\nseed", "margin"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nmax_minutes = 3\nseed", "max_minutes"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"2%\"\nmax_minutes = 0\nseed", "max_minutes"),
             ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"120%\"\nseed", "margin"),
             ("connections = [10, 125]", "connections = []", "connections"),
             ("connections = [10, 125]", "connections = [0]", "connections"),
