@@ -49,7 +49,7 @@ slo *options:
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Find out what this machine can distinguish, in 15 minutes (--full: an hour or two; --minutes N)
+# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or a way of measuring rates)
 [group('measure')]
 [no-exit-message]
 calibrate *options:

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
-use super::sequence::{Decision, PairedRatios, Rules, next_look, planned_looks, replay};
+use super::sequence::{Decision, PairedRatios, Rules, fits, next_look, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
 use crate::figure::Figure;
@@ -195,20 +195,38 @@ impl<'a> Comparisons<'a> {
     }
 
     /// The trials that have no observation and are needed up to the next interim analysis, in the plan's order. None are left
-    /// where every comparison is settled.
+    /// where every comparison is settled, or where the next analysis is beyond the campaign's limit of time.
     pub fn needed<'t>(&self, trials: &'t [Trial], done: &HashSet<u32>) -> Vec<&'t Trial> {
         let look = next_look(&self.decisions, &self.data, &self.rules).unwrap_or(0);
+        let is_compared = |trial: &Trial| self.pairs.iter().any(|pair| pair.holds(trial));
         let needed = |trial: &&Trial| {
-            let pairs = self.pairs.iter().zip(&self.decisions);
-            let mut pairs = pairs.filter(|(pair, _)| pair.holds(trial)).peekable();
-            if pairs.peek().is_none() {
+            if !is_compared(trial) {
                 return trial.block <= self.uncompared_blocks();
             }
-            pairs.any(|(pair, decision)| {
-                decision.settled_at.is_none() && trial.block <= look + self.blocks_again(pair)
+            self.pairs.iter().zip(&self.decisions).any(|(pair, decision)| {
+                pair.holds(trial)
+                    && decision.settled_at.is_none()
+                    && trial.block <= look + self.blocks_again(pair)
             })
         };
-        trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect()
+        let mut needed: Vec<&Trial> =
+            trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect();
+        if !self.has_time_for(look, needed.len()) {
+            needed.retain(|trial| !is_compared(trial));
+        }
+        needed
+    }
+
+    /// Whether this number of trials, up to an interim analysis, is within the limit of time. The first analysis always is: without
+    /// it nothing would be judged.
+    fn has_time_for(&self, look: u32, trials: usize) -> bool {
+        let Some(minutes) = self.campaign.max_minutes else { return true };
+        let is_first = self.looks().first().is_none_or(|first| look <= *first);
+        // The two trials of a duet run at the same time.
+        let at_once = if self.campaign.environment.placement == Placement::Duet { 2.0 } else { 1.0 };
+        let times: Vec<f64> = self.observed.times_s().map(|seconds| seconds / at_once).collect();
+        let spent_s: f64 = times.iter().sum();
+        is_first || fits(spent_s, spent_s / times.len().max(1) as f64, trials, minutes as f64 * 60.0)
     }
 
     /// The blocks that a pair runs beyond a planned count, in place of lost ones. Open pairs that may share a server run the same

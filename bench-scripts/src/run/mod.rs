@@ -5,6 +5,7 @@ pub mod calibration;
 mod ceilings;
 mod duet;
 pub mod fits;
+mod live;
 mod progress;
 pub mod remedies;
 mod search;

@@ -314,7 +314,7 @@ pub(super) fn last_line(path: &Path) -> Option<String> {
 }
 
 /// An empty file says nothing. Where it can't be removed, it stays, and is still empty.
-pub(super) fn remove_if_empty(path: &Path) {
+pub(in crate::run) fn remove_if_empty(path: &Path) {
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) {
         let _ = fs::remove_file(path);
     }
