@@ -23,7 +23,7 @@ pub struct Args {
     /// How many minutes it may take.
     #[arg(long, conflicts_with = "full", value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: Option<u64>,
-    /// Only these parts: `cpu`, or ways of measuring rates by their names in calibration.toml.
+    /// Only these parts: `cpu`, or ways of measuring rates by their names in calibration.toml. By default those of its field `parts`.
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<String>,
     /// Resume a calibration that was stopped.
@@ -40,7 +40,8 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         Some(folder) => (folder.calibration()?.calibration, String::new()),
         None => config.calibration()?,
     };
-    check_names(&calibration, &args.only)?;
+    let parts = if args.only.is_empty() { &calibration.parts } else { &args.only };
+    check_names(&calibration, parts)?;
     let until = match args.minutes {
         Some(minutes) => Until::Time(Duration::from_secs(minutes * 60)),
         None if args.full => Until::Comparisons,
@@ -62,7 +63,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
             begin(config, results, &tools, &format!("just calibrate{full}{minutes}{only}"), &interrupt)?
         }
     };
-    if let Err(error) = carry_out(&folder, &tools, until, &args.only, &interrupt) {
+    if let Err(error) = carry_out(&folder, &tools, until, parts, &interrupt) {
         let kept = report::calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
         eprintln!("\n{kept} trials are kept; resume with: {again}");

@@ -21,6 +21,9 @@ pub struct Calibration {
     pub workload: String,
     /// Connections.
     pub connections: u32,
+    /// What is run where nothing else is requested: `cpu`, or ways of measuring rates by their names; all where none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// Extra CPU work for a request, relative to what the server needs for one.
     pub handicaps: Vec<Percent>,
     /// Blocks from which the handicaps are sized.

@@ -151,13 +151,18 @@ fn text(
         format!("## Headline\n\n{}", headline(summary)),
         "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
         rates::section(calibration, summary),
-        ours(calibration.margin.0, summary),
-        resampled(summary),
-        common(calibration.environment.placement, summary),
+        of_cpu(summary, || ours(calibration.margin.0, summary)),
+        of_cpu(summary, || resampled(summary)),
+        of_cpu(summary, || common(calibration.environment.placement, summary)),
         sizing(plan),
         failed(summary),
         environment(folder, plan, conditions, summary),
     ])
+}
+
+/// A section on the comparisons of CPU time; nothing where none was made.
+fn of_cpu(summary: &CalibrationSummary, section: impl Fn() -> String) -> String {
+    if summary.trials > 0 { section() } else { String::new() }
 }
 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {

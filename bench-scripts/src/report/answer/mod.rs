@@ -76,7 +76,13 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     if topic == Topic::Cpu && best != answer.baseline {
         let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
         let baseline = &answer.servers[answer.baseline];
-        return format!("CPU per request, with {baseline} as 1: {}.{ties}", of.join(", "));
+        let times = |row: &Row| dash(row.values[best], |value| format!("{:.1}", 1.0 / value.shown));
+        let times: Vec<String> = rows().map(times).collect();
+        return format!(
+            "CPU per request, with {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
+            of.join(", "),
+            times.join(" and ")
+        );
     }
     let of = |row: &Row| {
         let other = if best == answer.baseline { worst(row) } else { answer.baseline };
@@ -151,13 +157,13 @@ fn table(answer: &Answer) -> Table {
     let mut headers = vec!["question"];
     headers.extend(answer.servers.iter().map(String::as_str));
     let mut table = Table::new(&headers, 1);
-    for row in &answer.rows {
+    for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
             let Some(value) = value else { return "-".to_owned() };
             cell(answer, row, server, *value, best.contains(&server))
         };
-        let name = name(answer, row);
+        let name = format!("{} {}", name(answer, row), row.from).trim_end().to_owned();
         table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
     }
     table
@@ -165,10 +171,14 @@ fn table(answer: &Answer) -> Table {
 
 fn cell(answer: &Answer, row: &Row, server: usize, value: Value, is_best: bool) -> String {
     let bound = if value.at_least { "≥ " } else { "" };
-    let open = is_open(answer, row, server);
-    let text = format!("{bound}{}{}", shown(row, server), if open { " ?" } else { "" });
-    // What may equal the baseline is not shown as better than it.
-    if is_best && (!open || row.best().contains(&answer.baseline)) { format!("**{text}**") } else { text }
+    let text = format!("{bound}{}", shown(row, server));
+    // Among the best no difference is claimed; what may equal the baseline is not shown as better than it.
+    match (is_best, is_open(answer, row, server)) {
+        (true, false) => format!("**{text}**"),
+        (true, true) if row.best().contains(&answer.baseline) => format!("**{text}**"),
+        (_, true) => format!("{text} ?"),
+        (false, false) => text,
+    }
 }
 
 /// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
@@ -179,13 +189,18 @@ fn is_open(answer: &Answer, row: &Row, server: usize) -> bool {
         && !(is_bound(server) && is_bound(answer.baseline))
 }
 
+/// Whether the load ended before any server did: then no server differs from another.
+fn is_bound(row: &Row) -> bool {
+    row.values.iter().flatten().all(|value| value.at_least)
+}
+
 /// A row's question: `p99, getBalance at 125 connections`.
 fn name(answer: &Answer, row: &Row) -> String {
     let one = match row.topic {
         Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
         _ => String::new(),
     };
-    let parts = [format!("{}{one}", phrase(row)), row.at.clone(), row.from.clone()];
+    let parts = [format!("{}{one}", phrase(row)), row.at.clone()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -193,6 +208,7 @@ fn name(answer: &Answer, row: &Row) -> String {
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
     let mut notes = vec!["**Bold**: the best, or several that may be equally good.".to_owned()];
+    let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
         notes.push(format!("**?**: may equal {baseline}, because their intervals overlap."));
@@ -200,6 +216,14 @@ fn notes(answer: &Answer) -> String {
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
             .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
+    }
+    let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
+        let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
+        format!("{} up to {} {}", name(answer, row), write(row.topic, most), row.from).trim_end().to_owned()
+    });
+    let bound: Vec<String> = bound.collect();
+    if !bound.is_empty() {
+        notes.push(format!("No server reached its limit: {}.", bound.join("; ")));
     }
     format!("{}\n", notes.join(" "))
 }

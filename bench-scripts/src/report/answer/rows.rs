@@ -132,7 +132,7 @@ impl Measured<'_> {
                 .compared(run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
             Some(Value { shown: compared.value, compared, at_least: false })
         };
-        self.row(Topic::Cpu, workload, String::new(), value)
+        self.row(Topic::Cpu, workload, at(level), value)
     }
 
     /// A server's ratio to the baseline; the baseline's own is 1.

@@ -78,7 +78,8 @@ fn verdicts(summary: &CalibrationSummary) -> Table {
             format!("{:.0} s ({:.0} s)", power.seconds.0, power.seconds.1),
         ]
     };
-    let cpu = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
+    let is_of_cpu = |power: &&Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
+    let cpu = summary.ours.iter().filter(is_of_cpu);
     let cpu = cpu.map(|power| row("CPU time", power));
     let rates = summary.rates.iter().flat_map(|rates| {
         let figure = format!("rate, {}", rates.way.name);
@@ -109,10 +110,11 @@ fn minutes(summary: &CalibrationSummary) -> Table {
             dash(time, |seconds| format!("{seconds:.0} s")),
         ]
     };
-    let cpu = row("CPU time, duets".to_owned(), summary.sharpness, &summary.resampled);
+    let cpu = || row("CPU time, duets".to_owned(), summary.sharpness, &summary.resampled);
+    let cpu = (summary.trials > 0).then(cpu);
     let rates = summary
         .rates
         .iter()
         .map(|rates| row(format!("rate, {}", rates.way.name), rates.sharpness, &rates.resampled));
-    Table::of(headers, 1, std::iter::once(cpu).chain(rates))
+    Table::of(headers, 1, cpu.into_iter().chain(rates))
 }
