@@ -1,7 +1,7 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod files;
-mod process;
+mod server_process;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::http;
 use crate::interrupt::Interrupt;
+use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::probe::host;
 use crate::probe::resources::AtRest;
-use crate::process::{Limits, Output, Owned, describe};
 use crate::target::Target;
 
 pub use files::Files;
-pub use process::{Process, find_running};
+pub use server_process::{Process, find_running};
 
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);

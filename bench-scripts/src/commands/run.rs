@@ -12,7 +12,7 @@ use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::{DUETS, RunFolder, SLO, THRESHOLD};
 use rpc_bench::run;
-use rpc_bench::run::target::Bound;
+use rpc_bench::run::running_server::Bound;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         (None, None) => run::resolve(config, &args.campaign)?,
         (None, Some(at)) => {
             let bound = Bound { connections: args.max_connections, seconds: args.max_seconds };
-            let resolved = run::target::resolve(config, &args.campaign, at, bound)?;
+            let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
             eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
             resolved
@@ -88,7 +88,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Some(folder) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
-    plan.servers.iter().flat_map(run::fits::notes).for_each(|note| eprintln!("{note}"));
+    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.0.join("tools"))?;
     run::build(&plan)?;
     let folder = match opened {

@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::arm::CampaignArm;
-use super::environment::{Environment, Placement};
 use super::open::Open;
 use super::percent::Percent;
+use super::server_environment::{Environment, Placement};
 use super::slo::Slo;
 use super::stores::Stores;
 use super::threshold::Threshold;

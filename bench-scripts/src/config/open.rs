@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
-use super::environment::Placement;
+use super::server_environment::Placement;
 use crate::field::{distinct, within};
 use crate::load::{Level, LoadTool};
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::environment::{self, Environment, Overrides, Placeholders};
+use super::server_environment::{self, Environment, Overrides, Placeholders};
 use crate::target::Target;
 
 /// Colours of lines in charts.
@@ -237,7 +237,8 @@ impl Server {
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
         let own = self.overrides.stated_of_server();
         let values = environment.values();
-        let is_set = |name: &str| own.iter().any(|(own, _)| *own == name) || environment::is_optional(name);
+        let is_set =
+            |name: &str| own.iter().any(|(own, _)| *own == name) || server_environment::is_optional(name);
         values.into_keys().find(|name| is_set(name) && !self.takes(name))
     }
 
@@ -311,14 +312,14 @@ impl Server {
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         for arg in &self.args {
             let Some((flag, name)) = placeholder(arg) else { continue };
-            let always = || ALWAYS.iter().chain(&environment::ALWAYS).copied();
+            let always = || ALWAYS.iter().chain(&server_environment::ALWAYS).copied();
             ensure!(
-                always().any(|known| known == name) || environment::is_optional(name),
+                always().any(|known| known == name) || server_environment::is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
-                always().chain(environment::optional()).collect::<Vec<_>>().join(", ")
+                always().chain(server_environment::optional()).collect::<Vec<_>>().join(", ")
             );
             ensure!(
-                !flag.is_empty() || !environment::is_optional(name),
+                !flag.is_empty() || !server_environment::is_optional(name),
                 "field args: write --flag={arg}, which is left out where the campaign says nothing"
             );
         }

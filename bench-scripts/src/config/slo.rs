@@ -5,8 +5,8 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
-use super::environment::Placement;
 use super::percent::Percent;
+use super::server_environment::Placement;
 use crate::field::{known, within};
 use crate::load::LoadTool;
 

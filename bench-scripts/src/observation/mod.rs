@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::LoadSample;
 use crate::plan::Trial;
-use crate::probe::foreign::ForeignCpu;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::CpuTime;
+use crate::probe::other_processes::ForeignCpu;
+use crate::probe::process_usage::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
 use crate::probe::wire::Wire;

@@ -3,13 +3,13 @@
 //!
 //! A counter that the machine lacks is `None`, never 0.
 
-pub mod foreign;
+pub mod harness_usage;
 pub mod host;
-pub mod listen;
-pub mod listener;
+pub mod listen_queue;
+pub mod listening_process;
 pub mod network;
-pub mod own;
-pub mod process;
+pub mod other_processes;
+pub mod process_usage;
 mod reader;
 pub mod resources;
 pub mod syscalls;

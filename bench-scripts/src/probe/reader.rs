@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::param::page_size;
 
-use super::process::clock_s;
+use super::process_usage::clock_s;
 use super::resources::ResourceSample;
 
 /// Longest file that is read, in bytes; a thread's status has about 1,500.

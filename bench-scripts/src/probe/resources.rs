@@ -1,7 +1,7 @@
 //! A server's resources through the window: what it used and held, at moments some 100 ms apart.
 //!
 //! A thread of the harness reads them, and keeps its own cost in bounds: files of `/proc` stay open, and after a reading that
-//! took long it rests longer. Totals are out of scope: `process` reads them at the window's ends.
+//! took long it rests longer. Totals are out of scope: `process_usage` reads them at the window's ends.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::listen::Listening;
-use super::process::thread_cpu_s;
+use super::listen_queue::Listening;
+use super::process_usage::thread_cpu_s;
 use super::reader::{Reader, open_files};
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.

@@ -4,17 +4,17 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
-pub mod fits;
 mod progress;
 pub mod remedies;
+pub mod requirements;
+pub mod running_server;
 mod search;
 pub mod slo;
 mod stores;
-pub mod target;
 pub mod threshold;
 mod trial;
 mod trial_line;
-mod truths;
+mod true_answers;
 pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
@@ -36,7 +36,7 @@ use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
 pub use trial::Bench;
-pub use truths::{Truths, truth_of};
+pub use true_answers::{Truths, truth_of};
 
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
@@ -81,7 +81,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
     );
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     check_mixes(&campaign, &workloads)?;
-    fits::check(&campaign, &servers, &workloads)?;
+    requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
     fits.with_context(|| format!("campaign {name}"))?;

@@ -11,9 +11,9 @@ use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, 
 use crate::interrupt::Interrupt;
 use crate::load::Level;
 use crate::load::toolchain::Tools;
+use crate::owned_process::describe;
 use crate::plan;
 use crate::plan::Plan;
-use crate::process::describe;
 use crate::results::RunFolder;
 use crate::subject;
 use crate::workload::Workload;

@@ -1,11 +1,11 @@
 //! One trial: a fresh server, its answer compared with the truth, a warm-up, the measured window, and its answer again.
 
+mod background;
 mod capacity;
 mod checker;
 mod connecting;
 mod counts;
-mod disturb;
-mod half;
+mod steadiness;
 pub(super) mod tool;
 mod wire;
 
@@ -28,11 +28,11 @@ use crate::load::{AnyLoad, Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::Plan;
 use crate::plan::Trial;
-use crate::probe::foreign::{ForeignCpu, Reading};
 use crate::probe::host::HostActivity;
-use crate::probe::listen::Listening;
+use crate::probe::listen_queue::Listening;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
+use crate::probe::other_processes::{ForeignCpu, Reading};
+use crate::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, Sampled, Sampler};
 use crate::probe::threads;
 use crate::results::RunFolder;
@@ -370,14 +370,14 @@ fn meet(paired: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
 /// What observes a window, each from a thread of its own.
 struct Watch {
     sampler: Option<Sampler>,
-    question: Option<half::Question>,
+    question: Option<steadiness::Question>,
     checker: Option<Checker>,
 }
 
 /// What was seen.
 struct Watched {
     sampled: Sampled,
-    half: half::Counted,
+    half: steadiness::Counted,
     checked: checker::Found,
 }
 
@@ -395,7 +395,10 @@ impl Watch {
         };
         let sampler = Sampler::start(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
-            half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s: cpu.total_s() })
+            steadiness::ask_after(
+                window / 2,
+                steadiness::Start { pid, metrics, counts, cpu_s: cpu.total_s() },
+            )
         });
         Self { sampler: Some(sampler), question, checker: None }
     }
@@ -403,7 +406,7 @@ impl Watch {
     fn end(self) -> Watched {
         Watched {
             sampled: self.sampler.map(Sampler::stop).unwrap_or_default(),
-            half: self.question.map(half::Question::answer).unwrap_or_default(),
+            half: self.question.map(steadiness::Question::answer).unwrap_or_default(),
             checked: self.checker.map(Checker::end).unwrap_or_default(),
         }
     }

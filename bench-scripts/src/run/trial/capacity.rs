@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Seen;
 use crate::observation::Capacity;
-use crate::probe::listen::Listening;
-use crate::probe::process::cpu_time;
+use crate::probe::listen_queue::Listening;
+use crate::probe::process_usage::cpu_time;
 use crate::probe::threads;
 use crate::target::Target;
 

@@ -10,7 +10,7 @@ use validator_state::State;
 
 use crate::http::Connection;
 use crate::observation::Checked;
-use crate::probe::process::thread_cpu_s;
+use crate::probe::process_usage::thread_cpu_s;
 use crate::target::Target;
 use crate::workload::questions::{Question, Questions, Stream, is_true, without_context};
 

@@ -10,8 +10,8 @@ use anyhow::Result;
 use super::Seen;
 use crate::interrupt::Interrupt;
 use crate::observation::Connecting;
+use crate::owned_process::Owned;
 use crate::probe::resources::held;
-use crate::process::Owned;
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
+    use crate::owned_process::Output;
     use crate::probe::resources::AtRest;
-    use crate::process::Output;
 
     #[test]
     fn ninety_nine_of_a_hundred_are_enough_and_all_of_a_few() {

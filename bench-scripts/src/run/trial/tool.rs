@@ -22,9 +22,9 @@ use crate::load::driver::{Driver, Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
 use crate::load::{AnyLoad, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
+use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::plan::Trial;
-use crate::probe::process::{CpuTime, cpu_time};
-use crate::process::{Limits, Output, Owned, describe};
+use crate::probe::process_usage::{CpuTime, cpu_time};
 use crate::results::RunFolder;
 use crate::target::Target;
 

@@ -12,9 +12,9 @@ use super::Bench;
 use super::tool::{Scratch, last_line};
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
+use crate::owned_process::{Output, Owned};
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
-use crate::process::{Output, Owned};
 use crate::target::Target;
 
 const TCPDUMP: &str = "tcpdump";

@@ -11,7 +11,7 @@ use super::Stage;
 use crate::config::{InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::recorded;
-use crate::process::{Output, Owned, describe};
+use crate::owned_process::{Output, Owned, describe};
 use crate::run::Truths;
 use crate::workload::Workload;
 

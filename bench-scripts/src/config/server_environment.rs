@@ -11,8 +11,8 @@ use validator_state::SeededSpec;
 
 use super::percent::Percent;
 use crate::field::within;
-use crate::probe::foreign::MUCH_FOREIGN;
 use crate::probe::host;
+use crate::probe::other_processes::MUCH_FOREIGN;
 use crate::words::count;
 
 /// What the servers run in.

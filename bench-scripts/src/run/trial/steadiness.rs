@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::http::{self, ServerCounts};
 use crate::observation::Half;
-use crate::probe::process::{cpu_time, thread_cpu_s};
+use crate::probe::process_usage::{cpu_time, thread_cpu_s};
 use crate::target::Target;
 
 /// The window's start, which the first half counts from.

@@ -18,7 +18,7 @@ use crate::config::{Background, Stall};
 use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
 use crate::observation::Connecting;
 use crate::plan::Trial;
-use crate::probe::process::CpuTime;
+use crate::probe::process_usage::CpuTime;
 use crate::subject::{Process, Subject};
 use crate::target::Target;
 use crate::workload::Workload;
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
-    use crate::process::{Output, Owned};
+    use crate::owned_process::{Output, Owned};
 
     #[test]
     fn no_stop_lasts_beyond_the_window() {

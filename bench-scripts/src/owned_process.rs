@@ -11,9 +11,9 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
+use crate::probe::harness_usage::children;
 use crate::probe::host;
-use crate::probe::own::children;
-use crate::probe::process::CpuTime;
+use crate::probe::process_usage::CpuTime;
 
 /// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(6);
@@ -273,8 +273,8 @@ pub fn describe(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::own::{own_cpu_s, own_pids};
-    use crate::probe::process::clock_s;
+    use crate::probe::harness_usage::{own_cpu_s, own_pids};
+    use crate::probe::process_usage::clock_s;
 
     fn sleeper(placement: Placement, dir: &Path) -> Owned {
         let output = Output { stdout: None, stderr: &dir.join("stderr") };
