@@ -145,15 +145,24 @@ impl RunFolder {
         Ok(Self(path))
     }
 
-    /// Opens the folder of a run that belongs to this one, where it has been begun. What a crash left of one that was not is
-    /// removed: nothing was measured in it yet.
+    /// Opens the folder of a run that belongs to this one to resume it, where it has been begun: what a crash cut off is repaired.
+    /// What it left of one that was not begun is removed: nothing was measured in it yet.
     pub fn open_inside(outer: &Self, name: &str) -> Result<Option<Self>> {
         let inner = outer.inside(name);
+        inner.iter().try_for_each(Self::repair)?;
         let path = outer.0.join(name);
         if inner.is_none() && path.is_dir() {
             fs::remove_dir_all(&path).with_context(|| format!("can't remove {}", path.display()))?;
         }
         Ok(inner)
+    }
+
+    /// Trials that have an observation, in folders inside too.
+    pub fn kept_trials(&self) -> usize {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let inside =
+            entries.filter(|entry| entry.path().is_dir()).map(|entry| Self(entry.path()).kept_trials());
+        self.observations().map_or(0, |observations| observations.len()) + inside.sum::<usize>()
     }
 
     /// The folder of a run that belongs to this one, where it has been begun.

@@ -200,32 +200,41 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
+    /// The campaign of a part of its run: without other parts, and without what the report of the whole run compares.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            baseline: None,
+            ceiling: None,
+            headline: BTreeMap::new(),
+            comparisons: Vec::new(),
+            compare_headline_only: false,
+            duets: None,
+            pass: Vec::new(),
+            threshold: None,
+            slo: None,
+            stores: None,
+            ..self.clone()
+        }
+    }
+
     /// The campaign that runs the compared pairs side by side, where this one has duets.
     pub fn duet_campaign(&self) -> Option<Self> {
         let duets = self.duets.as_ref()?;
         let comparisons = self.compared();
         let compared = |name: &&String| comparisons.iter().any(|(a, b)| a == *name || b == *name);
         Some(Self {
-            name: format!("{}-duets", self.name),
             servers: self.servers.iter().filter(compared).cloned().collect(),
-            baseline: None,
-            ceiling: None,
             connections: vec![duets.connections],
-            headline: BTreeMap::new(),
-            compare_headline_only: false,
             comparisons,
             max_blocks: duets.max_blocks,
             precision: Some(duets.precision),
             warmup_ms: duets.warmup_ms,
             window_ms: duets.window_ms,
             environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
-            duets: None,
             open: None,
-            pass: Vec::new(),
-            threshold: None,
-            slo: None,
-            stores: None,
-            ..self.clone()
+            ..self.part(&format!("{}-duets", self.name))
         })
     }
 

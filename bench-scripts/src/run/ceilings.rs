@@ -4,8 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::search::server;
-use super::{Bench, Truths, begin_folder};
+use super::{Bench, Truths, begin_inside};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
@@ -32,9 +31,8 @@ pub(super) fn levels(
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<Vec<Level>> {
-    let inner = RunFolder::create_inside(folder, CEILINGS)?;
     let tried = on_ceiling(plan)?;
-    begin_folder(&inner, &tried, "", tools, command)?;
+    let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
     let truths = Truths::of(&tried)?;
     let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
@@ -89,29 +87,17 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
             campaign.name
         )
     })?;
-    let server = server(plan, name)?.clone();
     let workload = plan.workloads.first().context("the plan has no workload")?;
     let campaign = Campaign {
-        name: CEILINGS.to_owned(),
-        servers: vec![name.clone()],
-        baseline: None,
         workloads: vec![workload.name.clone()],
-        comparisons: Vec::new(),
         max_blocks: WINDOWS,
         max_extra_blocks: Some(0),
         precision: None,
         window_ms: WINDOW_MS,
-        pass: Vec::new(),
         open: campaign.open.clone().map(|open| Open { background: None, stall: None, wire: false, ..open }),
-        ..campaign.clone()
+        ..campaign.part(CEILINGS)
     };
-    Ok(Plan {
-        campaign,
-        workloads: vec![workload.clone()],
-        servers: vec![server],
-        trials: Vec::new(),
-        ..plan.clone()
-    })
+    Ok(plan.part(vec![plan.server(name)?.clone()], campaign))
 }
 
 /// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have been the

@@ -5,13 +5,14 @@ pub mod calibration;
 mod ceilings;
 mod duet;
 mod progress;
-pub mod remedies;
+mod remedies;
 pub mod requirements;
 pub mod running_server;
 mod search;
-pub mod slo;
+mod slo;
+mod stage;
 mod stores;
-pub mod threshold;
+mod threshold;
 mod trial;
 mod trial_line;
 mod true_answers;
@@ -35,6 +36,7 @@ use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
+use stage::Stage;
 pub use trial::Bench;
 pub use true_answers::{Truths, truth_of};
 
@@ -108,9 +110,8 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         servers,
         threads,
         left_out_connections: left_out,
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         trials,
+        ..Plan::default()
     })
 }
 
@@ -206,59 +207,31 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Starts the folder of a part of a run, inside the run's.
+fn begin_inside(
+    outer: &RunFolder,
+    name: &str,
+    plan: &Plan,
+    tools: &Tools,
+    command: &str,
+) -> Result<RunFolder> {
+    let folder = RunFolder::create_inside(outer, name)?;
+    begin_folder(&folder, plan, "", tools, command)?;
+    Ok(folder)
+}
+
 /// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, its searches for thresholds and for
 /// rates, and its trials on block stores, in folders inside.
-pub fn carry_out(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    sweep(folder, plan, tools, interrupt)?;
-    remedies::Inquiry { outer: folder, folder, plan, tools, interrupt }
-        .try_remedies(plan.campaign.remedy_trials)?;
-    duets(folder, plan, tools, interrupt)?;
-    threshold::carry_out(folder, plan, tools, interrupt)?;
-    slo::carry_out(folder, plan, tools, interrupt)?;
-    stores::carry_out(folder, plan, tools, interrupt)
-}
-
-fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let Some(duets) = plan.duets() else { return Ok(()) };
-    let inner = match RunFolder::open_inside(folder, DUETS)? {
-        Some(inner) => {
-            inner.repair()?;
-            inner
-        }
-        None => {
-            let inner = RunFolder::create_inside(folder, DUETS)?;
-            begin_folder(&inner, &duets, "", tools, &folder.conditions()?.command)?;
-            inner
-        }
-    };
-    sweep(&inner, &inner.plan()?, tools, interrupt)
-}
-
-/// Runs the trials of a plan that are needed and have no observation yet. At each interim analysis settled comparisons stop.
-fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    if plan.trials.is_empty() {
-        return Ok(());
+pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    let stage = Stage::open(folder.clone(), tools, interrupt)?;
+    stage.sweep()?;
+    stage.try_remedies()?;
+    if let Some(duets) = stage.plan.duets() {
+        stage.inside(DUETS, |_| Ok(duets))?.sweep()?;
     }
-    let truths = Truths::of(plan)?;
-    note_ready_lines(folder, plan, interrupt)?;
-    let bench = Bench { folder, plan, tools, truths: &truths, interrupt };
-    let mut observations = folder.observations()?;
-    let mut progress = progress::Progress::new(plan);
-    loop {
-        let (needed, run_again) = needed(plan, &observations);
-        if needed.is_empty() {
-            return Ok(());
-        }
-        progress.stage(needed.len(), observations.len(), run_again);
-        for group in bench.groups(&needed) {
-            group.iter().for_each(|trial| progress.begin(trial));
-            for observation in bench.run_group(group)? {
-                folder.append(&observation)?;
-                progress.end(&observation);
-                observations.push(observation);
-            }
-        }
-    }
+    threshold::carry_out(&stage)?;
+    slo::carry_out(&stage)?;
+    stores::carry_out(&stage)
 }
 
 /// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are
