@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
@@ -160,6 +161,7 @@ impl Plan {
 }
 
 /// One server, one workload, one load, once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Trial {
     /// Its place in the plan, from 1.
@@ -173,13 +175,11 @@ pub struct Trial {
     /// Connections that the load tool holds.
     pub connections: u32,
     /// In a duet, the server that runs at the same time and that this one is compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
     /// Requests a second in an open loop; `None` in a closed one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -188,7 +188,6 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
 }
 

@@ -15,16 +15,12 @@ pub struct CampaignArm {
     /// What the campaign calls it.
     pub name: String,
     /// The server, by its name in `servers.toml`. Either this or `of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The arm that this one is, but for one setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// What a reader knows it by; worked out from its settings where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The branch of the original test that it reproduces, by its name in `original.toml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Its settings; of an arm with `of`, the one that is changed.
     #[serde(default)]

@@ -55,7 +55,6 @@ pub struct Campaign {
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
@@ -68,7 +67,6 @@ pub struct Campaign {
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
     /// Connections of that load at most; as many as in the window where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_connections: Option<u32>,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
@@ -86,19 +84,15 @@ pub struct Campaign {
     #[serde(default)]
     pub remedy_trials: u32,
     /// Rates of an open loop, in place of connection counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
     /// The search for where servers start to fail, after the sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// The search for the highest rate that servers sustain under a service level, at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stores: Option<Stores>,
 }
 
@@ -140,10 +134,8 @@ pub struct PassRule {
     /// The server in the denominator.
     pub over: String,
     /// The largest ratio that passes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Percent>,
 }
 

@@ -25,10 +25,8 @@ pub struct Open {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LoadTool>,
     /// A background load; every rate is measured without and with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
     /// The server is stopped now and then.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
     /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be
     /// distinguished from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
@@ -44,7 +42,6 @@ pub struct Background {
     /// Its requests.
     pub workload: String,
     /// Requests a second. Left out, each connection sends its next request once it is answered: as much as the server gives.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// Connections; with a rate, those that it may hold at most.
     pub connections: u32,
@@ -55,7 +52,6 @@ pub struct Background {
     #[serde(default)]
     pub from_ms: u64,
     /// How long it runs, in milliseconds; to the window's end where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// Whether trials without it are left out: where what follows it is the question, and not what it does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -30,13 +30,10 @@ pub struct Environment {
     /// Seed of the ledger.
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
     /// Which cores server and load tool may use.
     #[serde(default)]
@@ -55,19 +52,14 @@ fn default_max_foreign_cpu() -> Percent {
 #[serde(deny_unknown_fields)]
 pub struct Overrides {
     /// Threads that answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// Slots in the seeded ledger.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u64>,
     /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// See [`Environment::tool_niceness`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
 }
 

@@ -18,7 +18,6 @@ pub struct Slo {
     /// this, in milliseconds.
     pub p99_ms: u64,
     /// The service level: the share of the requests that may fail; none may where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_failed: Option<Percent>,
     /// The service level: how far the achieved rate may fall short of the requested one.
     pub shortfall: Percent,
@@ -45,7 +44,6 @@ pub struct Slo {
     /// How surely: how much time in trials of full length decides a rate, in milliseconds.
     pub duration_sum_ms: u64,
     /// The share of that time which may lie in trials that missed the level; none may where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceed_ratio: Option<Percent>,
     /// Trials of one search at most.
     pub most_trials: u32,

@@ -29,7 +29,6 @@ pub struct Stores {
     /// there.
     pub ledger: Build,
     /// A light request while a heavy one is answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
 }
 

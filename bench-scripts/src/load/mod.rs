@@ -15,6 +15,7 @@ pub mod vegeta;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use self::driver::{Abilities, Driver};
 
@@ -76,12 +77,12 @@ impl LoadTool {
 }
 
 /// How much load is put on a server: what a campaign varies. A closed loop has connections; an open loop has a rate as well.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Level {
     /// Connections of a closed loop; in an open loop, the most that the load tool may hold.
     pub connections: u32,
     /// Requests a second that are sent whether or not earlier ones were answered; `None` in a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -220,6 +221,7 @@ impl OpenLoad {
 }
 
 /// What a load tool saw of one window.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
     /// Requests that were answered with a 2xx status.
@@ -231,7 +233,6 @@ pub struct LoadSample {
     /// Bytes that the tool read, heads included; in an open-loop sample those of bodies alone.
     pub bytes_read: u64,
     /// Bytes that the tool wrote, heads included; `None` of other tools than bombardier and in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<u64>,
     /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request was due,
     /// and those that never ended, or of which the tool keeps no time, are not in it.
@@ -240,7 +241,6 @@ pub struct LoadSample {
     #[serde(default)]
     pub quantiles: Vec<(f64, f64)>,
     /// Where requests were due at a rate: how well the tool kept to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenWindow>,
     /// The parts of the window, by when requests were due; where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -248,6 +248,7 @@ pub struct LoadSample {
 }
 
 /// The requests that were due in one part of a window. Latencies count from when they were due, in microseconds.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
     /// When it begins, in milliseconds of the window.
@@ -255,7 +256,6 @@ pub struct Bin {
     /// Requests that were due and ended.
     pub requests: u32,
     /// Those of them that were answered with a 2xx status; unknown in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<u32>,
     /// Median.
     pub p50_us: f64,
@@ -266,6 +266,7 @@ pub struct Bin {
 }
 
 /// How a tool kept to the requested rate.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OpenWindow {
     /// Requests a second that were requested.
@@ -278,11 +279,9 @@ pub struct OpenWindow {
     pub sent: u64,
     /// By how much a request was sent late, in microseconds: the tool was slow, or all of its connections waited for answers.
     /// `None` where the tool does not report when a request was due; `latency_us` then counts from when it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_us: Option<Latency>,
     /// The part of it that is the tool's own, in microseconds: 0 for a request that waited because all connections were busy.
     /// `None` as above, and in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_lag_us: Option<Latency>,
     /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
     pub from_send_us: Latency,
@@ -300,7 +299,6 @@ pub struct Latency {
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile; unknown in older runs.
-    #[serde(default)]
     pub p999: Option<f64>,
     /// The slowest request.
     pub max: f64,

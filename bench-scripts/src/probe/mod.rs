@@ -14,4 +14,5 @@ mod reader;
 pub mod resources;
 pub mod syscalls;
 pub mod threads;
+pub mod watcher;
 pub mod wire;

@@ -39,7 +39,6 @@ pub struct ForeignCpu {
     /// The share of that time, from 0 to 1, above which the trial is invalid.
     pub limit: f64,
     /// The busiest other process right after the window, and its share of one processor; searched only above the limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<(String, f64)>,
 }
 

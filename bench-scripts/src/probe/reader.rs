@@ -125,7 +125,7 @@ fn text_of<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
 }
 
 /// Files that a process has open. Linux from 6.2 on gives their number as the size of the folder; before, they are counted.
-pub(super) fn open_files(pid: u32) -> Option<u64> {
+pub fn open_files(pid: u32) -> Option<u64> {
     let folder = format!("/proc/{pid}/fd");
     match fs::metadata(&folder).ok()?.len() {
         0 => Some(fs::read_dir(&folder).ok()?.count() as u64),

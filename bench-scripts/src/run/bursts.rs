@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::most_connections;
@@ -102,7 +103,7 @@ fn one(
         "its ready line says backlog {backlog:?}, requested was {requested:?}"
     );
     if held {
-        subject.process.owned()?.hold()?;
+        subject.process.owned()?.signal(Signal::STOP)?;
         let pid = subject.pid().context("its process is not known")?;
         wait_until_stopped(pid, interrupt)?;
     }
@@ -111,7 +112,7 @@ fn one(
     // A server that is stopped stays so until its burst is judged: what was dropped is dropped again after 1 s, so however late
     // the harness polls, it sees the same.
     let slow = begun.slow(interrupt)?;
-    subject.process.owned()?.release()?;
+    subject.process.owned()?.signal(Signal::CONT)?;
     let overflows = NetworkCounters::read().since(before).listen_overflows;
     subject.process.stop(interrupt)?;
     // The output of a server that answered well is of no interest.

@@ -12,29 +12,27 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 
-use self::checker::Checker;
 use self::connecting::Holding;
 use self::tool::remove_if_empty;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::config::Server;
 use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{AnyLoad, Load, LoadSample, OpenLoad};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
-use crate::plan::Plan;
-use crate::plan::Trial;
+use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
 use crate::probe::listen_queue::Listening;
 use crate::probe::network::NetworkCounters;
 use crate::probe::other_processes::{ForeignCpu, Reading};
 use crate::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
-use crate::probe::resources::{AtRest, Sampled, Sampler};
+use crate::probe::resources::{AtRest, Sampled, sample};
 use crate::probe::threads;
+use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
 use crate::subject::Subject;
 use crate::target::Target;
@@ -129,11 +127,11 @@ impl Bench<'_> {
         self.run_paired(trial, None)
     }
 
-    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side<'_>>) -> Result<Observation> {
+    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
-        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
-        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
+        let server = self.plan.server(&trial.server)?;
+        let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
         let request = &self.truths_of(trial).first(&workload.name)?.body;
@@ -167,7 +165,7 @@ impl Bench<'_> {
         trial: &Trial,
         workload: &Workload,
         subject: &mut Subject,
-        paired: Option<Side<'_>>,
+        paired: Option<Side>,
     ) -> Ended<Sample> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let seen = Seen::of(subject)?;
@@ -270,12 +268,12 @@ impl Bench<'_> {
         let campaign = &self.plan.campaign;
         let network = NetworkCounters::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
-        let sampler = seen.map(|seen| Sampler::start(seen.pid, seen.at_rest, duration, None));
+        let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
         let most = campaign.warmup_connections;
         let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
         let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target);
-        let established = sampler.and_then(|sampler| sampler.stop().most_open_files());
+        let established = sampler.and_then(|sampler| sampler.end().most_open_files());
         let (sample, _) = ended?;
         Ok(Warmup {
             succeeded: sample.succeeded,
@@ -315,7 +313,7 @@ impl Bench<'_> {
     /// is.
     fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
         let known = self.truths_of(trial).known(&workload.name)?;
-        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
+        let server = self.plan.server(&trial.server)?;
         Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
     }
 
@@ -327,7 +325,7 @@ impl Bench<'_> {
         workload: &Workload,
         known: &[Known],
         subject: &Subject,
-    ) -> Result<Option<Checker>> {
+    ) -> Result<Option<Watcher<checker::Found>>> {
         if trial.rate.is_none() {
             return Ok(None);
         }
@@ -362,16 +360,16 @@ fn is_silent(known: &[Known], subject: &Subject) -> bool {
 }
 
 /// Waits for the paired trial, where there is one.
-fn meet(paired: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
+fn meet(paired: Option<&Side>) -> std::result::Result<(), Outcome> {
     let met = paired.map_or(Ok(()), Side::meet);
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
 }
 
 /// What observes a window, each from a thread of its own.
 struct Watch {
-    sampler: Option<Sampler>,
-    question: Option<steadiness::Question>,
-    checker: Option<Checker>,
+    sampler: Option<Watcher<Sampled>>,
+    question: Option<Watcher<steadiness::Counted>>,
+    checker: Option<Watcher<checker::Found>>,
 }
 
 /// What was seen.
@@ -393,7 +391,7 @@ impl Watch {
         let Some((Seen { pid, at_rest }, cpu)) = process else {
             return Self { sampler: None, question: None, checker: None };
         };
-        let sampler = Sampler::start(pid, at_rest, window, Listening::at(subject.target.addr()));
+        let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
             steadiness::ask_after(
                 window / 2,
@@ -405,15 +403,11 @@ impl Watch {
 
     fn end(self) -> Watched {
         Watched {
-            sampled: self.sampler.map(Sampler::stop).unwrap_or_default(),
-            half: self.question.map(steadiness::Question::answer).unwrap_or_default(),
-            checked: self.checker.map(Checker::end).unwrap_or_default(),
+            sampled: self.sampler.map(Watcher::end).unwrap_or_default(),
+            half: self.question.map(Watcher::end).unwrap_or_default(),
+            checked: self.checker.map(Watcher::end).unwrap_or_default(),
         }
     }
-}
-
-fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> Result<&'a T> {
-    items.iter().find(|item| name_of(item) == name).with_context(|| format!("the plan has no {name:?}"))
 }
 
 fn died(error: anyhow::Error) -> Outcome {

@@ -10,10 +10,11 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use rustix::process::Signal;
 
 use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
-use super::{Bench, Draw, Ended, Ending, find};
+use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stall};
 use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
 use crate::observation::Connecting;
@@ -84,8 +85,7 @@ impl Bench<'_> {
         target: &Target,
         window_ms: u64,
     ) -> Ended<Prepared> {
-        let workload =
-            find(&self.plan.workloads, |workload: &Workload| &workload.name, &background.workload)?;
+        let workload = self.plan.workload(&background.workload)?;
         let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
         let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
         let (tool, load) = match background.rate {
@@ -149,9 +149,9 @@ fn stall_at_times(server: &mut Process, stall: Stall, window: Duration, over: &R
         if !passes(next.saturating_sub(began.elapsed())) {
             return Ok(stalls);
         }
-        server.hold()?;
+        server.signal(Signal::STOP)?;
         let went_on = passes(Duration::from_millis(stall.for_ms));
-        server.release()?;
+        server.signal(Signal::CONT)?;
         stalls += 1;
         if !went_on {
             return Ok(stalls);

@@ -2,8 +2,7 @@
 //! load's are. The answers before and after a window can't show a server that is right only without load.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use validator_state::State;
@@ -11,6 +10,7 @@ use validator_state::State;
 use crate::http::Connection;
 use crate::observation::Checked;
 use crate::probe::process_usage::thread_cpu_s;
+use crate::probe::watcher::Watcher;
 use crate::target::Target;
 use crate::workload::questions::{Question, Questions, Stream, is_true, without_context};
 
@@ -39,12 +39,6 @@ pub(super) struct Task {
     pub timeout: Duration,
 }
 
-/// Questions that go on until the window ends.
-pub(super) struct Checker {
-    window_ended: Sender<()>,
-    thread: JoinHandle<Found>,
-}
-
 /// The result.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -54,10 +48,9 @@ pub(super) struct Found {
     pub cpu_s: Option<f64>,
 }
 
-/// Begins to send.
-pub(super) fn begin(task: Task) -> Checker {
-    let (window_ended, ended) = channel();
-    let thread = std::thread::spawn(move || {
+/// Begins to send, until the window ends and the last question has its answer or is given up.
+pub(super) fn begin(task: Task) -> Watcher<Found> {
+    Watcher::start(move |ended| {
         let mut asking = Asking::new(task);
         let mut pause = EVERY;
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
@@ -67,17 +60,7 @@ pub(super) fn begin(task: Task) -> Checker {
             pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
         }
         Found { checked: Some(asking.checked), cpu_s: Some(thread_cpu_s()) }
-    });
-    Checker { window_ended, thread }
-}
-
-impl Checker {
-    /// The result, once the last question has its answer or is given up.
-    pub fn end(self) -> Found {
-        // A thread that was lost takes no message.
-        let _ = self.window_ended.send(());
-        self.thread.join().unwrap_or_default()
-    }
+    })
 }
 
 struct Asking {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::Signal;
 
 use super::connecting::Holding;
 use super::{Bench, Ended};
@@ -196,7 +197,7 @@ impl Bench<'_> {
                 at_window_end = cpu_time(tool.pid()).ok();
             }
             if invocation.interrupted {
-                tool.interrupt()?;
+                tool.signal(Signal::INT)?;
             }
         }
         let requests = match load {

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::Signal;
 
 use super::Bench;
 use super::tool::{Scratch, last_line};
@@ -92,7 +93,7 @@ impl Capture {
         if self.tcpdump.ended()?.is_some() {
             return Ok(Err(self.complaint("it ended by itself")));
         }
-        self.tcpdump.interrupt()?;
+        self.tcpdump.signal(Signal::INT)?;
         Ok(match self.tcpdump.wait(END, interrupt)? {
             None => Err(self.complaint("it did not end in time")),
             Some(_) => self.read(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 
 use super::Part;
 use crate::config::Server;
@@ -109,7 +110,7 @@ impl Counting<'_> {
         self.load(&subject, server, "syscalls")?;
         let requests = http::server_counts(&metrics)?.requests - before.requests;
         ensure!(requests > 0, "no request was answered under {}", tracer.program());
-        tracing.interrupt()?;
+        tracing.signal(Signal::INT)?;
         let ended = tracing.wait(TRACER_WITHIN, self.bench.interrupt)?;
         ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
         subject.process.stop(self.bench.interrupt)?;

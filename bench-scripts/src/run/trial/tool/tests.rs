@@ -137,9 +137,9 @@ fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
         let (sample, _) = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(700));
-                subject.process.owned().unwrap().hold().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
                 thread::sleep(hold);
-                subject.process.owned().unwrap().release().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
             });
             fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
         });
@@ -160,11 +160,11 @@ fn a_server_that_stops_answering_leaves_timeouts() {
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(500));
-                subject.process.owned().unwrap().hold().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
             });
             fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
         });
-        subject.process.owned().unwrap().release().unwrap();
+        subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
         let (sample, _) = ended.unwrap();
         let window = open(&sample);
         let count = |part: &str| {
