@@ -72,7 +72,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
     let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
-    let load = Load { connections, duration_ms, timeout_ms: 2_000, client };
+    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, rate: None };
     let arguments = bombardier::arguments(&load, body, &subject.target.url(), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);

@@ -1,7 +1,6 @@
 //! Load tools. To add one, write a module that implements [`driver::Driver`], and an entry in [`LoadTool`]'s table.
 //!
-//! A load is closed-loop ([`Load`]: a connection sends again once it has its answer) or open-loop ([`OpenLoad`]: requests are due at
-//! a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
+//! A load is closed-loop (a connection sends again once it has its answer) or open-loop (requests are due at a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
 
 pub mod bodies;
 pub mod bombardier;
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use self::driver::{Abilities, Driver};
+use self::driver::{About, Driver};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,7 +56,7 @@ impl LoadTool {
 
     /// As campaigns and its authors call it.
     pub fn name(self) -> &'static str {
-        self.driver().name()
+        self.can().name
     }
 
     /// Whether it reports when a request was due, so that latency can count from then.
@@ -65,9 +64,9 @@ impl LoadTool {
         self.can().tells_when_due
     }
 
-    /// What it can do.
-    pub fn can(self) -> Abilities {
-        self.driver().abilities()
+    /// What it is and can do.
+    pub fn can(self) -> &'static About {
+        self.driver().about()
     }
 
     /// Whether it is the default.
@@ -149,74 +148,27 @@ impl Client {
     }
 }
 
-/// A load of either kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnyLoad {
-    /// Each connection sends again once it has its answer.
-    Closed(Load),
-    /// Requests are due at a rate.
-    Open(OpenLoad),
-}
-
-impl AnyLoad {
-    /// Connections, at most.
-    pub const fn connections(&self) -> u32 {
-        match self {
-            Self::Closed(Load { connections, .. }) | Self::Open(OpenLoad { connections, .. }) => *connections,
-        }
-    }
-
-    /// How long, in milliseconds.
-    pub const fn duration_ms(&self) -> u64 {
-        match self {
-            Self::Closed(Load { duration_ms, .. }) | Self::Open(OpenLoad { duration_ms, .. }) => *duration_ms,
-        }
-    }
-
-    /// When a request is given up, in milliseconds.
-    pub const fn timeout_ms(&self) -> u64 {
-        match self {
-            Self::Closed(Load { timeout_ms, .. }) | Self::Open(OpenLoad { timeout_ms, .. }) => *timeout_ms,
-        }
-    }
-
-    /// Whether it is one of an open loop.
-    pub const fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_))
-    }
-}
-
-/// A closed-loop load: each connection sends again once it has its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A load.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Connections held.
-    pub connections: u32,
-    /// How long, in milliseconds.
-    pub duration_ms: u64,
-    /// When a request is given up, in milliseconds.
-    pub timeout_ms: u64,
-    /// The tool's HTTP client.
-    pub client: Client,
-}
-
-/// An open-loop load: requests are due at a constant rate, whatever became of those before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenLoad {
-    /// Requests a second.
-    pub rate: u32,
-    /// Connections that the tool may hold at most. Each carries one request at a time, so a request that is due while all of
-    /// them wait for an answer is sent late.
+    /// Connections held; in an open loop at most. Each carries one request at a time, so a request that is due while all of them
+    /// wait for an answer is sent late.
     pub connections: u32,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
     pub timeout_ms: u64,
+    /// Requests a second that are due, whatever became of those before: an open loop. `None` in a closed one, in which each
+    /// connection sends again once it has its answer.
+    pub rate: Option<u32>,
+    /// The tool's HTTP client.
+    pub client: Client,
 }
 
-impl OpenLoad {
-    /// Requests that are due in the window.
+impl Load {
+    /// Requests that are due in the window; none in a closed loop.
     pub fn intended(&self) -> u64 {
-        u64::from(self.rate) * self.duration_ms / 1_000
+        u64::from(self.rate.unwrap_or(0)) * self.duration_ms / 1_000
     }
 }
 

@@ -22,7 +22,7 @@ use crate::http::{self, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
-use crate::load::{AnyLoad, Load, LoadSample, OpenLoad};
+use crate::load::{Load, LoadSample};
 use crate::observation::{Observation, Outcome, Sample, Warmup};
 use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
@@ -285,12 +285,9 @@ impl Bench<'_> {
     }
 
     /// The trial's load for `duration_ms`: a closed loop or, at a rate, an open one.
-    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> AnyLoad {
-        let timeout_ms = self.plan.campaign.timeout_ms;
-        match trial.rate {
-            None => AnyLoad::Closed(Load { connections, duration_ms, timeout_ms, client: trial.client }),
-            Some(rate) => AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }),
-        }
+    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
+        let Trial { rate, client, .. } = *trial;
+        Load { connections, duration_ms, timeout_ms: self.plan.campaign.timeout_ms, rate, client }
     }
 
     /// The bodies of a load: the workload's one, or a stream of their own.

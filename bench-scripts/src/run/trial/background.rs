@@ -16,7 +16,7 @@ use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
 use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stall};
-use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
+use crate::load::{Client, Load, LoadSample, LoadTool};
 use crate::observation::Connecting;
 use crate::plan::Trial;
 use crate::probe::process_usage::CpuTime;
@@ -86,18 +86,14 @@ impl Bench<'_> {
         window_ms: u64,
     ) -> Ended<Prepared> {
         let workload = self.plan.workload(&background.workload)?;
-        let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
-        let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
-        let (tool, load) = match background.rate {
-            None => {
-                let client = Client::default();
-                let load = Load { connections, duration_ms, timeout_ms, client };
-                (LoadTool::default(), AnyLoad::Closed(load))
-            }
-            Some(rate) => {
-                (background.tool, AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }))
-            }
+        let load = Load {
+            connections: background.connections,
+            duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
+            timeout_ms: self.plan.campaign.timeout_ms,
+            rate: background.rate,
+            client: Client::default(),
         };
+        let tool = if load.rate.is_some() { background.tool } else { LoadTool::default() };
         let order = Order { what: "background", tool, load, holding: None };
         let mut bodies = self.bodies(trial, workload, Draw::Background)?;
         self.prepare(trial, order, &mut bodies, target)

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupted;
 use crate::load::bodies::Bodies;
 use crate::load::driver::{Driver, Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
-use crate::load::{AnyLoad, LoadSample, LoadTool};
+use crate::load::{Load, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
 use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::plan::Trial;
@@ -50,7 +50,7 @@ pub(super) struct Order<'a> {
     /// What its files are called by.
     pub what: &'a str,
     pub tool: LoadTool,
-    pub load: AnyLoad,
+    pub load: Load,
     /// Where a closed loop's window begins once the server holds all connections.
     pub holding: Option<Holding>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Order<'a> {
 /// A load that is ready to be put on.
 pub(super) struct Prepared {
     driver: &'static dyn Driver,
-    load: AnyLoad,
+    load: Load,
     program: PathBuf,
     niceness: u8,
     invocation: Invocation,
@@ -110,7 +110,7 @@ impl Bench<'_> {
         &self,
         trial: &Trial,
         what: &str,
-        load: AnyLoad,
+        load: Load,
         tool: LoadTool,
         mut bodies: Bodies<'_>,
         target: &Target,
@@ -135,10 +135,12 @@ impl Bench<'_> {
         let Order { what, tool, load, holding } = order;
         let (driver, can) = (tool.driver(), tool.can());
         if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
-            return Err(failed(what, format!("{} sends the same body again and again", driver.name())).into());
+            return Err(
+                failed(what, format!("{} sends the same body again and again", driver.about().name)).into()
+            );
         }
         if !can.transports.contains(&target.transport()) {
-            return Err(anyhow!("{} can't reach {target}", driver.name()).into());
+            return Err(anyhow!("{} can't reach {target}", driver.about().name).into());
         }
         let stem = self.folder.tool_output(trial, what);
         let [asked, answered] = ["asked", "answered"].map(|ending| with_ending(&stem, ending));
@@ -186,25 +188,22 @@ impl Bench<'_> {
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
         let mut tool = Owned::spawn_with(&prepared.program, &invocation.args, &output, placement, limits)?;
         let connecting = match &prepared.holding {
-            Some(holding) => holding.connect(load.connections(), &mut tool, self.interrupt)?,
+            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
             None => None,
         };
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
-        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms() });
+        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms });
         let mut at_window_end = None;
         if tool.wait_through(window, window, self.interrupt)?.is_none() {
-            if load.is_open() {
+            if load.rate.is_some() {
                 at_window_end = cpu_time(tool.pid()).ok();
             }
             if invocation.interrupted {
                 tool.signal(Signal::INT)?;
             }
         }
-        let requests = match load {
-            AnyLoad::Open(load) => u32::try_from(load.intended()).unwrap_or(u32::MAX),
-            AnyLoad::Closed(_) => 0,
-        };
-        let limit = Duration::from_millis(load.timeout_ms()) + TOOL_GRACE + WRITING.saturating_mul(requests);
+        let requests = u32::try_from(load.intended()).unwrap_or(u32::MAX);
+        let limit = Duration::from_millis(load.timeout_ms) + TOOL_GRACE + WRITING.saturating_mul(requests);
         self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])?;
         if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
             // Where it can't be removed, it stays, and says no more than that.
@@ -237,9 +236,6 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error.into()),
             Err(error) => return Err(prepared.failed(&error).into()),
         };
-        let AnyLoad::Open(load) = load else {
-            return Err(anyhow!("{}: records of a closed loop", driver.name()).into());
-        };
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
         histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
@@ -253,7 +249,7 @@ impl Bench<'_> {
         args: &[String],
         read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
     ) -> Result<Reading> {
-        let name = prepared.driver.name();
+        let name = prepared.driver.about().name;
         let stderr = Scratch(prepared.path("decode.stderr"));
         let output = Output { stdout: None, stderr: &stderr.0 };
         let mut decoder = Owned::spawn(&prepared.program, args, &output, Placement::Free)?;

@@ -14,7 +14,7 @@ use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use crate::http;
 use crate::interrupt::recorded;
 use crate::load::bodies::Bodies;
-use crate::load::{AnyLoad, Client, Load};
+use crate::load::{Client, Load};
 use crate::owned_process::{Output, Owned};
 use crate::plan::{Trial, WhyPlan};
 use crate::probe::syscalls::{INSTALL, Tracer};
@@ -142,6 +142,7 @@ impl Counting<'_> {
             connections: self.asked.connections,
             duration_ms: self.asked.why.counting_ms,
             timeout_ms: self.asked.why.timeout_ms,
+            rate: None,
             client: Client::default(),
         };
         let trial = Trial {
@@ -151,7 +152,7 @@ impl Counting<'_> {
             ..Trial::default()
         };
         let bodies = Bodies::One(self.workload.body()?);
-        self.bench.ask(&trial, what, AnyLoad::Closed(load), trial.tool, bodies, &subject.target)?;
+        self.bench.ask(&trial, what, load, trial.tool, bodies, &subject.target)?;
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use super::super::Ending;
 use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
+use crate::load::OpenWindow;
 use crate::load::toolchain::{Build, Tool, Tools};
-use crate::load::{OpenLoad, OpenWindow};
 use crate::plan::Plan;
 use crate::results::RunFolder;
 use crate::run::Truths;
@@ -32,7 +32,7 @@ impl Fixture {
     fn new(tool: LoadTool) -> Option<Self> {
         let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let pins = crate_dir.join("tools");
-        let found = match tool.driver().pin().build {
+        let found = match tool.can().build {
             Build::Cargo => Tool::find_built(tool, &pins).unwrap(),
             Build::Go { .. } => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
         };
@@ -67,13 +67,13 @@ impl Fixture {
     fn ask(
         &self,
         tool: LoadTool,
-        load: &OpenLoad,
+        load: &Load,
         bodies: Bodies<'_>,
         target: &Target,
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        let load = AnyLoad::Open(load.clone());
+        let load = load.clone();
         let ended = bench.ask(&self.plan.trials[0], tool.name(), load, tool, bodies, target);
         ended.map_err(|ending| match ending {
             Ending::Trial(outcome) => outcome,
@@ -96,8 +96,8 @@ fn with_each(test: impl Fn(LoadTool, &Fixture)) {
     }
 }
 
-fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> OpenLoad {
-    OpenLoad { rate, connections: 8, duration_ms, timeout_ms }
+fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> Load {
+    Load { rate: Some(rate), connections: 8, duration_ms, timeout_ms, ..Load::default() }
 }
 
 fn open(sample: &LoadSample) -> OpenWindow {
