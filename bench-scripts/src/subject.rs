@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::http;
 use crate::interrupt::Interrupt;
-use crate::owned_process::{Limits, Output, Owned, describe};
+use crate::owned_process::{Limits, Output, Owned, describe, last_line};
 use crate::probe::host;
 use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
@@ -239,8 +239,7 @@ fn with_last_line(error: anyhow::Error, stderr: &Path, server: &str) -> anyhow::
     if error.is::<crate::interrupt::Interrupted>() {
         return error;
     }
-    let text = std::fs::read_to_string(stderr).unwrap_or_else(|_| String::new());
-    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+    match last_line(stderr) {
         Some(last) => anyhow!("server {server}: {error:#}: {last}"),
         None => anyhow!("server {server}: {error:#}"),
     }

@@ -281,6 +281,11 @@ impl Campaign {
         self.stores.iter().try_for_each(|stores| stores.check(self))
     }
 
+    /// Whether any part of it is a closed loop.
+    pub fn has_closed_loop(&self) -> bool {
+        !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
+    }
+
     fn check_ranges(&self) -> Result<()> {
         within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;

@@ -102,10 +102,8 @@ impl Open {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let closed =
-            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         ensure!(
-            !closed,
+            !campaign.has_closed_loop(),
             "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures don't \
              compare, so give them a campaign of their own and write connections = []"
         );

@@ -227,11 +227,9 @@ impl Server {
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let own = self.overrides.stated_of_server();
-        let values = environment.values();
         let is_set =
-            |name: &str| own.iter().any(|(own, _)| *own == name) || server_environment::is_optional(name);
-        values.into_keys().find(|name| is_set(name) && !self.takes(name))
+            |name: &str| self.overrides.states_of_server(name) || server_environment::is_optional(name);
+        environment.values().into_keys().find(|name| is_set(name) && !self.takes(name))
     }
 
     /// Whether its arguments have that placeholder.

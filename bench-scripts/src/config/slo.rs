@@ -58,10 +58,8 @@ impl Slo {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let closed =
-            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         ensure!(
-            !closed && campaign.open.is_none(),
+            !campaign.has_closed_loop() && campaign.open.is_none(),
             "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the search a campaign \
              of its own and write connections = []"
         );

@@ -124,13 +124,8 @@ impl Stores {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let other = !campaign.connections.is_empty()
-            || campaign.open.is_some()
-            || campaign.duets.is_some()
-            || campaign.threshold.is_some()
-            || campaign.slo.is_some();
         ensure!(
-            !other,
+            !campaign.has_closed_loop() && campaign.open.is_none() && campaign.slo.is_none(),
             "table [stores]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); give the stores a \
              campaign of their own and write connections = []"
         );

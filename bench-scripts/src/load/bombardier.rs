@@ -364,7 +364,7 @@ mod tests {
     fn a_rate_is_held_and_latency_counts_from_the_send() {
         let load = Load { rate: Some(4_000), ..load(1_000) };
         let (args, _) = measured(&load, None, "{}", "http://a/", Path::new("t"));
-        assert_eq!(args[..4], ["-r", "4000", "-c", "3"]);
+        assert!(args.windows(2).any(|two| two == ["-r", "4000"]), "{args:?}");
         let sample = at_rate(parse(CLEAN).unwrap(), &load);
         let open = sample.open.unwrap();
         assert_eq!((open.intended, open.sent, open.send_lag_us), (4_000, 3_527, None));

@@ -2,8 +2,7 @@
 //! server, in a drawn order.
 
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,6 +24,9 @@ use crate::subject::Subject;
 
 /// The smallest burst.
 const FROM: u32 = 64;
+
+/// How long a server may take to be held.
+const HELD_WITHIN: Duration = Duration::from_secs(5);
 
 /// How near the largest burst without and the smallest with a slow connection come to each other, where the server runs.
 const NEAR: f64 = 1.1;
@@ -122,15 +124,7 @@ fn one(
 
 /// A process is stopped a moment after the signal.
 fn wait_until_stopped(pid: u32, interrupt: &Interrupt) -> Result<()> {
-    let path = format!("/proc/{pid}/stat");
-    let stopped = || {
-        let text = fs::read_to_string(Path::new(&path)).context("the server is gone")?;
-        let state =
-            text.rsplit(')').next().and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
-        Ok((state.as_deref() == Some("T")).then_some(()))
-    };
-    let began = Instant::now();
-    interrupt
-        .wait(Duration::from_secs(5), stopped)?
-        .with_context(|| format!("the server was not held within {:?}", began.elapsed()))
+    let process = procfs::process::Process::new(pid as i32).context("the server is gone")?;
+    let stopped = interrupt.wait(HELD_WITHIN, || Ok((process.stat()?.state == 'T').then_some(())))?;
+    stopped.with_context(|| format!("the server was not held within {HELD_WITHIN:?}"))
 }

@@ -29,8 +29,7 @@ use crate::interrupt::Interrupt;
 use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
-use crate::plan::Plan;
-use crate::plan::{self, Trial};
+use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
 use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
@@ -61,7 +60,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
             server.lacks(&environment).unwrap_or_default()
         );
     }
-    let servers: Vec<Server> = match &campaign.stores {
+    let servers = match &campaign.stores {
         Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
         None => servers,
     };
@@ -72,15 +71,12 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     let name = &campaign.name;
     let mut names = campaign.workloads.clone();
+    // What is sent besides the measured requests has true answers as well.
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    // The background requests have true answers as well, and are not measured.
-    names.extend(
-        background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
-    );
     let neighbour = campaign.stores.as_ref().and_then(|stores| stores.neighbour.as_ref());
-    names.extend(
-        neighbour.map(|light| light.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
-    );
+    let unmeasured =
+        background.map(|other| &other.workload).into_iter().chain(neighbour.map(|light| &light.workload));
+    names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     check_mixes(&campaign, &workloads)?;
     requirements::check(&campaign, &servers, &workloads)?;
@@ -117,11 +113,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    let closed_loop = !campaign.connections.is_empty()
-        || campaign.threshold.is_some()
-        || campaign.duets.is_some()
-        || campaign.stores.is_some();
-    if !closed_loop {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));

@@ -37,7 +37,7 @@ pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> R
         "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as quick"
     );
     let server = Server::target(at.clone()).context("--target")?;
-    let mut plan = resolved(config, sweep_of(campaign, &server), vec![server])?;
+    let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
     check_bound(&plan, bound)?;
     let target = Target::parse(&at.url)?;
     let (_, process) = find_running(&target)?;
@@ -50,9 +50,8 @@ pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> R
 }
 
 /// The campaign without all that needs other servers, or to start them.
-fn sweep_of(campaign: Campaign, server: &Server) -> Campaign {
+fn sweep_of(campaign: &Campaign, server: &Server) -> Campaign {
     Campaign {
-        name: format!("{}-target", campaign.name),
         why: format!(
             "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's other servers, its \
              duets and its searches are left out.",
@@ -60,18 +59,10 @@ fn sweep_of(campaign: Campaign, server: &Server) -> Campaign {
         ),
         servers: vec![server.name.clone()],
         arms: Vec::new(),
-        baseline: None,
-        ceiling: None,
-        comparisons: Vec::new(),
-        compare_headline_only: false,
+        headline: campaign.headline.clone(),
         precision: None,
-        duets: None,
         remedy_trials: 0,
-        pass: Vec::new(),
-        threshold: None,
-        slo: None,
-        stores: None,
-        ..campaign
+        ..campaign.part(&format!("{}-target", campaign.name))
     }
 }
 

@@ -75,7 +75,7 @@ impl Bench<'_> {
     pub fn run_all(
         &self,
         trials: &[&Trial],
-        progress: &mut progress::Progress,
+        progress: &mut progress::Progress<'_>,
         observations: &mut Vec<Observation>,
     ) -> Result<()> {
         for group in self.groups(trials) {

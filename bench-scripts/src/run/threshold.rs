@@ -116,8 +116,7 @@ fn limit(most: u32, client: Client) -> Result<Limit> {
         (files, Bound::OpenFiles),
         (ports.saturating_sub(SPARE_PORTS) / ports_each, Bound::ClientPorts),
     ];
-    let (connections, by) =
-        bounds.into_iter().fold(bounds[0], |least, bound| if bound.0 < least.0 { bound } else { least });
+    let (connections, by) = bounds.into_iter().min_by_key(|bound| bound.0).unwrap_or(bounds[0]);
     ensure!(
         connections > 0,
         "this machine holds no connections to search with ({}); see `just doctor`",

@@ -14,16 +14,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
 
+use self::checker::Checker;
 use self::connecting::Holding;
-use self::tool::remove_if_empty;
+use self::tool::Order;
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::http::{self, ServerCounts};
+use crate::http::{self, Connection, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
-use crate::observation::{Observation, Outcome, Sample, Warmup};
+use crate::observation::{Checked, Observation, Outcome, Sample, Warmup};
+use crate::owned_process::remove_if_empty;
 use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
 use crate::probe::listen_queue::Listening;
@@ -272,7 +274,8 @@ impl Bench<'_> {
         let most = campaign.warmup_connections;
         let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
-        let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target);
+        let order = Order::new("warmup", trial.tool, load);
+        let ended = self.ask(trial, order, bodies, target);
         let established = sampler.and_then(|sampler| sampler.end().most_open_files());
         let (sample, _) = ended?;
         Ok(Warmup {
@@ -331,13 +334,13 @@ impl Bench<'_> {
             [one] if all.len() > 1 => Arc::new(Questions::one(one.body.clone(), one.truth.clone())),
             _ => self.truths_of(trial).questions(&workload.name)?,
         };
-        Ok(Some(checker::begin(checker::Task {
-            target: subject.target.clone(),
-            questions,
-            seed: self.seed(trial, Draw::Check),
+        let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
+        Ok(Some(checker::begin(Checker {
+            connection: Connection::new(&subject.target, timeout),
+            stream: questions.stream(self.seed(trial, Draw::Check)),
             state: self.truths_of(trial).state(),
             any_context: self.truths_of(trial).any_context(),
-            timeout: Duration::from_millis(self.plan.campaign.timeout_ms),
+            checked: Checked::default(),
         })))
     }
 }

@@ -94,7 +94,7 @@ impl Bench<'_> {
             client: Client::default(),
         };
         let tool = if load.rate.is_some() { background.tool } else { LoadTool::default() };
-        let order = Order { what: "background", tool, load, holding: None };
+        let order = Order::new("background", tool, load);
         let mut bodies = self.bodies(trial, workload, Draw::Background)?;
         self.prepare(trial, order, &mut bodies, target)
     }

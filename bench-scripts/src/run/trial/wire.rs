@@ -10,10 +10,10 @@ use anyhow::{Context, Result, anyhow, ensure};
 use rustix::process::Signal;
 
 use super::Bench;
-use super::tool::{Scratch, last_line};
+use super::tool::Scratch;
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
-use crate::owned_process::{Output, Owned};
+use crate::owned_process::{Output, Owned, last_line};
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
 use crate::target::Target;

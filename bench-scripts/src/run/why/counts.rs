@@ -15,10 +15,11 @@ use crate::http;
 use crate::interrupt::recorded;
 use crate::load::bodies::Bodies;
 use crate::load::{Client, Load};
-use crate::owned_process::{Output, Owned};
+use crate::owned_process::{Output, Owned, last_line};
 use crate::plan::{Trial, WhyPlan};
 use crate::probe::syscalls::{INSTALL, Tracer};
 use crate::run::stage::Stage;
+use crate::run::trial::tool::Order;
 use crate::run::{Bench, Truths};
 use crate::subject::Subject;
 use crate::workload::Workload;
@@ -100,10 +101,11 @@ impl Counting<'_> {
         let args = tracer.arguments(pid, &summary);
         let placement = self.bench.plan.campaign.environment.placement;
         let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
-        let said = || fs::read_to_string(&stderr).unwrap_or_default();
+        let said = || last_line(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
         let attached = self.bench.interrupt.wait(TRACER_WITHIN, || {
-            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), last_line(&said()));
-            Ok(tracer.is_attached(tracing.pid(), &said()).then_some(()))
+            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), said());
+            let printed = fs::read_to_string(&stderr).unwrap_or_default();
+            Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
         })?;
         attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;
         let before = http::server_counts(&metrics)?;
@@ -115,7 +117,7 @@ impl Counting<'_> {
         ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
         subject.process.stop(self.bench.interrupt)?;
         let text = fs::read_to_string(&summary)
-            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), last_line(&said())))?;
+            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), said()))?;
         let calls = tracer.parse(&text)?;
         ensure!(
             !tracer.missed(&calls, requests),
@@ -137,7 +139,7 @@ impl Counting<'_> {
         }
     }
 
-    fn load(&self, subject: &Subject, server: &Server, what: &str) -> Result<()> {
+    fn load(&self, subject: &Subject, server: &Server, what: &'static str) -> Result<()> {
         let load = Load {
             connections: self.asked.connections,
             duration_ms: self.asked.why.counting_ms,
@@ -152,7 +154,8 @@ impl Counting<'_> {
             ..Trial::default()
         };
         let bodies = Bodies::One(self.workload.body()?);
-        self.bench.ask(&trial, what, load, trial.tool, bodies, &subject.target)?;
+        let order = Order::new(what, trial.tool, load);
+        self.bench.ask(&trial, order, bodies, &subject.target)?;
         Ok(())
     }
 
@@ -160,8 +163,4 @@ impl Counting<'_> {
         let folder: &Path = &self.bench.folder.0;
         folder.join("tool-output").join(format!("counts-{}.{what}", server.name))
     }
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing")
 }

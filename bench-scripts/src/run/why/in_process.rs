@@ -11,7 +11,7 @@ use super::Part;
 use crate::config::{InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::recorded;
-use crate::owned_process::{Output, Owned, describe};
+use crate::owned_process::{Output, Owned, describe, last_line, remove_if_empty};
 use crate::run::Truths;
 use crate::workload::Workload;
 
@@ -78,13 +78,9 @@ impl Part<'_> {
         let stderr = self.file(call, server, "stderr");
         let status = process.wait_through(Duration::ZERO, LIMIT, self.stage.interrupt)?;
         let status = status.with_context(|| format!("it did not end within {LIMIT:?}"))?;
-        // A file that can't be read says nothing.
-        let said = fs::read_to_string(&stderr).unwrap_or_default();
-        ensure!(status.success(), "{}: {}", describe(status), said.lines().last().unwrap_or_default());
-        if said.is_empty() {
-            // Where it can't be removed, it stays, and is still empty.
-            let _ = fs::remove_file(&stderr);
-        }
+        let said = || last_line(&stderr).unwrap_or_default();
+        ensure!(status.success(), "{}: {}", describe(status), said());
+        remove_if_empty(&stderr);
         let text = fs::read_to_string(self.file(call, server, "ndjson")).context("it printed nothing")?;
         read(&text, &server.name, call.rung, requests)
     }

@@ -73,8 +73,8 @@ impl Fixture {
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        let load = load.clone();
-        let ended = bench.ask(&self.plan.trials[0], tool.name(), load, tool, bodies, target);
+        let order = Order::new(tool.name(), tool, load.clone());
+        let ended = bench.ask(&self.plan.trials[0], order, bodies, target);
         ended.map_err(|ending| match ending {
             Ending::Trial(outcome) => outcome,
             Ending::Run(error) => panic!("{error:#}"),
