@@ -20,6 +20,8 @@ use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 
+pub use pack::with_ending;
+
 /// What a run was measured with and on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {

@@ -5,13 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::arm::CampaignArm;
-use super::open::Open;
-use super::percent::Percent;
-use super::server_environment::{Environment, Placement};
-use super::slo::Slo;
-use super::stores::Stores;
-use super::threshold::Threshold;
+use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stores, Threshold};
 use crate::field::{distinct, within};
 use crate::load::Level;
 use crate::stats::Estimate;

@@ -5,8 +5,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::server_environment::Placement;
+use super::{Campaign, Placement};
 use crate::field::{distinct, within};
 use crate::load::{Level, LoadTool};
 

@@ -4,9 +4,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::percent::Percent;
-use super::server_environment::Placement;
+use super::{Campaign, Percent, Placement};
 use crate::field::{known, within};
 use crate::load::LoadTool;
 

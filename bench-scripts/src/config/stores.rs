@@ -5,8 +5,7 @@
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::server::{Build, Server};
+use super::{Build, Campaign, Server};
 use crate::field::{distinct, within};
 use crate::load::LoadTool;
 

@@ -205,21 +205,21 @@ impl Bench<'_> {
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
-        let loaded = self.read_window(&ready, put)?;
+        let (load, background) = self.read_window(&ready, &put)?;
         meet(paired.as_ref())?;
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
-            Err(_) if loaded.sample.failures() > 0 => None,
+            Err(_) if load.failures() > 0 => None,
             counted => counted?,
         };
         let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
 
         let sample = Sample {
-            load: loaded.sample,
+            load,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
             server_peak_memory_bytes,
-            client_cpu: loaded.client_cpu,
+            client_cpu: put.own.cpu,
             window_s,
             network,
             host,
@@ -228,7 +228,7 @@ impl Bench<'_> {
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
-            connecting: loaded.connecting,
+            connecting: put.own.connecting,
             first_half: half.half,
             sampler_cpu_s: sampled
                 .cpu_s
@@ -237,8 +237,8 @@ impl Bench<'_> {
             warmup: Some(warmup),
             capacity,
             threads: threads.unwrap_or_default(),
-            background: loaded.background.map(Box::new),
-            stalls: loaded.stalls,
+            background: background.map(Box::new),
+            stalls: put.stalls,
             wire,
             checked: checked.checked,
         };
@@ -329,17 +329,19 @@ impl Bench<'_> {
         if trial.rate.is_none() {
             return Ok(None);
         }
-        let all = self.truths_of(trial).known(&workload.name)?;
+        let truths = self.truths_of(trial);
         let questions = match known {
-            [one] if all.len() > 1 => Arc::new(Questions::one(one.body.clone(), one.truth.clone())),
-            _ => self.truths_of(trial).questions(&workload.name)?,
+            [one] if truths.known(&workload.name)?.len() > 1 => {
+                Arc::new(Questions::one(one.body.clone(), one.truth.clone()))
+            }
+            _ => truths.questions(&workload.name)?,
         };
         let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
         Ok(Some(checker::begin(Checker {
             connection: Connection::new(&subject.target, timeout),
             stream: questions.stream(self.seed(trial, Draw::Check)),
-            state: self.truths_of(trial).state(),
-            any_context: self.truths_of(trial).any_context(),
+            state: Arc::clone(&truths.state),
+            any_context: truths.any_context,
             checked: Checked::default(),
         })))
     }

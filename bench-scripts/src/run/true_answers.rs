@@ -15,8 +15,10 @@ use crate::workload::questions::{Known, Questions, without_context};
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
 pub struct Truths {
-    state: Arc<State>,
-    any_context: bool,
+    /// The ledger that gives the true answers.
+    pub(super) state: Arc<State>,
+    /// Whether the context of an answer is left open.
+    pub(super) any_context: bool,
     workloads: BTreeMap<String, Requests>,
     /// Those of servers that answer otherwise: from another ledger than the campaign's environment, or in another version.
     others: BTreeMap<String, Arc<Self>>,
@@ -147,16 +149,6 @@ impl Truths {
     /// The plan has no such workload.
     pub fn questions(&self, workload: &str) -> Result<Arc<Questions>> {
         Ok(Arc::clone(&self.requests(workload)?.questions))
-    }
-
-    /// The ledger that gives the true answers.
-    pub fn state(&self) -> Arc<State> {
-        Arc::clone(&self.state)
-    }
-
-    /// Whether the context of an answer is left open.
-    pub const fn any_context(&self) -> bool {
-        self.any_context
     }
 
     /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.

@@ -17,9 +17,7 @@ use super::tool::{Order, Prepared, Ran};
 use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stall};
 use crate::load::{Client, Load, LoadSample, LoadTool};
-use crate::observation::Connecting;
 use crate::plan::Trial;
-use crate::probe::process_usage::CpuTime;
 use crate::subject::{Process, Subject};
 use crate::target::Target;
 use crate::workload::Workload;
@@ -35,21 +33,9 @@ pub(super) struct ReadyWindow {
 
 /// The loads of a window that is over.
 pub(super) struct PutWindow {
-    own: Ran,
+    /// The measured load.
+    pub own: Ran,
     background: Option<Ran>,
-    stalls: Option<u32>,
-}
-
-/// The results of a window's loads.
-pub(super) struct Loaded {
-    /// What the measured load's tool saw.
-    pub sample: LoadSample,
-    /// CPU time of that tool.
-    pub client_cpu: CpuTime,
-    /// How the measured load's connections were established, in a closed loop.
-    pub connecting: Option<Connecting>,
-    /// What the background load's tool saw, where there was one.
-    pub background: Option<LoadSample>,
     /// How often the server was stopped, where it was to be.
     pub stalls: Option<u32>,
 }
@@ -120,13 +106,16 @@ impl Bench<'_> {
         Ok(PutWindow { own: own?, background: background.transpose()?, stalls: stalls.transpose()? })
     }
 
-    /// Reads the output of the window's tools.
-    pub(super) fn read_window(&self, window: &ReadyWindow, put: PutWindow) -> Ended<Loaded> {
-        let PutWindow { own, background, stalls } = put;
-        let sample = self.read(&window.own, &own)?;
-        let background = window.background.as_ref().zip(background);
-        let background = background.map(|((_, ready), ran)| self.read(ready, &ran)).transpose()?;
-        Ok(Loaded { sample, client_cpu: own.cpu, connecting: own.connecting, background, stalls })
+    /// Reads the output of the window's tools: what that of the measured load saw, and that of the background load, where there was
+    /// one.
+    pub(super) fn read_window(
+        &self,
+        window: &ReadyWindow,
+        put: &PutWindow,
+    ) -> Ended<(LoadSample, Option<LoadSample>)> {
+        let background = window.background.as_ref().zip(put.background.as_ref());
+        let sample = self.read(&window.own, &put.own)?;
+        Ok((sample, background.map(|((_, ready), ran)| self.read(ready, ran)).transpose()?))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::observation::{Connecting, Outcome};
 use crate::owned_process::{Limits, Output, Owned, describe, last_line, remove_if_empty};
 use crate::plan::Trial;
 use crate::probe::process_usage::{CpuTime, cpu_time};
-use crate::results::RunFolder;
+use crate::results::{RunFolder, with_ending};
 use crate::target::Target;
 
 /// How long a load tool may take beyond its window and its timeout.
@@ -75,7 +75,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     fn path(&self, ending: &str) -> PathBuf {
-        with_ending(&self.stem, ending)
+        with_ending(&self.stem, &format!(".{ending}"))
     }
 
     fn stdout(&self) -> PathBuf {
@@ -87,13 +87,6 @@ impl Prepared {
     fn failed(&self, error: &anyhow::Error) -> Outcome {
         failed(self.order.what, format!("{error:#}"))
     }
-}
-
-fn with_ending(stem: &Path, ending: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 /// A load that is over.
@@ -142,7 +135,7 @@ impl Bench<'_> {
             return Err(anyhow!("{} can't reach {target}", can.name).into());
         }
         let stem = self.folder.tool_output(trial, what);
-        let [asked, answered] = ["asked", "answered"].map(|ending| with_ending(&stem, ending));
+        let [asked, answered] = [".asked", ".answered"].map(|ending| with_ending(&stem, ending));
         let scratch = [Scratch(asked.clone()), Scratch(answered.clone())];
         let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
         let url = target.url();
