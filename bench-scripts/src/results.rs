@@ -275,25 +275,16 @@ impl RunFolder {
         Ok(values)
     }
 
-    /// Cuts a last line off that has no end, so that the next one starts on its own.
+    /// Cuts last lines off its files of lines that have no end, so that the next ones start on their own.
     pub fn repair(&self) -> Result<()> {
-        self.repair_lines(OBSERVATIONS)
-    }
-
-    /// The same for any file of lines.
-    pub fn repair_lines(&self, name: &str) -> Result<()> {
-        let path = self.0.join(name);
-        if !path.is_file() {
-            return Ok(());
+        let context = || format!("can't repair {}", self.0.display());
+        for entry in fs::read_dir(&self.0).with_context(context)? {
+            let path = entry.with_context(context)?.path();
+            if path.is_file() && path.extension().is_some_and(|ending| ending == "ndjson") {
+                repair_lines(&path).with_context(|| format!("can't repair {}", path.display()))?;
+            }
         }
-        let text = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole == text.len() {
-            return Ok(());
-        }
-        let file = OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.set_len(whole as u64))
-            .with_context(|| format!("can't repair {}", path.display()))
+        Ok(())
     }
 
     /// Reads the plan.
@@ -372,6 +363,15 @@ impl RunFolder {
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
     }
+}
+
+fn repair_lines(path: &Path) -> std::io::Result<()> {
+    let text = fs::read(path)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole == text.len() {
+        return Ok(());
+    }
+    OpenOptions::new().write(true).open(path)?.set_len(whole as u64)
 }
 
 /// JSON for a file that a person may read.

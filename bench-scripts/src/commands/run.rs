@@ -12,7 +12,6 @@ use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
-use rpc_bench::run::running_server::Bound;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -77,7 +76,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         (Some(folder), _) => (folder.plan()?, String::new()),
         (None, None) => run::resolve(config, &args.campaign)?,
         (None, Some(at)) => {
-            let bound = Bound { connections: args.max_connections, seconds: args.max_seconds };
+            let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
             let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
             eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");

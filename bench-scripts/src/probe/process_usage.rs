@@ -20,6 +20,14 @@ impl CpuTime {
         self.user_s + self.system_s
     }
 
+    /// An exact total, divided as the ticks of user and system time are. Before the first tick there is nothing to divide by, and next
+    /// to nothing to divide.
+    pub(super) fn divided(total_s: f64, user_ticks: u64, system_ticks: u64) -> Self {
+        let ticks = user_ticks + system_ticks;
+        let user_s = total_s * if ticks > 0 { user_ticks as f64 / ticks as f64 } else { 0.5 };
+        Self { user_s, system_s: total_s - user_s }
+    }
+
     /// The time between an earlier reading and this one.
     pub fn since(self, earlier: Self) -> Self {
         Self { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
@@ -42,10 +50,7 @@ pub fn cpu_time(pid: u32) -> Result<CpuTime> {
     let stat = process(pid)
         .and_then(|process| process.stat().ok())
         .with_context(|| format!("process {pid} is gone"))?;
-    let (user, system) = (stat.utime as f64, stat.stime as f64);
-    // Before the first tick there is nothing to divide by, and next to nothing to divide.
-    let share = if user + system > 0.0 { user / (user + system) } else { 0.5 };
-    Ok(CpuTime { user_s: total_s * share, system_s: total_s * (1.0 - share) })
+    Ok(CpuTime::divided(total_s, stat.utime, stat.stime))
 }
 
 /// A process's CPU clock, all its threads included, in seconds.

@@ -88,20 +88,17 @@ impl Truths {
         let environment = &plan.campaign.environment;
         let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
         let mut truths = Self::of_source(plan, &usual)?;
-        let mut made: Vec<(Source, Arc<Self>)> = Vec::new();
-        for server in &plan.servers {
+        for (index, server) in plan.servers.iter().enumerate() {
             let source = Source::of(server, environment);
             if source == usual {
                 continue;
             }
-            let same = made.iter().find(|(of, _)| *of == source).map(|(_, truths)| Arc::clone(truths));
-            let other = match same {
-                Some(other) => other,
+            let alike = plan.servers[..index].iter().find(|known| Source::of(known, environment) == source);
+            let other = match alike.and_then(|known| truths.others.get(&known.name)) {
+                Some(other) => Arc::clone(other),
                 None => {
                     let other = Self::of_source(plan, &source);
-                    let other = Arc::new(other.with_context(|| format!("server {}", server.name))?);
-                    made.push((source, Arc::clone(&other)));
-                    other
+                    Arc::new(other.with_context(|| format!("server {}", server.name))?)
                 }
             };
             truths.others.insert(server.name.clone(), other);

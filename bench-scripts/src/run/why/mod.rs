@@ -16,7 +16,7 @@ use super::stage::Stage;
 use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
 use crate::analysis::why::blocks;
 use crate::config::{Campaign, ConfigDir, Placement, Server};
-use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
+use crate::cost::{IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::plan::{self, Plan, Trial, WhyPlan};
@@ -152,12 +152,7 @@ fn folders(folder: &RunFolder) -> Vec<RunFolder> {
 
 /// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
-    for folder in folders(folder) {
-        folder.repair_lines(IN_PROCESS)?;
-        folder.repair_lines(COUNTS)?;
-        super::resume(&folder)?;
-    }
-    Ok(())
+    folders(folder).iter().try_for_each(super::resume)
 }
 
 /// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
