@@ -159,12 +159,12 @@ impl RunFolder {
         Ok(inner)
     }
 
-    /// Trials that have an observation, in folders inside too.
+    /// Trials that have an observation, in folders inside too, but for those that show what a load tool can send.
     pub fn kept_trials(&self) -> usize {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let inside =
-            entries.filter(|entry| entry.path().is_dir()).map(|entry| Self(entry.path()).kept_trials());
-        self.observations().map_or(0, |observations| observations.len()) + inside.sum::<usize>()
+        let inside = entries.filter(|entry| entry.path().is_dir() && entry.file_name() != CEILINGS);
+        let kept: usize = inside.map(|entry| Self(entry.path()).kept_trials()).sum();
+        kept + self.observations().map_or(0, |observations| observations.len())
     }
 
     /// The folder of a run that belongs to this one, where it has been begun.

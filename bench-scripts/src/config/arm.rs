@@ -78,14 +78,8 @@ impl Campaign {
         loads.is_empty() || loads.get(workload).is_some_and(|amounts| amounts.contains(&level.amount()))
     }
 
-    /// Whether the arms make sense together.
-    pub(super) fn check_arms(&self) -> Result<()> {
-        self.arms
-            .iter()
-            .try_for_each(|arm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name)))
-    }
-
-    fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
+    /// Whether an arm makes sense.
+    pub(super) fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(
             !arm.name.is_empty() && arm.name.chars().all(plain),

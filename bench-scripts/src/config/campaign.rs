@@ -1,12 +1,13 @@
 //! A campaign: which servers, workloads and loads, in which environment, how often, in which order, and what must hold.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stores, Threshold};
-use crate::field::{distinct, within};
+use crate::field::{distinct, known, within};
 use crate::load::Level;
 use crate::stats::Estimate;
 
@@ -241,7 +242,9 @@ impl Campaign {
     pub fn check(&self) -> Result<()> {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
-        self.check_arms()?;
+        let check =
+            |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
+        self.arms.iter().try_for_each(check)?;
         // A search needs no sweep, and so no blocks; trials on block stores are no sweep of the campaign's own.
         let searches = self.threshold.is_some() || self.slo.is_some() || self.stores.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
@@ -253,7 +256,7 @@ impl Campaign {
         }
         self.check_ranges()?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
-            server.iter().try_for_each(|server| self.knows(field, server))?;
+            known(field, server.as_slice(), "servers", &self.servers)?;
         }
         if self.environment.placement == Placement::Duet {
             let pairs = self.compared();
@@ -307,12 +310,11 @@ impl Campaign {
             "field compare_headline_only: the campaign has no headline; name one or leave this out"
         );
         for (a, b) in &self.comparisons {
-            self.knows("comparisons", a)?;
-            self.knows("comparisons", b)?;
+            known("comparisons", &[a, b].map(String::clone), "servers", &self.servers)?;
         }
         for rule in &self.pass {
-            self.knows("pass.server", &rule.server)?;
-            self.knows("pass.over", &rule.over)?;
+            known("pass.server", slice::from_ref(&rule.server), "servers", &self.servers)?;
+            known("pass.over", slice::from_ref(&rule.over), "servers", &self.servers)?;
             rule.check()?;
             let pair = (rule.server.clone(), rule.over.clone());
             ensure!(
@@ -322,14 +324,6 @@ impl Campaign {
                 rule.over
             );
         }
-        Ok(())
-    }
-
-    fn knows(&self, field: &str, server: &str) -> Result<()> {
-        ensure!(
-            self.servers.iter().any(|name| name == server),
-            "field {field}: {server:?} is not among servers"
-        );
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Placement};
-use crate::field::{distinct, within};
+use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.
@@ -113,9 +113,7 @@ impl Open {
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
         within("open.connections", self.connections.into(), 1, 60_000)?;
-        if !self.tools.is_empty() {
-            distinct("open.tools", &self.tools)?;
-        }
+        known("open.tools", &self.tools, "the load tools", &LoadTool::ALL)?;
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,

@@ -2,11 +2,13 @@
 //!
 //! Which requests are measured is the campaign's `workloads`; one that is about more slots than a chain has is left out there.
 
+use std::slice;
+
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Campaign, Server};
-use crate::field::{distinct, within};
+use crate::field::{distinct, known, within};
 use crate::load::LoadTool;
 
 /// The `[stores]` table of a campaign.
@@ -138,18 +140,13 @@ impl Stores {
                 "fields stores.blocks and stores.neighbour.blocks_on: {name:?} is no name; give such as \"memory\", \"worker\""
             );
         }
-        if let Some(unknown) = self.reads_all.iter().find(|blocks| !self.blocks.contains(blocks)) {
-            bail!("field stores.reads_all: {unknown:?} is not among stores.blocks");
-        }
+        known("stores.reads_all", &self.reads_all, "stores.blocks", &self.blocks)?;
         distinct("stores.slots", &self.slots)?;
         self.slots.iter().try_for_each(|slots| within("stores.slots", *slots, 1, 20_000_000))?;
         within("stores.connections", self.connections.into(), 1, 60_000)?;
         if let Some(neighbour) = &self.neighbour {
-            ensure!(
-                campaign.workloads.contains(&neighbour.beside),
-                "field stores.neighbour.beside: {:?} is not among workloads",
-                neighbour.beside
-            );
+            let beside = slice::from_ref(&neighbour.beside);
+            known("stores.neighbour.beside", beside, "workloads", &campaign.workloads)?;
             if !neighbour.blocks_on.is_empty() {
                 distinct("stores.neighbour.blocks_on", &neighbour.blocks_on)?;
             }

@@ -51,13 +51,27 @@ pub struct Files {
 }
 
 impl Files {
-    /// Writes [`Files::asked`] and gives what `fill` gives.
-    pub(super) fn write_asked<T>(&self, fill: impl FnOnce(&mut BufWriter<File>) -> Result<T>) -> Result<T> {
+    /// Writes a line into [`Files::asked`] for each request that is due, as long as there are bodies, and gives their number. `write`
+    /// appends a body's line to an empty one.
+    pub(super) fn write_asked(
+        &self,
+        load: &Load,
+        bodies: &mut Bodies<'_>,
+        write: impl Fn(&mut String, &str),
+    ) -> Result<u64> {
         let context = || format!("can't write {}", self.asked.display());
         let mut out = BufWriter::new(File::create(&self.asked).with_context(context)?);
-        let given = fill(&mut out)?;
+        let (mut line, mut written) = (String::new(), 0);
+        while written < load.intended()
+            && let Some(body) = bodies.take()?
+        {
+            line.clear();
+            write(&mut line, &body);
+            writeln!(out, "{line}").with_context(context)?;
+            written += 1;
+        }
         out.flush().with_context(context)?;
-        Ok(given)
+        Ok(written)
     }
 }
 

@@ -8,7 +8,7 @@
 //! takes CPU time after the window.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Driver for Oha {
         let (source, count) = match bodies {
             Bodies::One(body) => (["-d", *body].map(str::to_owned), load.intended()),
             bodies => {
-                let count = files.write_asked(|out| write_bodies(out, bodies, load))?;
+                let count = files.write_asked(load, bodies, String::push_str)?;
                 (["-Z".to_owned(), files.asked.display().to_string()], count)
             }
         };
@@ -112,18 +112,6 @@ fn asking(load: &Load, rate: u32, duration_us: u64) -> Vec<String> {
     ];
     let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
     options.chain(["--latency-correction", "-w", "--disable-compression"].map(str::to_owned)).collect()
-}
-
-/// Writes a body for each request that is due, as long as there are any, and gives their number.
-///
-/// # Errors
-/// They can't be written, or a body has more than one line.
-fn write_bodies(out: &mut impl Write, bodies: &mut Bodies<'_>, load: &Load) -> Result<u64> {
-    for written in 0..load.intended() {
-        let Some(body) = bodies.take()? else { return Ok(written) };
-        writeln!(out, "{body}").context("can't write the bodies")?;
-    }
-    Ok(load.intended())
 }
 
 #[derive(Deserialize)]

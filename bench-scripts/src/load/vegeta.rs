@@ -6,7 +6,7 @@
 //! what is not sent when the duration is over, also what is late by a single interval, so it is given some time more, and
 //! exactly the targets that are due. It keeps answers' bodies by default, which is turned off; their length is read from their heads.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
@@ -54,7 +54,7 @@ impl Driver for Vegeta {
         args.push(format!("-targets={}", files.asked.display()));
         args.push(format!("-output={}", files.answered.display()));
         args.push("-lazy".to_owned());
-        let bodies = files.write_asked(|out| write_targets(out, url, bodies, load))?;
+        let bodies = files.write_asked(load, bodies, |line, body| write_target(line, url, body))?;
         Ok(Invocation { args, interrupted: false, bodies })
     }
 
@@ -102,22 +102,6 @@ fn write_target(line: &mut String, url: &str, body: &str) {
     line.push_str(r#"","body":""#);
     STANDARD.encode_string(body.as_bytes(), line);
     line.push_str("\"}");
-}
-
-/// Writes a target for each request that is due, as long as there are bodies, and gives their number.
-///
-/// # Errors
-/// They can't be written, or a body has more than one line.
-fn write_targets(out: &mut impl Write, url: &str, bodies: &mut Bodies<'_>, load: &Load) -> Result<u64> {
-    let mut line = String::new();
-    for written in 0..load.intended() {
-        let Some(body) = bodies.take()? else { return Ok(written) };
-        line.clear();
-        write_target(&mut line, url, &body);
-        line.push('\n');
-        out.write_all(line.as_bytes()).context("can't write the targets")?;
-    }
-    Ok(load.intended())
 }
 
 /// A result of a request that had a target.
@@ -309,13 +293,14 @@ mod tests {
 
     #[test]
     fn there_is_a_target_for_each_request_that_is_due() {
-        let load = load(100, 50);
-        let mut text = Vec::new();
-        assert_eq!(write_targets(&mut text, "http://a:1/", &mut Bodies::One("{}"), &load).unwrap(), 5);
+        let (load, dir) = (load(100, 50), tempfile::tempdir().unwrap());
+        let asked = dir.path().join("asked");
+        let files = Files { asked: asked.clone(), answered: asked.clone(), template: asked.clone() };
+        let write = |line: &mut String, body: &str| write_target(line, "http://a:1/", body);
+        assert_eq!(files.write_asked(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;
-        assert_eq!(String::from_utf8(text).unwrap(), format!("{line}\n").repeat(5));
+        assert_eq!(std::fs::read_to_string(&asked).unwrap(), format!("{line}\n").repeat(5));
         let mut three = ["1", "2", "3"].map(str::to_owned).into_iter();
-        let mut text = Vec::new();
-        assert_eq!(write_targets(&mut text, "http://a/", &mut Bodies::Stream(&mut three), &load).unwrap(), 3);
+        assert_eq!(files.write_asked(&load, &mut Bodies::Stream(&mut three), write).unwrap(), 3);
     }
 }

@@ -242,21 +242,7 @@ impl Bench<'_> {
             wire,
             checked: checked.checked,
         };
-        counts::check_answers(sample.checked.as_ref())?;
-        if sample.load.succeeded == 0 {
-            return Err(Outcome::NoSuccess(Box::new(sample)).into());
-        }
-        if is_silent(known, subject) {
-            return Err(Outcome::Silent(Box::new(sample)).into());
-        }
-        verify(known, subject, "after the window")?;
-        let loads: Vec<&LoadSample> =
-            std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-        counts::check(counted, &loads, trial.connections, sample.checked.as_ref())?;
-        if sample.short_of().is_some() {
-            return Err(Outcome::NotHeld(Box::new(sample)).into());
-        }
-        Ok(sample)
+        Ok(judged(sample, known, subject, counted, trial.connections)?)
     }
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it shows why.
@@ -354,6 +340,30 @@ fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result
         Ok(verdict) => verdict.map_err(wrong),
         Err(error) => Err(wrong(format!("{error:#}"))),
     })
+}
+
+/// The sample, or the outcome of a trial whose sample is evidence and no figure.
+fn judged(
+    sample: Sample,
+    known: &[Known],
+    subject: &Subject,
+    counted: Option<ServerCounts>,
+    connections: u32,
+) -> std::result::Result<Sample, Outcome> {
+    counts::check_answers(sample.checked.as_ref())?;
+    if sample.load.succeeded == 0 {
+        return Err(Outcome::NoSuccess(Box::new(sample)));
+    }
+    if is_silent(known, subject) {
+        return Err(Outcome::Silent(Box::new(sample)));
+    }
+    verify(known, subject, "after the window")?;
+    let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
+    counts::check(counted, &loads, connections, sample.checked.as_ref())?;
+    if sample.short_of().is_some() {
+        return Err(Outcome::NotHeld(Box::new(sample)));
+    }
+    Ok(sample)
 }
 
 /// Whether the server answers nothing at all, not even wrongly.
