@@ -30,10 +30,13 @@ pub struct Environment {
     /// Seed of the ledger.
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
     /// Which cores server and load tool may use.
     #[serde(default)]

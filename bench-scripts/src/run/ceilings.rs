@@ -8,9 +8,9 @@ use super::{Bench, Truths, begin_inside};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
+use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
-use crate::load::{Level, LoadTool};
-use crate::plan::{Plan, Trial};
+use crate::plan::{self, Plan, Trial};
 use crate::results::{CEILINGS, RunFolder};
 
 /// How long a tool sends a rate, in milliseconds.
@@ -19,18 +19,19 @@ pub(super) const WINDOW_MS: u64 = 1_500;
 /// Windows in which a tool may send a rate: it holds one that it held in any of them.
 const WINDOWS: u32 = 2;
 
-/// Finds the loads of an open-loop campaign, each with a tool that can send it. The rates that no tool holds are left out.
+/// The plan with the loads of an open loop, where its campaign has one, each with a tool that can send it. The rates that no tool holds
+/// are left out.
 ///
 /// # Errors
 /// The run is ended, a tool is missing, or no rate is left.
-pub(super) fn levels(
+pub(super) fn with_rates(
     folder: &RunFolder,
     plan: &Plan,
-    open: &Open,
     tools: &mut Tools,
     command: &str,
     interrupt: &Interrupt,
-) -> Result<Vec<Level>> {
+) -> Result<Plan> {
+    let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
     let tried = on_ceiling(plan)?;
     let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
     let truths = Truths::of(&tried)?;
@@ -63,7 +64,10 @@ pub(super) fn levels(
     let mut levels = open.levels(first);
     levels.retain(|level| level.rate.is_some_and(|rate| holds(level.tool, rate)));
     ensure!(!levels.is_empty(), "no load tool can send even {} requests/s here; lower open.rates", rates[0]);
-    Ok(levels)
+    let is_left = |rate: &u32| levels.iter().any(|level| level.rate == Some(*rate));
+    let left_out_rates = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
+    let trials = plan::trials_at(&plan.campaign, &levels);
+    Ok(Plan { rates: levels, left_out_rates, trials, ..plan.clone() })
 }
 
 fn say(ceiling: &Ceiling) {

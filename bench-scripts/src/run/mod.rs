@@ -141,28 +141,12 @@ pub fn begin(
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
     let folder = RunFolder::create(results, &plan.campaign.name)?;
-    match begin_in(&folder, plan, text, tools, command, interrupt) {
+    let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)
+        .and_then(|plan| begin_folder(&folder, &plan, text, tools, command));
+    match begun {
         Ok(()) => Ok(folder),
         Err(error) => Err(undone(&folder, error)),
     }
-}
-
-fn begin_in(
-    folder: &RunFolder,
-    plan: &Plan,
-    text: &str,
-    tools: &mut Tools,
-    command: &str,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let Some(open) = &plan.campaign.open else {
-        return begin_folder(folder, plan, text, tools, command);
-    };
-    let rates = ceilings::levels(folder, plan, open, tools, command, interrupt)?;
-    let is_left = |rate: &u32| rates.iter().any(|level| level.rate == Some(*rate));
-    let left_out_rates: Vec<u32> = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
-    let trials = plan::trials_at(&plan.campaign, &rates);
-    begin_folder(folder, &Plan { rates, left_out_rates, trials, ..plan.clone() }, text, tools, command)
 }
 
 /// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed stays.
