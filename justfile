@@ -1,6 +1,7 @@
 # The verbs of this project. `just` alone lists them.
 
-bench := "cargo rpc-bench"
+# The first build takes minutes, so cargo shows it; later ones are quiet.
+bench := if path_exists("target/release/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --release --package rpc-bench --bin rpc-bench --" }
 deny := "target/tools/bin/cargo-deny"
 
 _list:
@@ -48,7 +49,7 @@ slo *options:
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Find out what this machine can distinguish, in 15 minutes (--full: an hour or two; --minutes N)
+# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or a way of measuring rates)
 [group('measure')]
 [no-exit-message]
 calibrate *options:

@@ -33,6 +33,12 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// A number of at least 1 to three digits, zeros behind them: 146,000.
+pub fn rounded(value: f64) -> String {
+    let unit = 10_f64.powf((value.abs().max(1.0).log10().floor() - 2.0).max(0.0));
+    thousands((value / unit).round() * unit)
+}
+
 /// A time in microseconds, with the unit that fits.
 pub fn time(us: f64) -> String {
     match us {

@@ -234,7 +234,10 @@ fn text_in_charts_is_at_least_12_pixels_high() {
 #[test]
 fn a_server_has_one_colour_in_all_charts() {
     let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
-    for (name, chart) in &charts {
+    assert!(charts["ratios.svg"].contains("#009e73") && !charts["ratios.svg"].contains("#d55e00"));
+    for (name, chart) in
+        charts.iter().filter(|(name, _)| !["cpu-per-request.svg", "ratios.svg"].contains(&name.as_str()))
+    {
         for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + typed JSON-RPC", "#009e73")] {
             let named = chart.lines().position(|line| line.ends_with(&format!(">{server}</text>"))).unwrap();
             let key = chart.lines().nth(named - 2).unwrap();
@@ -249,7 +252,10 @@ fn a_report_shows_its_charts_and_the_cost_of_reading() {
         let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
         Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
     });
-    assert_eq!(names(&charts), ["p99.svg", "quantiles.svg", "resources.svg", "throughput.svg"]);
+    assert_eq!(
+        names(&charts),
+        ["cpu-per-request.svg", "p99.svg", "quantiles.svg", "ratios.svg", "resources.svg", "throughput.svg"]
+    );
     assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");
     // Of two cores in a second.
     assert!(
@@ -261,7 +267,7 @@ fn a_report_shows_its_charts_and_the_cost_of_reading() {
 #[test]
 fn a_report_without_samples_has_no_such_chart() {
     let (report, charts) = reported(&plan(3), |_| sample(100_000.0, 10.0));
-    assert_eq!(names(&charts), ["p99.svg", "throughput.svg"]);
+    assert_eq!(names(&charts), ["cpu-per-request.svg", "p99.svg", "ratios.svg", "throughput.svg"]);
     for name in ["quantiles.svg", "resources.svg", "cost of reading"] {
         assert!(!report.contains(name), "{name}");
     }

@@ -119,6 +119,30 @@ fn mixed() -> (Campaign, impl Fn(&Trial) -> Outcome) {
     (campaign, gave)
 }
 
+/// Trials of a second each. What is never resolved ends at the last planned analysis that fits, and nothing is left to run.
+#[test]
+fn a_limit_of_time_ends_a_run_at_a_planned_analysis() {
+    let (unlimited, gave) = mixed();
+    let last = |max_minutes: Option<u64>, stint: usize| {
+        let campaign = Campaign { max_minutes, ..unlimited.clone() };
+        let observations = run_in_stints(&campaign, stint, &gave);
+        let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
+        assert_eq!(summary.left, 0);
+        let last = observations.iter().map(|observation| observation.trial.block).max().unwrap();
+        assert!(summary.looks.contains(&last), "{last} of {:?}", summary.looks);
+        if let Some(minutes) = max_minutes {
+            assert!(observations.len() as u64 <= minutes * 60 || last == summary.looks[0], "{minutes}");
+        }
+        last
+    };
+    let in_minutes = [1, 2, 3, 600].map(|minutes| last(Some(minutes), usize::MAX));
+    let looks = planned_looks(4, 40, true);
+    assert_eq!(in_minutes[0], looks[0], "the first analysis is always reached");
+    assert!(in_minutes.is_sorted() && looks[0] < in_minutes[1] && in_minutes[1] < 40, "{in_minutes:?}");
+    assert_eq!((in_minutes[3], last(None, usize::MAX)), (40, 40));
+    assert_eq!(last(Some(2), 7), in_minutes[1], "the same where it is stopped and resumed");
+}
+
 #[test]
 fn what_is_resolved_stops_costing_time() {
     let (campaign, gave) = mixed();

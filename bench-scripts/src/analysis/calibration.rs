@@ -1,10 +1,12 @@
 //! What the harness can distinguish, from comparisons whose true result is known: a server against its twin, and against
 //! itself with a handicap. The same observations are judged our way and the common way.
 
+mod common;
+mod rates;
+mod resampled;
+
 use std::collections::BTreeMap;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::comparison::JUDGED;
@@ -16,17 +18,12 @@ use crate::figure::Figure;
 use crate::observation::Observation;
 use crate::stats::{Estimate, binomial_interval, hodges_lehmann};
 
-/// Differences from which a reader of one or three runs may believe them.
-const COMMON_THRESHOLDS: [f64; 4] = [0.0, 0.02, 0.05, 0.10];
-
-/// Differences whose detection is worked out by resampling.
-const RESAMPLED_DIFFERENCES: [f64; 9] = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15];
-
-/// Comparisons that are resampled for each difference.
-const RESAMPLES: u32 = 200;
-
-/// The fewest blocks of the server and its twin that are resampled: of fewer, resampling would only repeat a few.
-const LEAST_RESAMPLED: usize = 30;
+pub use self::common::CommonWay;
+use self::common::common_ways;
+use self::rates::sharpness;
+pub use self::rates::{RatesByWay, Sharpness, by_block, calibrate_way};
+pub use self::resampled::Resampled;
+use self::resampled::resample;
 
 /// What a calibration found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,20 +41,24 @@ pub struct CalibrationSummary {
     /// How often a difference of CPU time per request would be seen, by size, rising; empty where there are too few blocks.
     #[serde(default)]
     pub resampled: Vec<Resampled>,
+    /// How much the blocks of the server and its twin resolve, by CPU time per request.
+    #[serde(default)]
+    pub sharpness: Option<Sharpness>,
+    /// Rates, by the way they were measured; empty in older calibrations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<RatesByWay>,
 }
 
-/// Comparisons made of blocks of the server and its twin, drawn with replacement, with a difference added. No evidence of its
-/// own: it shows what the measured noise would mean for a difference of that size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Resampled {
-    /// The difference, relative; 0 for none.
-    pub difference: f64,
-    /// Of [`RESAMPLES`] comparisons, those that claim a difference.
-    pub claimed: u32,
-    /// Of how many.
-    pub of: u32,
-    /// Blocks of a comparison, on average.
-    pub blocks: f64,
+impl CalibrationSummary {
+    /// Trials of CPU time and of all ways of measuring rates.
+    pub fn all_trials(&self) -> usize {
+        self.trials + self.rates.iter().map(|way| way.trials).sum::<usize>()
+    }
+
+    /// Trials that gave no figure, those of rates included.
+    pub fn all_failed(&self) -> usize {
+        self.failed.len() + self.rates.iter().map(|way| way.failed.len()).sum::<usize>()
+    }
 }
 
 /// A count of comparisons with its 95 % interval (Clopper and Pearson).
@@ -114,25 +115,6 @@ pub struct Power {
     pub spread: f64,
 }
 
-/// What a reader of plain means would have concluded of an arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CommonWay {
-    /// The figure.
-    pub figure: Figure,
-    /// The arm.
-    pub arm: String,
-    /// Its handicap; 0 for the twin.
-    pub handicap: f64,
-    /// Runs of each server; their mean is compared.
-    pub runs: u32,
-    /// The difference from which the reader calls one faster.
-    pub threshold: f64,
-    /// Comparisons that claim a difference in the true direction; in either for the twin.
-    pub claimed: Share,
-    /// Comparisons that claim a difference in the wrong direction.
-    pub wrong_way: Share,
-}
-
 /// One finished comparison.
 struct Finished {
     finding: Finding,
@@ -154,58 +136,86 @@ pub fn calibrate(
     let observed = Observed::new(observations);
     let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
     let base = samples(&calibration.server);
-    let seconds: BTreeMap<(u32, &str), f64> = observations
-        .iter()
-        .map(|observation| ((observation.trial.block, observation.trial.server.as_str()), observation.took_s))
-        .collect();
-    let is_duet = calibration.environment.placement == Placement::Duet;
+    let times = Times::new(calibration, observations);
     let mut ours = Vec::new();
     let mut common = Vec::new();
     for (figure, better) in JUDGED {
         for arm in arms {
             let handicapped = samples(&arm.name);
             let ratios = log_ratios(figure, &handicapped, &base);
-            let took = |block: u32| {
-                let of = |server: &str| seconds.get(&(block, server)).copied().unwrap_or(0.0);
-                let (arm, base) = (of(&arm.name), of(&calibration.server));
-                if is_duet { arm.max(base) } else { arm + base }
-            };
             let expected = expected(arm, round_ns, &handicapped, &base);
+            let took = |block| times.of(arm, block);
             ours.push(Power { expected, ..power(calibration, (figure, better), arm, &ratios, took) });
-            for runs in [1, 3] {
-                let pairs = if is_duet {
-                    apart(figure, &handicapped, &base, runs)
-                } else {
-                    means(figure, &handicapped, &base, &base_first(observations, calibration, arm), runs)
-                };
-                common.extend(COMMON_THRESHOLDS.map(|threshold| {
-                    let (claimed, wrong_way) = claims(&pairs, threshold, better, arm);
-                    let (handicap, runs) = (arm.handicap, runs as u32);
-                    CommonWay { figure, arm: arm.name.clone(), handicap, runs, threshold, claimed, wrong_way }
-                }));
-            }
+            common.extend(common_ways(
+                calibration,
+                (figure, better),
+                arm,
+                (&handicapped, &base),
+                observations,
+            ));
         }
     }
     let twin = arms.iter().find(|arm| arm.handicap == 0.0);
-    let twin = twin.map(|twin| log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base));
-    let failure =
-        |observation: &Observation| Some((observation.trial.number, observation.outcome.failure()?));
+    let ratios = |twin: &Arm| log_ratios(Figure::CpuUsPerRequest, &samples(&twin.name), &base);
     CalibrationSummary {
         trials: observations.len(),
-        failed: observations.iter().filter_map(failure).collect(),
+        failed: failures(observations),
         looks: looks(calibration),
         ours,
         common,
-        resampled: twin.map(|ratios| resample(calibration, &ratios)).unwrap_or_default(),
+        resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
+        sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
+        rates: Vec::new(),
     }
 }
 
-/// How many comparisons of an arm are finished, by CPU time per request: what the handicap is made of.
-pub fn finished(calibration: &Calibration, arm: &Arm, observations: &[Observation]) -> u32 {
+/// Trials that gave no figure, with the reason.
+fn failures(observations: &[Observation]) -> Vec<(u32, String)> {
+    let failure =
+        |observation: &Observation| Some((observation.trial.number, observation.outcome.failure()?));
+    observations.iter().filter_map(failure).collect()
+}
+
+/// How long trials took, by block and server, in seconds.
+struct Times<'a> {
+    calibration: &'a Calibration,
+    seconds: BTreeMap<(u32, &'a str), f64>,
+}
+
+impl<'a> Times<'a> {
+    fn new(calibration: &'a Calibration, observations: &'a [Observation]) -> Self {
+        let time = |observation: &'a Observation| {
+            ((observation.trial.block, observation.trial.server.as_str()), observation.took_s)
+        };
+        Self { calibration, seconds: observations.iter().map(time).collect() }
+    }
+
+    /// A block's trials of the base and of an arm.
+    fn of(&self, arm: &Arm, block: u32) -> f64 {
+        let of = |server: &str| self.seconds.get(&(block, server)).copied().unwrap_or(0.0);
+        let (arm, base) = (of(&arm.name), of(&self.calibration.server));
+        if self.calibration.environment.placement == Placement::Duet { arm.max(base) } else { arm + base }
+    }
+
+    /// All blocks that have a trial of an arm, lost ones too.
+    fn all_of(&self, arm: &Arm) -> f64 {
+        let blocks = self.seconds.keys().filter(|(_, server)| *server == arm.name);
+        blocks.map(|(block, _)| self.of(arm, *block)).sum()
+    }
+}
+
+/// How many comparisons of an arm are finished, by a figure. `windows` is how many of each server a block has.
+pub fn finished(
+    calibration: &Calibration,
+    figure: Figure,
+    windows: u32,
+    arm: &Arm,
+    observations: &[Observation],
+) -> u32 {
     let observed = Observed::new(observations);
     let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
-    let ratios = log_ratios(Figure::CpuUsPerRequest, &samples(&arm.name), &samples(&calibration.server));
-    power(calibration, (Figure::CpuUsPerRequest, Better::Less), arm, &ratios, |_| 0.0).claimed.of
+    let ratios = by_block(&log_ratios(figure, &samples(&arm.name), &samples(&calibration.server)), windows);
+    power(calibration, (figure, Better::Less), arm, &ratios, |_| 0.0).claimed.of
 }
 
 fn power(
@@ -282,85 +292,6 @@ fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) ->
 fn judge(ratios: BTreeMap<u32, f64>, rules: &Rules) -> Decision {
     let data = PairedRatios { counted_blocks: ratios.len() as u32, log_ratios: vec![ratios] };
     replay(&[data], rules).remove(0)
-}
-
-/// Makes comparisons of blocks without a true difference, each with one added.
-fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -> Vec<Resampled> {
-    let ratios: Vec<f64> = ratios.values().copied().collect();
-    if ratios.len() < LEAST_RESAMPLED {
-        return Vec::new();
-    }
-    // The twins' own centre is noise: only the spread around it is used.
-    let centre = hodges_lehmann(&ratios).map_or(0.0, |centre| centre.value);
-    let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
-    let rules = Rules::new(&[Better::Less], demand, looks(calibration));
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed);
-    let mut draw = |shift: f64| {
-        let index = (random.next_u64() % ratios.len() as u64) as usize;
-        ratios[index] - centre + shift
-    };
-    let mut of_difference = |difference: f64| {
-        let (mut claimed, mut blocks) = (0, 0.0);
-        for _ in 0..RESAMPLES {
-            let drawn = (1..=calibration.max_blocks).map(|block| (block, draw(difference.ln_1p()))).collect();
-            let finding = judge(drawn, &rules).findings[0];
-            claimed += u32::from(finding.is_some_and(|finding| finding.verdict.claims_difference()));
-            blocks += finding.map_or(0.0, |finding| finding.blocks as f64) / f64::from(RESAMPLES);
-        }
-        Resampled { difference, claimed, of: RESAMPLES, blocks }
-    };
-    RESAMPLED_DIFFERENCES.map(&mut of_difference).to_vec()
-}
-
-/// Blocks in which the base ran before the arm, in order: as in a script that runs one after the other.
-fn base_first(observations: &[Observation], calibration: &Calibration, arm: &Arm) -> Vec<u32> {
-    let numbers = |server: &str| -> BTreeMap<u32, u32> {
-        let of_server = observations.iter().filter(|observation| observation.trial.server == server);
-        of_server.map(|observation| (observation.trial.block, observation.trial.number)).collect()
-    };
-    let (base, arm) = (numbers(&calibration.server), numbers(&arm.name));
-    base.into_iter()
-        .filter(|(block, number)| arm.get(block).is_some_and(|other| other > number))
-        .map(|(block, _)| block)
-        .collect()
-}
-
-/// Means of each `runs` successive runs of the arm over those of the base, less one.
-fn means(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32], runs: usize) -> Vec<f64> {
-    let both = both(figure, arm, base, blocks);
-    both.chunks_exact(runs).map(|part| sum(part, |pair| pair.0) / sum(part, |pair| pair.1) - 1.0).collect()
-}
-
-/// The same where both ran at the same time, unlike in the common way: `runs` successive runs of the base, and then as many of
-/// the arm, of later blocks.
-fn apart(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, runs: usize) -> Vec<f64> {
-    let blocks: Vec<u32> = arm.keys().copied().collect();
-    let both = both(figure, arm, base, &blocks);
-    let difference = |part: &[(f64, f64)]| {
-        let (first, second) = part.split_at(runs);
-        sum(second, |pair| pair.0) / sum(first, |pair| pair.1) - 1.0
-    };
-    both.chunks_exact(2 * runs).map(difference).collect()
-}
-
-/// The figure of the arm and of the base, in the blocks that have both.
-fn both(figure: Figure, arm: &Samples<'_>, base: &Samples<'_>, blocks: &[u32]) -> Vec<(f64, f64)> {
-    let of = |block: &u32| Some((arm.get(block)?.figure(figure)?, base.get(block)?.figure(figure)?));
-    blocks.iter().filter_map(of).collect()
-}
-
-fn sum(part: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {
-    part.iter().map(of).sum()
-}
-
-/// Shares of differences beyond a threshold: in the true direction, and in the wrong one.
-fn claims(differences: &[f64], threshold: f64, better: Better, arm: &Arm) -> (Share, Share) {
-    // A handicap makes time longer and the rate lower.
-    let true_way = |difference: f64| (difference > 0.0) == (better == Better::Less);
-    let claimed = differences.iter().filter(|difference| difference.abs() > threshold);
-    let (right, wrong): (Vec<&f64>, Vec<&f64>) =
-        claimed.partition(|difference| arm.handicap == 0.0 || true_way(**difference));
-    (Share::new(right.len(), differences.len()), Share::new(wrong.len(), differences.len()))
 }
 
 fn standard_deviation(values: &[f64]) -> f64 {

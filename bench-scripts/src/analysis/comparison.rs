@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
-use super::sequence::{Decision, PairedRatios, Rules, next_look, planned_looks, replay};
+use super::sequence::{Decision, PairedRatios, Rules, fits, next_look, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
 use crate::figure::Figure;
@@ -56,6 +56,8 @@ pub struct Comparison {
     /// What the ratio of rates is made of, over all valid blocks; not judged. None in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
+    /// The ratios of each block that counts, in the order of [`JUDGED`]: what a chart shows behind the estimate.
+    pub block_ratios: [Vec<f64>; 2],
 }
 
 /// Requests a second are the processors that a server uses, divided by its CPU time for a request. So the ratio of two rates is
@@ -169,10 +171,15 @@ impl<'a> Comparisons<'a> {
 
     /// The results of each pair that was measured at all.
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions);
-        pairs
-            .filter_map(|((pair, blocks), decision)| pair.comparison(self.observed, blocks, decision))
-            .collect()
+        let pairs = self.pairs.iter().zip(&self.blocks).zip(&self.decisions).zip(&self.data);
+        let comparison =
+            |(((pair, blocks), decision), data): (((&Pair, &Blocks), &Decision), &PairedRatios)| {
+                let ratios =
+                    |figure: usize| data.log_ratios[figure].values().map(|ratio| ratio.exp()).collect();
+                let block_ratios = [ratios(0), ratios(1)];
+                Some(Comparison { block_ratios, ..pair.comparison(self.observed, blocks, decision)? })
+            };
+        pairs.filter_map(comparison).collect()
     }
 
     /// Blocks that were lost to some pair and are run again as later ones.
@@ -188,20 +195,38 @@ impl<'a> Comparisons<'a> {
     }
 
     /// The trials that have no observation and are needed up to the next interim analysis, in the plan's order. None are left
-    /// where every comparison is settled.
+    /// where every comparison is settled, or where the next analysis is beyond the campaign's limit of time.
     pub fn needed<'t>(&self, trials: &'t [Trial], done: &HashSet<u32>) -> Vec<&'t Trial> {
         let look = next_look(&self.decisions, &self.data, &self.rules).unwrap_or(0);
+        let is_compared = |trial: &Trial| self.pairs.iter().any(|pair| pair.holds(trial));
         let needed = |trial: &&Trial| {
-            let pairs = self.pairs.iter().zip(&self.decisions);
-            let mut pairs = pairs.filter(|(pair, _)| pair.holds(trial)).peekable();
-            if pairs.peek().is_none() {
+            if !is_compared(trial) {
                 return trial.block <= self.uncompared_blocks();
             }
-            pairs.any(|(pair, decision)| {
-                decision.settled_at.is_none() && trial.block <= look + self.blocks_again(pair)
+            self.pairs.iter().zip(&self.decisions).any(|(pair, decision)| {
+                pair.holds(trial)
+                    && decision.settled_at.is_none()
+                    && trial.block <= look + self.blocks_again(pair)
             })
         };
-        trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect()
+        let mut needed: Vec<&Trial> =
+            trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect();
+        if !self.has_time_for(look, needed.len()) {
+            needed.retain(|trial| !is_compared(trial));
+        }
+        needed
+    }
+
+    /// Whether this number of trials, up to an interim analysis, is within the limit of time. The first analysis always is: without
+    /// it nothing would be judged.
+    fn has_time_for(&self, look: u32, trials: usize) -> bool {
+        let Some(minutes) = self.campaign.max_minutes else { return true };
+        let is_first = self.looks().first().is_none_or(|first| look <= *first);
+        // The two trials of a duet run at the same time.
+        let at_once = if self.campaign.environment.placement == Placement::Duet { 2.0 } else { 1.0 };
+        let times: Vec<f64> = self.observed.times_s().map(|seconds| seconds / at_once).collect();
+        let spent_s: f64 = times.iter().sum();
+        is_first || fits(spent_s, spent_s / times.len().max(1) as f64, trials, minutes as f64 * 60.0)
     }
 
     /// The blocks that a pair runs beyond a planned count, in place of lost ones. Open pairs that may share a server run the same
@@ -314,6 +339,7 @@ impl Pair {
             with_invalid: with_invalid.filter(|_| has_invalid),
             settled_at: decision.settled_at,
             terms: Terms::new(&valid(&a), &valid(&b)),
+            block_ratios: Default::default(),
         })
     }
 }

@@ -17,6 +17,9 @@ pub struct LatencyMoment {
     pub p50_us: f64,
     /// The 99th percentile, in microseconds; of fewer than a hundred requests the slowest.
     pub p99_us: f64,
+    /// Answers a second to the requests that were due in the part; unknown in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_per_s: Option<f64>,
 }
 
 /// The course of the median trial. Empty in a closed loop.
@@ -25,13 +28,15 @@ pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample> + Clo
     for bin in samples.clone().flat_map(|sample| &sample.load.series) {
         parts.entry(bin.from_ms).or_default().push(*bin);
     }
-    let half_ms = samples.clone().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0) / 2.0;
+    let width_ms = samples.clone().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0);
     let moment = |(from_ms, bins): (&u32, &Vec<Bin>)| {
         let over = |value: fn(&Bin) -> f64| median_of(bins.iter().map(value));
         Some(LatencyMoment {
-            t_ms: f64::from(*from_ms) + half_ms,
+            t_ms: f64::from(*from_ms) + width_ms / 2.0,
             p50_us: over(|bin| bin.p50_us)?.value,
             p99_us: over(|bin| bin.p99_us)?.value,
+            answered_per_s: median_of(bins.iter().filter_map(|bin| bin.answered).map(f64::from))
+                .map(|answered| answered.value / width_ms * 1e3),
         })
     };
     parts.iter().filter_map(moment).collect()

@@ -50,6 +50,11 @@ impl<'a> Observed<'a> {
         Self { cells }
     }
 
+    /// How long each trial took, in seconds.
+    pub(super) fn times_s(&self) -> impl Iterator<Item = f64> {
+        self.cells.values().flat_map(BTreeMap::values).map(|observation| observation.took_s)
+    }
+
     /// What was measured of a server by itself.
     pub fn samples(&self, server: &str, workload: &str, level: impl Into<Level>) -> Samples<'a> {
         self.samples_of((server, None, workload, level.into()))

@@ -72,6 +72,8 @@ pub struct Recovery {
     /// was due and never sent was not answered. None in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Estimate>,
+    /// The same by trial.
+    pub answered_by_trial: Vec<f64>,
     /// How long after the overload's end p99 was at its old level, in milliseconds, by trial; none where it was not to the end.
     pub after_ms: Vec<Option<f64>>,
 }
@@ -161,6 +163,8 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
             let trial = |sample: &&Sample| OverloadTrial::new(&sample.load.series, background, for_ms);
             let trials: Vec<OverloadTrial> = samples.iter().filter_map(trial).collect();
             let (overload_per_s, overload_answered) = other_load(samples.iter().copied());
+            let answered_by_trial: Vec<f64> =
+                trials.iter().filter_map(|trial| trial.answered_share(level)).collect();
             found.push(Recovery {
                 server: server.clone(),
                 workload: workload.clone(),
@@ -169,7 +173,8 @@ pub fn recovery(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>) 
                 peak_us: median_of(trials.iter().map(|trial| trial.peak_us)),
                 overload_per_s,
                 overload_answered,
-                answered: median_of(trials.iter().filter_map(|trial| trial.answered_share(level))),
+                answered: median_of(answered_by_trial.iter().copied()),
+                answered_by_trial,
                 after_ms: trials.iter().map(|trial| trial.after_ms).collect(),
             });
         }

@@ -109,6 +109,16 @@ pub fn next_look(decisions: &[Decision], data: &[PairedRatios], rules: &Rules) -
     rules.looks.iter().copied().find(|look| *look > observed)
 }
 
+/// Whether the trials up to the next interim analysis fit into a limit of time, by what a trial took so far.
+///
+/// That a run ends at an earlier planned analysis than the last does not raise the error, whatever the reason: the levels are such
+/// that the chance of a false claim at *any* of the planned analyses is at most [`FAMILY_ERROR`], and the run ends at one of these. So
+/// the time used may even depend on how fast other comparisons were settled. What would raise it: an analysis that was not
+/// planned, or a last one with the error that the omitted ones would have used.
+pub fn fits(spent_s: f64, trial_s: f64, trials: usize, limit_s: f64) -> bool {
+    spent_s + trial_s * trials as f64 <= limit_s
+}
+
 struct Replay<'a> {
     data: &'a [PairedRatios],
     rules: &'a Rules,
@@ -188,6 +198,9 @@ fn paired(log_ratios: &BTreeMap<u32, f64>, look: u32) -> Option<Paired> {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
     use super::*;
     use crate::analysis::verdict::Verdict;
 
@@ -236,6 +249,36 @@ mod tests {
         let at = replay(&[around(0.005, 0.3, 12)], &rules);
         let between = replay(&[around(0.005, 0.3, 17)], &rules);
         assert_eq!(at, between, "blocks after an analysis count at the next one");
+    }
+
+    /// A run that is ended after one of its analyses by somebody who sees the figures and wants a claim: false claims are still as
+    /// rare as promised.
+    #[test]
+    fn the_error_holds_wherever_a_run_ends() {
+        let looks = [8, 12, 18, 27];
+        let rules = rules(&looks);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut normal = || (0..12).map(|_| random.next_u64() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
+        let mut claimed = [0; 4];
+        let mut anywhere = 0;
+        for _ in 0..1_000 {
+            let ratios: BTreeMap<u32, f64> = (1..=27).map(|block| (block, 0.05 * normal())).collect();
+            let claims = looks.map(|blocks| {
+                let ratios = ratios.range(..=blocks).map(|(block, ratio)| (*block, *ratio)).collect();
+                let data = PairedRatios { log_ratios: vec![ratios], counted_blocks: blocks };
+                replay(&[data], &rules)[0].findings[0].unwrap().verdict.claims_difference()
+            });
+            claimed.iter_mut().zip(claims).for_each(|(count, claims)| *count += u32::from(claims));
+            anywhere += u32::from(claims.contains(&true));
+        }
+        // 5 % of 1,000, and four standard errors; the plain level would give about 12 %.
+        assert!(anywhere < 50 + 28, "{anywhere}");
+        assert!(anywhere > 20 && claimed.iter().all(|count| *count <= anywhere), "{claimed:?}, {anywhere}");
+    }
+
+    #[test]
+    fn the_next_analysis_fits_or_does_not() {
+        assert!(fits(60.0, 2.0, 30, 120.0) && !fits(60.1, 2.0, 30, 120.0));
     }
 
     #[test]

@@ -10,18 +10,22 @@ use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
-use rpc_bench::run::calibration::{Until, begin, carry_out};
+use rpc_bench::run::calibration::{Until, begin, carry_out, check_names};
 use rpc_bench::run::{build, resume};
 
 /// How long to calibrate.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Until there are a hundred comparisons of the server with its twin: an hour or two. Else it takes about 15 minutes.
+    /// Until there are as many comparisons of the server with its twin as calibration.toml says: an hour or two for CPU time and
+    /// more for each way of measuring rates. Else it takes about 15 minutes.
     #[arg(long)]
     full: bool,
     /// How many minutes it may take.
     #[arg(long, conflicts_with = "full", value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: Option<u64>,
+    /// Only these parts: `cpu`, or ways of measuring rates by their names in calibration.toml.
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    only: Vec<String>,
     /// Resume a calibration that was stopped.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
@@ -36,9 +40,10 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         Some(folder) => (folder.calibration()?.calibration, String::new()),
         None => config.calibration()?,
     };
+    check_names(&calibration, &args.only)?;
     let until = match args.minutes {
         Some(minutes) => Until::Time(Duration::from_secs(minutes * 60)),
-        None if args.full => Until::Comparisons(calibration.full_comparisons),
+        None if args.full => Until::Comparisons,
         None => Until::Time(Duration::from_secs(calibration.short_minutes * 60)),
     };
     let tools = Tools::find(&[], &config.0.join("tools"))?;
@@ -52,11 +57,13 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         None => {
             let minutes = args.minutes.map_or_else(String::new, |minutes| format!(" --minutes {minutes}"));
             let full = if args.full { " --full" } else { "" };
-            begin(config, results, &tools, &format!("just calibrate{full}{minutes}"), &interrupt)?
+            let only =
+                if args.only.is_empty() { String::new() } else { format!(" --only {}", args.only.join(",")) };
+            begin(config, results, &tools, &format!("just calibrate{full}{minutes}{only}"), &interrupt)?
         }
     };
-    if let Err(error) = carry_out(&folder, &tools, until, &interrupt) {
-        let kept = folder.observations().map_or(0, |observations| observations.len());
+    if let Err(error) = carry_out(&folder, &tools, until, &args.only, &interrupt) {
+        let kept = report::calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
         eprintln!("\n{kept} trials are kept; resume with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
@@ -68,5 +75,5 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         report::calibration::headline(&summary),
         folder.0.join("report.md").display()
     );
-    Ok(summary.failed.is_empty())
+    Ok(summary.all_failed() == 0)
 }

@@ -1,12 +1,15 @@
 //! A calibration: which server is compared with itself and with its handicapped twins, how, and for how long.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::CONNECT_MS;
-use super::{Campaign, Environment, Percent};
-use crate::field::within;
+use super::{Campaign, Environment, Percent, Placement};
+use crate::field::{distinct, within};
 use crate::stats::Estimate;
+
+/// The server again, under another name.
+const TWIN: &str = "twin";
 
 /// `calibration.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,23 +47,154 @@ pub struct Calibration {
     pub short_minutes: u64,
     /// What the servers run in.
     pub environment: Environment,
+    /// How rates are calibrated; none in older calibrations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
+}
+
+/// The calibration of rates: the same server under several names and with handicaps, one after the other on all cores, as a
+/// campaign's sweep runs its servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Connections.
+    pub connections: u32,
+    /// Extra CPU work for a request, relative to what the server needs for one. All of them run in every block.
+    pub handicaps: Vec<Percent>,
+    /// Blocks of one comparison at most.
+    pub max_blocks: u32,
+    /// Half of an interval's width that answers by itself.
+    pub precision: Percent,
+    /// Load before a server's first window, in milliseconds.
+    pub warmup_ms: u64,
+    /// Comparisons of the server with its twin at which the full form ends, for each way.
+    pub full_comparisons: u32,
+    /// The ways to measure a rate, which take turns.
+    #[serde(rename = "way")]
+    pub ways: Vec<Way>,
+}
+
+/// A way to measure the rates of a block's servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// What it is called.
+    pub name: String,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
+    /// Windows of each server in a block. With 1 each window has a fresh server, and nothing else runs. With more all servers of
+    /// the block stay alive, and their windows take turns: in the drawn order, then in the reverse order, and so on.
+    #[serde(default = "one")]
+    pub windows: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl Rates {
+    /// Whether the fields make sense together.
+    fn check(&self) -> Result<()> {
+        check_handicaps(&self.handicaps)?;
+        within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
+        distinct("way", &self.ways.iter().map(|way| way.name.clone()).collect::<Vec<_>>())?;
+        self.ways.iter().try_for_each(|way| {
+            let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+            ensure!(
+                !way.name.is_empty() && is_name(&way.name),
+                "field way.name: {:?} names a folder; use small letters and hyphens",
+                way.name
+            );
+            within("way.windows", u64::from(way.windows), 1, 20)?;
+            ensure!(
+                way.windows == 1 || way.windows.is_multiple_of(2),
+                "field way.windows: {} windows are not as many forwards as backwards; give 1 or an even number",
+                way.windows
+            );
+            within("way.window_ms", way.window_ms, 500, 60_000)
+        })
+    }
+}
+
+impl Way {
+    /// Whether the servers of a block stay alive from its first window to its last.
+    pub const fn is_live(&self) -> bool {
+        self.windows > 1
+    }
+
+    /// The folder of its trials, inside the calibration's.
+    pub fn folder(&self) -> String {
+        format!("rates-{}", self.name)
+    }
+
+    /// In words, for a report.
+    pub fn words(&self) -> String {
+        match self.windows {
+            1 => format!("a fresh server for each window of {} ms", self.window_ms),
+            windows => format!("live servers, {windows} windows of {} ms each, in turns", self.window_ms),
+        }
+    }
+}
+
+fn check_handicaps(handicaps: &[Percent]) -> Result<()> {
+    ensure!(!handicaps.is_empty(), "field handicaps: is empty; name at least one");
+    let rising = handicaps.windows(2).all(|pair| pair[0] < pair[1]);
+    ensure!(rising, "field handicaps: give them in rising order, each once");
+    Ok(())
 }
 
 impl Calibration {
+    /// The ways of measuring rates.
+    pub fn ways(&self) -> impl Iterator<Item = (&Rates, &Way)> {
+        self.rates.iter().flat_map(|rates| rates.ways.iter().map(move |way| (rates, way)))
+    }
+
+    /// The calibration that one way of measuring rates is by itself.
+    pub fn by_way(&self, rates: &Rates, way: &Way) -> Self {
+        Self {
+            connections: rates.connections,
+            handicaps: rates.handicaps.clone(),
+            max_blocks: rates.max_blocks,
+            precision: rates.precision,
+            warmup_ms: rates.warmup_ms,
+            window_ms: way.window_ms,
+            full_comparisons: rates.full_comparisons,
+            environment: Environment { placement: Placement::Free, ..self.environment.clone() },
+            rates: None,
+            ..self.clone()
+        }
+    }
+
+    /// The twin and the handicapped servers that the base is compared with.
+    pub fn arms(&self, sizing: &Sizing) -> Vec<Arm> {
+        let twin = Arm { name: TWIN.to_owned(), handicap: 0.0, rounds: 0 };
+        let handicapped = self.handicaps.iter().map(|handicap| Arm {
+            name: format!("plus-{}", handicap.to_string().replace('%', "").replace('.', "-")),
+            handicap: handicap.0,
+            rounds: (handicap.0 * sizing.base_cpu_us.value * 1e3 / sizing.round_ns.value).round() as u64,
+        });
+        std::iter::once(twin).chain(handicapped).collect()
+    }
+
     /// Whether the fields make sense together.
     ///
     /// # Errors
     /// One line with the field.
     pub fn check(&self) -> Result<()> {
-        ensure!(!self.handicaps.is_empty(), "field handicaps: is empty; name at least one");
-        let rising = self.handicaps.windows(2).all(|pair| pair[0] < pair[1]);
-        ensure!(rising, "field handicaps: give them in rising order, each once");
+        check_handicaps(&self.handicaps)?;
         within("sizing_blocks", u64::from(self.sizing_blocks), 1, 1_000)?;
         within("handicap_every", u64::from(self.handicap_every), 2, 1_000)?;
         within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
         within("short_minutes", self.short_minutes, 1, 600)?;
         // All comparisons have two servers, and share the rest.
-        self.campaign(vec![format!("{}-twin", self.server)], self.max_blocks).check()
+        let check =
+            |plan: &Self| plan.campaign(vec![format!("{}-twin", plan.server)], plan.max_blocks).check();
+        check(self)?;
+        let Some(rates) = &self.rates else { return Ok(()) };
+        rates
+            .check()
+            .and_then(|()| rates.ways.iter().try_for_each(|way| check(&self.by_way(rates, way))))
+            .context("table [rates]")
     }
 
     /// The campaign that its trials belong to, with these comparisons; the first server is the one that all are compared

@@ -51,6 +51,10 @@ pub struct Campaign {
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
     pub max_extra_blocks: Option<u32>,
+    /// How many minutes the sweep may take: its comparisons end at the last planned interim analysis that fits, and at the first one
+    /// at the earliest. No limit where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_minutes: Option<u64>,
     /// The largest difference that does not matter: what lies within it is called small or equivalent.
     #[serde(default = "default_margin")]
     pub margin: Percent,
@@ -110,6 +114,9 @@ pub struct Duets {
     pub connections: u32,
     /// How often each pair is run at most.
     pub max_blocks: u32,
+    /// How many minutes they may take; see [`Campaign::max_minutes`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_minutes: Option<u64>,
     /// How narrow an interval answers the question by itself, as half of its width.
     pub precision: Percent,
     /// Load before the measured window, in milliseconds.
@@ -216,6 +223,7 @@ impl Campaign {
             connections: vec![duets.connections],
             comparisons,
             max_blocks: duets.max_blocks,
+            max_minutes: duets.max_minutes,
             precision: Some(duets.precision),
             warmup_ms: duets.warmup_ms,
             window_ms: duets.window_ms,
@@ -285,6 +293,11 @@ impl Campaign {
 
     fn check_ranges(&self) -> Result<()> {
         within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("max_minutes", self.max_minutes.unwrap_or(1), 1, 600)?;
+        ensure!(
+            self.max_minutes.is_none() || self.precision.is_some(),
+            "field max_minutes: a campaign without precision has one analysis, at the end; give precision or leave this out"
+        );
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
         within("window_ms", self.window_ms, 500, 600_000)?;

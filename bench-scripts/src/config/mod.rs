@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use crate::workload::Workload;
 
 pub use arm::CampaignArm;
-pub use calibration::{Arm, Calibration, Sizing};
+pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
@@ -252,6 +252,11 @@ mod tests {
             ("window_ms = 500", "window_ms = 0", "window_ms"),
             ("margin = \"2%\"", "margin = 2", "margin"),
             ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
+            ("connections = 125", "connections = 0", "connections"),
+            ("windows = 4", "windows = 3", "way.windows"),
+            ("window_ms = 3000", "window_ms = 300", "way.window_ms"),
+            ("name = \"long\"", "name = \"fresh\"", "way"),
+            ("name = \"long\"", "name = \"Long\"", "way.name"),
         ];
         assert_refused("calibration.toml", |dir| dir.calibration().map(drop), &cases);
     }
@@ -358,6 +363,12 @@ mod tests {
             ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = 2\nseed", "precision"),
             ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"0%\"\nseed", "precision"),
             ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"narrow\"\nseed", "margin"),
+            ("max_blocks = 1\nseed", "max_blocks = 1\nmax_minutes = 3\nseed", "max_minutes"),
+            (
+                "max_blocks = 1\nseed",
+                "max_blocks = 1\nprecision = \"2%\"\nmax_minutes = 0\nseed",
+                "max_minutes",
+            ),
             ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"120%\"\nseed", "margin"),
             ("connections = [10, 125]", "connections = []", "connections"),
             ("connections = [10, 125]", "connections = [0]", "connections"),

@@ -1,5 +1,7 @@
 //! A calibration's report: which differences this machine and this harness resolve, and what the common way would have said.
 
+mod rates;
+
 use std::fmt::Write;
 
 use anyhow::Result;
@@ -10,7 +12,9 @@ use super::format::{
 };
 use super::sections::facts;
 use crate::analysis::Verdict;
-use crate::analysis::calibration::{CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate};
+use crate::analysis::calibration::{
+    CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_way,
+};
 use crate::config::Placement;
 use crate::figure::Figure;
 use crate::plan::CalibrationPlan;
@@ -48,7 +52,16 @@ pub fn summary(folder: &RunFolder) -> Result<CalibrationSummary> {
 fn read(folder: &RunFolder) -> Result<(CalibrationPlan, CalibrationSummary)> {
     let plan = folder.calibration()?;
     let round_ns = plan.sizing.round_ns.value;
-    let summary = calibrate(&plan.calibration, round_ns, &plan.arms, &folder.observations()?);
+    let mut summary = calibrate(&plan.calibration, round_ns, &plan.arms, &folder.observations()?);
+    for (rates, way) in plan.calibration.ways() {
+        let Some(inner) = folder.inside(&way.folder()) else { continue };
+        let observations = inner.observations()?;
+        // A part that did not run has no rows.
+        if !observations.is_empty() {
+            let by_way = plan.calibration.by_way(rates, way);
+            summary.rates.push(calibrate_way(&by_way, way, &plan.sizing, &observations));
+        }
+    }
     Ok((plan, summary))
 }
 
@@ -62,8 +75,12 @@ fn name(figure: Figure) -> &'static str {
 
 /// Lines that say what was found, true by themselves.
 pub fn headline(summary: &CalibrationSummary) -> String {
+    // Rates of duets say nothing of rates as a campaign measures them; a calibration of these has its own.
+    let is_of_cpu = |power: &Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
+    let is_shown = |power: &&Power| summary.rates.is_empty() || is_of_cpu(power);
+    let cpu = summary.ours.iter().filter(is_shown).map(sentence);
     let resampled = (!summary.resampled.is_empty()).then(|| resolution(summary));
-    bullets(summary.ours.iter().map(sentence).chain(resampled))
+    bullets(cpu.chain(resampled).chain(rates::sentences(summary)))
 }
 
 /// The smallest difference that would be seen nine times of ten, as far as the twins' blocks show.
@@ -84,7 +101,10 @@ fn resolution(summary: &CalibrationSummary) -> String {
 }
 
 fn sentence(power: &Power) -> String {
-    let figure = name(power.figure);
+    sentence_of(name(power.figure), power)
+}
+
+fn sentence_of(figure: &str, power: &Power) -> String {
     let share = power.claimed;
     if share.of == 0 {
         return format!("{figure}, {}: no comparison was finished.", what(power));
@@ -130,6 +150,7 @@ fn text(
             .to_owned(),
         format!("## Headline\n\n{}", headline(summary)),
         "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
+        rates::section(calibration, summary),
         ours(calibration.margin.0, summary),
         resampled(summary),
         common(calibration.environment.placement, summary),
@@ -269,10 +290,15 @@ fn sizing(plan: &CalibrationPlan) -> String {
 }
 
 fn failed(summary: &CalibrationSummary) -> String {
-    if summary.failed.is_empty() {
-        return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.trials);
+    if summary.all_failed() == 0 {
+        return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.all_trials());
     }
     let failed = summary.failed.iter().map(|(number, reason)| format!("trial {number}: {reason}"));
+    let of_way = summary.rates.iter().flat_map(|rates| {
+        let name = &rates.way.name;
+        rates.failed.iter().map(move |(number, reason)| format!("rates, {name}, trial {number}: {reason}"))
+    });
+    let failed = failed.chain(of_way);
     format!("## What failed\n\n{}", bullets(failed))
 }
 
@@ -291,7 +317,7 @@ fn environment(
     };
     let rows = [
         ("run", conditions.history()),
-        ("trials", summary.trials.to_string()),
+        ("trials", summary.all_trials().to_string()),
         (
             "each trial",
             format!(

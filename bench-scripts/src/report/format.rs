@@ -39,6 +39,12 @@ pub fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// A text with its first letter as a sentence begins.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A line of a Markdown list for each.
 pub fn bullets(items: impl IntoIterator<Item = String>) -> String {
     items.into_iter().map(|item| format!("- {item}\n")).collect()

@@ -2,73 +2,112 @@
 
 use std::fmt::Write;
 
-use super::format::{
-    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, percent, ratio, significant,
-    thousands, time_us,
-};
-use super::tables::shown;
-use super::{Run, crossed, duets, lost, open, original, sections, slo, stores, threshold};
-use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
-use crate::config::{Percent, Placement};
-use crate::figure::Figure;
+use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
+use super::{Run, answer, crossed, duets, lost, open, original, sections, slo, stores, threshold};
+use crate::analysis::{Cell, Finding, Mark, Summary, Verdict};
+use crate::config::Percent;
 use crate::load::Level;
 use crate::load::toolchain::Tool;
 
-/// The headline's table and sentences, in Markdown.
+/// The first screen in Markdown: what must be known before anything is believed, and the answer.
 pub fn headline(run: &Run) -> String {
+    let first = warnings(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
     if open::of(run).is_some() {
-        return open::headline(run);
+        return first + &open::headline(run);
     }
-    let campaign = &run.plan.campaign;
-    let mut out = warnings(run);
+    if compares_nothing(run) {
+        return first + &works(run);
+    }
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
         + &stores::headline(run);
     if !run.has_sweep() {
-        return out + &searched;
+        return first + &searched;
     }
     if original::is_headline(run) {
-        return out + &original::tables(run);
+        return warnings(run) + &original::tables(run);
     }
     if crossed::is_headline(run) {
-        return out + &crossed::tables(run);
+        return warnings(run) + &crossed::tables(run);
     }
+    let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
+    // A first screen has a row for what the searches found, and their section the rest.
+    if answer::of(run).is_some() { first } else { first + &compared + &searched }
+}
+
+/// Whether each trial of its sweep is made once: that shows that everything works, and no difference.
+pub(super) fn compares_nothing(run: &Run) -> bool {
+    run.has_sweep() && run.plan.campaign.max_blocks == 1
+}
+
+/// What a run shows that compares nothing.
+fn works(run: &Run) -> String {
+    let failed = run.failed().count();
+    let measured = run.observed() - failed;
+    let answers = match failed {
+        0 => "Everything works: every server answered every request rightly before and after its window."
+            .to_owned(),
+        1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
+        more => format!("**{more} trials failed**: \"What failed\" says why."),
+    };
+    format!(
+        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n",
+        count(measured as u64)
+    )
+}
+
+/// Every headline ratio with its interval and its verdict.
+pub(super) fn verdicts(run: &Run) -> String {
+    if compares_nothing(run) {
+        return String::new();
+    }
+    let campaign = &run.plan.campaign;
+    let mut missing = Vec::new();
+    let mut rows = Vec::new();
     for workload in &campaign.workloads {
         let level = run.plan.headline_level(workload);
         for (server, over) in campaign.compared() {
-            let Some(comparison) = run.summary.comparison(&server, &over, workload, level) else {
-                // Writing to a String can't fail, here and below.
-                let _ = writeln!(
-                    out,
-                    "- **{workload}** at {}: {} and {} are **not compared**: {}.",
-                    load(level),
-                    run.label(&server),
-                    run.label(&over),
-                    not_compared(&run.summary, [&server, &over], workload, level)
-                );
+            let Some(pair) = run.summary.comparison(&server, &over, workload, level) else {
+                let why = not_compared(&run.summary, [&server, &over], workload, level);
+                let (server, over) = (run.label(&server), run.label(&over));
+                missing.push(format!(
+                    "{}: {server} and {over} are **not compared**: {why}.",
+                    at(workload, level)
+                ));
                 continue;
             };
-            if sections::is_duet(run) {
-                let said = by_duet(run, comparison, campaign.margin);
-                let _ = writeln!(out, "- **{workload}** at {}:{said}", load(level));
-                continue;
-            }
-            let marks = run.summary.cell(&server, workload, level).map(|cell| cell.marks.as_slice());
             let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-            let duet = known(duet, "", |duet| by_duet(run, duet, campaign.margin));
-            let _ = writeln!(out, "- {}{duet}", sentence(run, comparison, marks.unwrap_or_default()));
+            let has_rate = !sections::is_duet(run) && open::of(run).is_none();
+            let (rate, cpu) = (has_rate.then_some(&pair.rate), duet.unwrap_or(pair));
+            rows.push(vec![
+                at(workload, level),
+                run.pair(pair),
+                dash(rate, |rate| ratio(rate.ratio)),
+                dash(rate, Finding::words),
+                ratio(cpu.cpu.ratio),
+                cpu.cpu.words(),
+            ]);
         }
     }
-    out.push_str(&searched);
-    if sections::is_duet(run) {
-        return out;
+    let headers =
+        "request | servers | ratio of requests/s | verdict | ratio of CPU per request | its verdict";
+    let table = Table::of(headers, 2, rows);
+    if table.is_empty() {
+        return bullets(missing);
     }
-    out.push('\n');
-    out.push_str(&table(run).markdown());
-    if !run.summary.comparisons.is_empty() {
-        let _ = writeln!(out, "\n{PAIRED_RATIOS}");
-    }
-    out + &marks_used(cells(run))
+    let beside = match &run.duets {
+        Some(duets) => format!(
+            " CPU per request is that of both servers at the same time on one core, at {} each.",
+            known(duets.plan.levels().first().copied(), "-", load)
+        ),
+        None => String::new(),
+    };
+    format!(
+        "{}{}\n{PAIRED_RATIOS}{beside} The margin is {}.\n",
+        bullets(missing),
+        table.markdown(),
+        campaign.margin
+    )
 }
 
 /// Why a pair has no ratio at a load.
@@ -122,64 +161,6 @@ pub(super) fn warnings(run: &Run) -> String {
     out
 }
 
-/// One comparison as a sentence that is true by itself.
-fn sentence(run: &Run, comparison: &Comparison, marks: &[Mark]) -> String {
-    let margin = run.plan.campaign.margin;
-    let Comparison { workload, level, rate, cpu, .. } = comparison;
-    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
-    let head = match run.plan.campaign.environment.placement {
-        Placement::Free => format!("**{workload}** at {}: ", load(*level)),
-        Placement::OneCore => format!("**{workload}** at {}, on one core: ", load(*level)),
-        Placement::Duet => format!("**{workload}** in duets, {}: ", at_the_same_time(*level)),
-    };
-    let said = said(rate, server, over, margin);
-    let cpu = format!("{} times its server CPU for a request ({})", ratio(cpu.ratio), by_cpu(cpu, margin));
-    let bound = if marks.contains(&Mark::ClientBound) {
-        "; the rate is held back by the load generator, so CPU is the truer figure"
-    } else {
-        ""
-    };
-    format!("{head}{said}, {} times its rate; {cpu}{bound}.", ratio(rate.ratio))
-}
-
-/// How the two servers of a duet are run.
-fn at_the_same_time(level: Level) -> String {
-    format!("both servers at the same time on one core at {} each", load(level))
-}
-
-/// What the same two showed in duets, which have a placement and connections of their own.
-fn by_duet(run: &Run, comparison: &Comparison, margin: Percent) -> String {
-    let Comparison { level, cpu, .. } = comparison;
-    let (server, over) = (run.label(&comparison.server), run.label(&comparison.over));
-    format!(
-        " In duets, {}: {server} needs **{} times the CPU** of {over} for a request ({}).",
-        at_the_same_time(*level),
-        ratio(cpu.ratio),
-        by_cpu(cpu, margin)
-    )
-}
-
-/// What the rate allows to say.
-fn said(rate: &Finding, server: &str, over: &str, margin: Percent) -> String {
-    let way = if rate.ratio.value > 1.0 { "faster" } else { "slower" };
-    match rate.verdict {
-        Verdict::Faster | Verdict::Slower => format!("**{server} is {way}** than {over}"),
-        Verdict::DifferentButSmall if rate.surely_small => {
-            format!("**{server} is {way}** than {over}, **but by less than {margin}**")
-        }
-        Verdict::DifferentButSmall => {
-            format!("**{server} is {way}** than {over}, **whether by more than {margin} is open**")
-        }
-        Verdict::Equivalent => format!("**{server} and {over} are equivalent** (within {margin})"),
-        Verdict::Inconclusive => {
-            let more = known(rate.blocks_needed, "", |blocks| {
-                format!(" (after {} of about {} blocks that it would take)", rate.blocks, count(blocks))
-            });
-            format!("it is **inconclusive** whether {server} or {over} is faster{more}")
-        }
-    }
-}
-
 /// What CPU time per request allows to say, in brackets behind its ratio.
 pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
     match cpu.verdict {
@@ -190,11 +171,6 @@ pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
         Verdict::Equivalent => format!("the same within {margin}"),
         Verdict::Inconclusive => "inconclusive".to_owned(),
     }
-}
-
-/// The headline's cells: each workload at its headline load.
-fn cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
-    run.summary.cells.iter().filter(|cell| cell.level == run.plan.headline_level(&cell.workload))
 }
 
 /// The marks that some of the cells have, each with its meaning.
@@ -217,43 +193,6 @@ pub(super) fn marked(run: &Run, place: impl Fn(&Cell) -> String) -> Vec<String> 
 /// Each mark with its meaning.
 pub(super) fn meanings(marks: impl IntoIterator<Item = Mark>) -> String {
     bullets(marks.into_iter().map(|mark| format!("**{}**: {}", mark.letter(), mark.meaning())))
-}
-
-fn table(run: &Run) -> Table {
-    let campaign = &run.plan.campaign;
-    let baseline = campaign.baseline.as_deref();
-    let over = known(baseline, "ratio", |name| {
-        // A label is too long for a column of figures; the baseline's row says that it is the baseline.
-        format!("ratio to {}", if run.label(name) == name { name } else { "baseline" })
-    });
-    let ceiling = known(campaign.ceiling.as_ref(), "", |ceiling| format!("% of {ceiling}"));
-    let headers = format!(
-        "request | server | successful requests/s | {over} | p99 | CPU µs/request | {ceiling} | verdict"
-    );
-    let row = |cell: &Cell| {
-        let compared = |pair: &&Comparison| {
-            pair.server == cell.server && pair.workload == cell.workload && pair.level == cell.level
-        };
-        let comparison = run.summary.comparisons.iter().find(compared);
-        let place = if Some(cell.server.as_str()) == baseline {
-            "baseline"
-        } else if Some(&cell.server) == campaign.ceiling.as_ref() {
-            "ceiling"
-        } else {
-            ""
-        };
-        vec![
-            at(&cell.workload, cell.level),
-            run.cell_name(cell),
-            with_marks(shown(cell, Figure::RequestsPerSecond, thousands), &cell.marks),
-            dash(comparison, |pair| ratio(pair.rate.ratio)),
-            shown(cell, Figure::P99Us, time_us),
-            shown(cell, Figure::CpuUsPerRequest, significant),
-            dash(cell.share_of_ceiling, percent),
-            known(comparison, place, |pair| pair.rate.words()),
-        ]
-    };
-    Table::of(&headers, 2, cells(run).map(row))
 }
 
 /// A figure with the letters of what to distrust in it.

@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Run;
-use super::format::{known, list, load};
+use super::format::{capitalised, known, list, load};
 use crate::analysis::{Comparison, FailedTrial, InvalidTrial, Lost};
 
-/// Invalid trials for the top of a report, a line for each cause.
+/// Invalid trials for the top of a report, a line for each cause; nothing where all of them were run again.
 pub(super) fn warnings(run: &Run) -> String {
+    let pairs =
+        run.summary.comparisons.iter().chain(run.inner().flat_map(|inner| &inner.summary.comparisons));
+    let mut pairs = pairs.peekable();
+    if pairs.peek().is_some() && pairs.all(|pair| pair.invalid_blocks == pair.run_again) {
+        return String::new();
+    }
     let mut by_cause: BTreeMap<Lost, Vec<&InvalidTrial>> = BTreeMap::new();
     for trial in run.invalid() {
         by_cause.entry(trial.lost).or_default().push(trial);
@@ -30,11 +36,6 @@ pub(super) fn warnings(run: &Run) -> String {
         );
     }
     out
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 impl InvalidTrial {

@@ -2,6 +2,7 @@
 //!
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
+mod answer;
 pub mod bursts;
 pub mod calibration;
 mod causes;
@@ -21,7 +22,6 @@ pub mod pooled;
 mod searches;
 mod sections;
 mod slo;
-mod slo_chart;
 mod stores;
 mod tables;
 mod targets;
@@ -199,7 +199,10 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     for picture in charts::pictures(&run)? {
         folder.write_derived(&picture.file, &charts::svg(&picture.chart))?;
     }
-    for (name, chart) in [("recovery.svg", charts::recovery(&run)), ("slo.svg", slo_chart::chart(&run))] {
+    if let Some(picture) = answer::chart(&run) {
+        folder.write_derived(&picture.file, &charts::svg(&picture.chart))?;
+    }
+    for (name, chart) in [("recovery.svg", charts::recovery(&run)), ("slo.svg", charts::slo(&run))] {
         if let Some(chart) = chart {
             folder.write_derived(name, &charts::svg(&chart))?;
         }

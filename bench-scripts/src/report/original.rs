@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::Run;
 use super::format::{Table, bullets, dash, known, load, percent, ratio, significant, thousands, time_us};
+use super::headline::compares_nothing;
 use crate::analysis::original::{Printed, Reproduced};
 use crate::config::{Branch, CampaignArm, Environment, Original, Overrides};
 use crate::load::Level;
@@ -219,6 +220,9 @@ fn predicted(run: &Run, original: &Original) -> String {
 
 /// Our ratios next to those of the original test, in a campaign that compares the same frameworks at its loads.
 pub(super) fn section(run: &Run) -> String {
+    if compares_nothing(run) {
+        return String::new();
+    }
     ratios(run).unwrap_or_else(|error| format!("## Compared with the original test\n\n{error:#}\n"))
 }
 

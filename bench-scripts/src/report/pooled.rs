@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::Run;
 use super::format::{Table, available, bullets, count, dash, known, percent, ratio};
+use super::{Run, charts};
 use crate::analysis::pooled::{Group, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use crate::config::Placement;
 use crate::results::{DUETS, LADDER, RunFolder, pretty};
@@ -19,6 +19,8 @@ use crate::stats::Estimate;
 pub const PAGE: &str = "pooled.md";
 /// See [`PAGE`].
 pub const DATA: &str = "pooled.json";
+/// See [`PAGE`]: its chart.
+pub const CHART: &str = "pooled.svg";
 
 /// What all kept runs show.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -122,8 +124,9 @@ pub fn markdown(pooled: &PooledRuns) -> String {
 ///
 /// # Errors
 /// A ratio can't be written as JSON.
-pub fn files(pooled: &PooledRuns) -> Result<[(&'static str, String); 2]> {
-    Ok([(PAGE, markdown(pooled)), (DATA, pretty(pooled)?)])
+pub fn files(pooled: &PooledRuns) -> Result<Vec<(&'static str, String)>> {
+    let chart = charts::pooled(&pooled.groups).map(|chart| (CHART, charts::svg(&chart)));
+    Ok([(PAGE, markdown(pooled)), (DATA, pretty(pooled)?)].into_iter().chain(chart).collect())
 }
 
 const HOW_TO_READ: &str = "\

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
-use super::headline::marked;
+use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, causes, charts, commands, crossed, duets, headline, open, original, slo, stores, targets, terms,
+    Run, answer, causes, charts, commands, crossed, duets, open, original, slo, stores, targets, terms,
     threshold,
 };
 use crate::analysis::SamplingCores;
@@ -15,30 +15,54 @@ use crate::figure::Figure;
 use crate::load::toolchain::Tool;
 use crate::workload::Workload;
 
-/// The whole report.
+/// The whole report: the answer, what belongs to it, and the rest folded away.
 pub fn markdown(run: &Run) -> String {
     let campaign = &run.plan.campaign;
+    let answers = answer::of(run).is_some();
+    // What a campaign is for stays in sight, unless the answer has said it already.
+    let main = |section: String| if answers { folded(section) } else { section };
+    let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
-        charts(run),
+        ratios(run),
+        if answers { folded(verdicts(run)) } else { String::new() },
+        main(charts(run)),
         bounds(run),
-        crossed::section(run),
-        if is_duet(run) { duets::section(run) } else { String::new() },
-        known(run.duets.as_deref(), "", duets::section),
-        causes::section(run),
-        original::section(run),
-        run.measured_workloads().map(|workload| tables(run, workload)).collect::<Vec<_>>().join("\n"),
-        open::sections(run),
-        threshold::section(run),
-        slo::section(run),
-        stores::section(run),
-        if open::of(run).is_some() || is_duet(run) { String::new() } else { terms::section(run) },
-        distrust(run),
-        failed(run),
-        environment(run),
-        by_hand(run),
+        main(crossed::section(run)),
+        if is_duet(run) { main(duets::section(run)) } else { String::new() },
+        folded(known(run.duets.as_deref().filter(|_| !headline::compares_nothing(run)), "", duets::section)),
+        main(causes::section(run)),
+        main(original::section(run)),
+        workloads.collect::<Vec<_>>().join("\n"),
+        main(open::sections(run)),
+        main(threshold::section(run)),
+        main(slo::section(run)),
+        main(stores::section(run)),
+        if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
+        folded(distrust(run)),
+        folded(failed(run)),
+        folded(environment(run)),
+        folded(by_hand(run)),
     ])
+}
+
+/// A section that a reader opens, under its own heading.
+pub(super) fn folded(section: String) -> String {
+    let Some(heading) = section.strip_prefix("## ").and_then(|rest| rest.lines().next()) else {
+        return section;
+    };
+    format!("<details>\n<summary>{heading}</summary>\n\n{section}\n</details>\n")
+}
+
+fn ratios(run: &Run) -> String {
+    known(answer::chart(run), "", |picture| picture.markdown())
+}
+
+/// The verdicts under a heading; nothing where nothing is compared.
+fn verdicts(run: &Run) -> String {
+    let verdicts = headline::verdicts(run);
+    if verdicts.is_empty() { verdicts } else { format!("## Verdicts\n\n{verdicts}") }
 }
 
 /// Whether its servers all run in pairs, at the same time on one core: then only CPU time compares.
@@ -102,7 +126,8 @@ fn tables(run: &Run, workload: &Workload) -> String {
     }
     let used = resources(run, cells()).markdown();
     let _ = write!(out, "### What the server and the load generator used\n\n{used}");
-    if !is_duet(run) && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
+    let compares = !is_duet(run) && !headline::compares_nothing(run);
+    if compares && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
         let _ = write!(out, "\n### Comparisons\n\n{}", comparisons(run, name));
     }
     out

@@ -1,30 +1,25 @@
 //! Carrying a calibration out: first the handicaps are sized, then blocks are run until there are enough comparisons or the
 //! time is up. It can be stopped and resumed at any trial.
 
-use std::collections::HashSet;
+mod series;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
 
-use super::{Bench, Truths, begin_folder, note_ready_lines};
-use crate::analysis::calibration::finished;
+use super::{Bench, Truths, begin_folder};
 use crate::analysis::{Observed, log_ratios};
 use crate::config::{Arm, Build, Calibration, ConfigDir, Server, Sizing};
 use crate::figure::Figure;
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
-use crate::observation::{Observation, Outcome};
-use crate::plan::{self, Trial};
-use crate::plan::{CalibrationPlan, Plan};
+use crate::plan::{self, CalibrationPlan, Plan};
 use crate::probe::host;
 use crate::results::{CALIBRATION, RunFolder, pretty};
 use crate::stats::{hodges_lehmann, median};
 
-/// The server again, under another name.
-const TWIN: &str = "twin";
+pub use series::check_names;
 
 /// The server with a handicap from which the cost of a round is taken.
 const SIZER: &str = "sizer";
@@ -39,8 +34,8 @@ const COUNT_EVERY: u32 = 20;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// This number of comparisons of the server with its twin is finished.
-    Comparisons(u32),
+    /// Each series has its `full_comparisons` of the server with its twin.
+    Comparisons,
     /// This time has passed.
     Time(Duration),
 }
@@ -60,20 +55,26 @@ pub fn begin(
     super::build_servers(std::slice::from_ref(&server))?;
     let folder = RunFolder::create(results, "calibrate")?;
     eprintln!("results go to {}", folder.0.display());
-    let plan = |others: &[(&str, u64)], blocks: u32| Plan {
-        campaign: calibration.campaign(others.iter().map(|(name, _)| (*name).to_owned()).collect(), blocks),
+    let plan = |calibration: &Calibration, others: &[Arm], blocks: u32| Plan {
+        campaign: calibration.campaign(others.iter().map(|arm| arm.name.clone()).collect(), blocks),
         workloads: vec![workload.clone()],
         servers: std::iter::once(handicapped(&server, &server.name, 0))
-            .chain(others.iter().map(|(name, rounds)| handicapped(&server, name, *rounds)))
+            .chain(others.iter().map(|arm| handicapped(&server, &arm.name, arm.rounds)))
             .collect(),
         threads: calibration.environment.threads.unwrap_or_else(|| host::cores() as u32),
         ..Plan::default()
     };
-    let sizing_plan = plan(&[(SIZER, SIZER_ROUNDS)], calibration.sizing_blocks);
+    let sizer = Arm { name: SIZER.to_owned(), handicap: 0.0, rounds: SIZER_ROUNDS };
+    let sizing_plan = plan(&calibration, &[sizer], calibration.sizing_blocks);
     let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;
-    let arms = arms(&calibration, &sizing);
-    let others: Vec<(&str, u64)> = arms.iter().map(|arm| (arm.name.as_str(), arm.rounds)).collect();
-    begin_folder(&folder, &plan(&others, calibration.max_blocks), &text, tools, command)?;
+    for (rates, way) in calibration.ways() {
+        let by_way = calibration.by_way(rates, way);
+        let inner = RunFolder::create_inside(&folder, &way.folder())?;
+        let plan = plan(&by_way, &by_way.arms(&sizing), by_way.max_blocks);
+        begin_folder(&inner, &plan, "", tools, command)?;
+    }
+    let arms = calibration.arms(&sizing);
+    begin_folder(&folder, &plan(&calibration, &arms, calibration.max_blocks), &text, tools, command)?;
     folder.write_new(CALIBRATION, &pretty(&CalibrationPlan { calibration, sizing, arms })?)?;
     Ok(folder)
 }
@@ -113,8 +114,7 @@ fn size(
     begin_folder(&inner, &plan, "", tools, command)?;
     let truths = Truths::of(&plan)?;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
-    let mut observations = Vec::new();
-    run(&bench, &plan.trials.iter().collect::<Vec<_>>(), &mut observations)?;
+    let observations = series::run(&bench, &plan.trials.iter().collect::<Vec<_>>())?;
     let observed = Observed::new(&observations);
     let campaign = &plan.campaign;
     let (workload, connections) = (&campaign.workloads[0], campaign.connections[0]);
@@ -143,99 +143,37 @@ fn size(
     Ok(Sizing { base_cpu_us, round_ns })
 }
 
-fn arms(calibration: &Calibration, sizing: &Sizing) -> Vec<Arm> {
-    let twin = Arm { name: TWIN.to_owned(), handicap: 0.0, rounds: 0 };
-    let handicapped = calibration.handicaps.iter().map(|handicap| Arm {
-        name: format!("plus-{}", handicap.to_string().replace('%', "").replace('.', "-")),
-        handicap: handicap.0,
-        rounds: (handicap.0 * sizing.base_cpu_us.value * 1e3 / sizing.round_ns.value).round() as u64,
-    });
-    std::iter::once(twin).chain(handicapped).collect()
-}
-
-/// The two trials of a block, in an order drawn from the seed and the block's number: the base, and its twin or, once in
-/// `handicap_every` blocks, one of the handicapped servers, each in its turn.
-fn block_trials(calibration: &Calibration, arms: &[Arm], block: u32) -> [Trial; 2] {
-    let (twins, handicapped): (Vec<&Arm>, Vec<&Arm>) = arms.iter().partition(|arm| arm.handicap == 0.0);
-    let turn = block / calibration.handicap_every;
-    let in_turn = if block.is_multiple_of(calibration.handicap_every) { &handicapped } else { &twins };
-    let other = &in_turn[turn as usize % in_turn.len()].name;
-    let mut servers = [&calibration.server, other];
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed.wrapping_add(u64::from(block)));
-    plan::shuffle(&mut servers, &mut random);
-    let mut number = (block - 1) * 2;
-    servers.map(|server| {
-        number += 1;
-        Trial {
-            number,
-            block,
-            server: server.clone(),
-            workload: calibration.workload.clone(),
-            connections: calibration.connections,
-            ..Trial::default()
-        }
-    })
-}
-
-/// Runs blocks until there is enough.
-pub fn carry_out(folder: &RunFolder, tools: &Tools, until: Until, interrupt: &Interrupt) -> Result<()> {
-    let plan = folder.plan()?;
-    let CalibrationPlan { calibration, arms, .. } = folder.calibration()?;
-    let truths = Truths::of(&plan)?;
-    note_ready_lines(folder, &plan, interrupt)?;
-    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
-    let mut observations = folder.observations()?;
-    let done = done(&calibration, &arms, &observations)?;
-    let twin = arms.first().context("calibration.json names no servers to compare")?;
+/// Runs blocks until there is enough, each of the series that took the least time so far: so all meet the same minutes of the
+/// machine, whatever a block of each takes. `only` names some of the series; all run where it is empty.
+///
+/// # Errors
+/// What ends the run, or what was begun by another version.
+pub fn carry_out(
+    folder: &RunFolder,
+    tools: &Tools,
+    until: Until,
+    only: &[String],
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let mut open = series::open(folder, only, interrupt)?;
     let began = Instant::now();
-    for block in 1.. {
-        let trials = block_trials(&calibration, &arms, block);
-        let left: Vec<&Trial> = trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
-        if left.is_empty() {
+    while let Some(least) = open.iter_mut().min_by(|a, b| a.spent_s.total_cmp(&b.spent_s)) {
+        let block = least.run_block(tools, interrupt)?;
+        let is_late = matches!(until, Until::Time(limit) if began.elapsed() >= limit);
+        if !is_late && !block.is_multiple_of(COUNT_EVERY) {
             continue;
         }
-        run(&bench, &left, &mut observations)?;
-        let enough = match until {
-            Until::Time(limit) => began.elapsed() >= limit,
-            Until::Comparisons(_) => false,
-        };
-        if !enough && !block.is_multiple_of(COUNT_EVERY) {
-            continue;
-        }
-        let count = finished(&calibration, twin, &observations);
+        let (name, wanted) = (least.name.clone(), least.calibration.full_comparisons);
+        let count = least.finished();
         let minutes = began.elapsed().as_secs_f64() / 60.0;
-        eprintln!("block {block}: {count} comparisons with the twin are finished, {minutes:.0} min");
-        if enough || matches!(until, Until::Comparisons(wanted) if count >= wanted) {
+        eprintln!(
+            "{name}: block {block}, {count} comparisons with the twin are finished; {minutes:.0} min in all"
+        );
+        if is_late {
             break;
         }
-    }
-    Ok(())
-}
-
-/// The trials that have an observation, by number.
-fn done(calibration: &Calibration, arms: &[Arm], observations: &[Observation]) -> Result<HashSet<u32>> {
-    let planned = |trial: &Trial| block_trials(calibration, arms, trial.block).contains(trial);
-    let strange = observations.iter().find(|observation| !planned(&observation.trial));
-    ensure!(
-        strange.is_none(),
-        "this calibration was begun by a version that runs other trials: resume it with that version, or begin anew"
-    );
-    Ok(observations.iter().map(|observation| observation.trial.number).collect())
-}
-
-/// Runs trials and keeps their figures. Thousands of trials' raw output would fill the folder, so it is kept only where a
-/// trial failed; so are quantile functions and series over time.
-fn run(bench: &Bench<'_>, trials: &[&Trial], observations: &mut Vec<Observation>) -> Result<()> {
-    for group in bench.groups(trials) {
-        for mut observation in bench.run_group(group)? {
-            if let Outcome::Completed(sample) = &mut observation.outcome {
-                sample.load.quantiles.clear();
-                sample.resources.clear();
-                sample.threads.clear();
-                bench.folder.forget_tool_output(&observation.trial)?;
-            }
-            bench.folder.append(&observation)?;
-            observations.push(observation);
+        if until == Until::Comparisons && count >= wanted {
+            open.retain(|series| series.name != name);
         }
     }
     Ok(())
@@ -246,30 +184,6 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::stats::Estimate;
-
-    #[test]
-    fn trials_are_numbered_and_their_order_is_drawn() {
-        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-        let (calibration, _) = config.calibration().unwrap();
-        let estimate = |value| Estimate { value, interval: None };
-        let sizing = Sizing { base_cpu_us: estimate(8.0), round_ns: estimate(1.0) };
-        let arms = arms(&calibration, &sizing);
-        assert_eq!(arms.iter().map(|arm| arm.rounds).collect::<Vec<_>>(), [0, 80, 160, 240, 400, 800]);
-        let trials: Vec<Trial> =
-            (1..=300).flat_map(|block| block_trials(&calibration, &arms, block)).collect();
-        let numbers: Vec<u32> = trials.iter().map(|trial| trial.number).collect();
-        assert_eq!(numbers, (1..=trials.len() as u32).collect::<Vec<_>>());
-        let with = |name: &str| trials.iter().filter(|trial| trial.server == name).count();
-        let handicapped = 300 / calibration.handicap_every as usize;
-        assert_eq!((with("actix"), with("twin")), (300, 300 - handicapped));
-        for arm in arms.iter().filter(|arm| arm.handicap > 0.0) {
-            assert_eq!(with(&arm.name), handicapped / 5, "each in its turn");
-        }
-        let first = |block: &u32| block_trials(&calibration, &arms, *block)[0].server == "actix";
-        let base_first = (1..=300).filter(first).count();
-        assert!((120..180).contains(&base_first), "{base_first}");
-    }
 
     #[test]
     fn every_arm_is_the_handicap_build() {
@@ -279,30 +193,11 @@ mod tests {
         let build = handicap_build(plain.clone()).unwrap();
         assert_ne!((&build.program, &build.build), (&plain.program, &plain.build));
         assert!(build.build.contains(&"handicap".to_owned()), "{:?}", build.build);
-        for (name, rounds) in [(plain.name.as_str(), "1"), (TWIN, "1")] {
+        for (name, rounds) in [(plain.name.as_str(), "1"), ("twin", "1")] {
             let arm = handicapped(&build, name, 0);
             assert_eq!((&arm.program, arm.args.last().map(String::as_str)), (&build.program, Some(rounds)));
         }
         let error = handicap_build(config.server("control").unwrap()).unwrap_err().to_string();
         assert!(error.contains("control") && error.contains("field handicap"), "{error}");
-    }
-
-    #[test]
-    fn what_another_version_ran_is_not_resumed() {
-        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-        let (calibration, _) = config.calibration().unwrap();
-        let estimate = Estimate { value: 1.0, interval: None };
-        let arms = arms(&calibration, &Sizing { base_cpu_us: estimate, round_ns: estimate });
-        let observed = |trial: &Trial| Observation {
-            trial: trial.clone(),
-            started_at: String::new(),
-            took_s: 0.0,
-            outcome: Outcome::ToolFailed { reason: String::new() },
-        };
-        let trials = block_trials(&calibration, &arms, 3);
-        let mut observations: Vec<Observation> = trials.iter().map(observed).collect();
-        assert_eq!(done(&calibration, &arms, &observations).unwrap(), HashSet::from([5, 6]));
-        observations[1].trial.server = "plus-5".to_owned();
-        assert!(done(&calibration, &arms, &observations).unwrap_err().to_string().contains("version"));
     }
 }

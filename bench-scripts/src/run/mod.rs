@@ -4,6 +4,7 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
+mod live;
 mod progress;
 mod remedies;
 pub mod requirements;

@@ -138,6 +138,7 @@ impl Stage<'_> {
             max_blocks: if with.is_some() { campaign.remedy_trials } else { 0 },
             max_extra_blocks: Some(0),
             precision: None,
+            max_minutes: None,
             ..campaign.part(REMEDIES)
         };
         let servers = std::iter::once(server.clone()).chain(with).collect();

@@ -52,6 +52,7 @@ fn sweep_of(campaign: &Campaign, server: &Server) -> Campaign {
         arms: Vec::new(),
         headline: campaign.headline.clone(),
         precision: None,
+        max_minutes: None,
         remedy_trials: 0,
         ..campaign.part(&format!("{}-target", campaign.name))
     }

@@ -7,6 +7,7 @@ mod connecting;
 mod counts;
 mod steadiness;
 pub(super) mod tool;
+mod watch;
 mod wire;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use anyhow::{Error, Result, anyhow};
 use self::checker::Checker;
 use self::connecting::Holding;
 use self::tool::Order;
+use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
 use crate::http::{self, Connection, ServerCounts};
@@ -24,15 +26,14 @@ use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
-use crate::observation::{Checked, Observation, Outcome, Sample, Warmup};
+use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, Warmup};
 use crate::owned_process::remove_if_empty;
 use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
-use crate::probe::listen_queue::Listening;
 use crate::probe::network::NetworkCounters;
 use crate::probe::other_processes::{ForeignCpu, Reading};
 use crate::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
-use crate::probe::resources::{AtRest, Sampled, sample};
+use crate::probe::resources::{AtRest, sample};
 use crate::probe::threads;
 use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
@@ -120,6 +121,14 @@ impl Seen {
     }
 }
 
+/// A server that was found to answer truly, and is warm.
+pub(super) struct Warm<'a> {
+    seen: Option<Seen>,
+    known: &'a [Known],
+    capacity: Capacity,
+    warmup: Warmup,
+}
+
 impl Bench<'_> {
     /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
     ///
@@ -141,14 +150,8 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
-                let outcome = match self.measure(trial, workload, &mut subject, paired) {
-                    Ok(sample) => Outcome::Completed(Box::new(sample)),
-                    Err(Ending::Run(error)) => return Err(error),
-                    // Whatever was noticed first, a server that has ended is the reason.
-                    Err(Ending::Trial(outcome)) => {
-                        subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how })
-                    }
-                };
+                let measured = self.measure(trial, workload, &mut subject, paired);
+                let outcome = outcome_of(measured, &mut subject)?;
                 subject.process.stop(self.interrupt)?;
                 outcome
             }
@@ -158,7 +161,7 @@ impl Bench<'_> {
         Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
     }
 
-    fn truths_of(&self, trial: &Trial) -> &Truths {
+    pub(super) fn truths_of(&self, trial: &Trial) -> &Truths {
         self.truths.of_server(&trial.server)
     }
 
@@ -169,20 +172,45 @@ impl Bench<'_> {
         subject: &mut Subject,
         paired: Option<Side>,
     ) -> Ended<Sample> {
-        let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
+        let warm = self.make_warm(trial, workload, subject, paired.as_ref())?;
+        self.measure_window(trial, workload, subject, &warm, paired.as_ref())
+    }
+
+    /// Compares a fresh server's answer with the truth, sees what it is without load, and warms it up.
+    pub(super) fn make_warm<'a>(
+        &'a self,
+        trial: &Trial,
+        workload: &'a Workload,
+        subject: &Subject,
+        paired: Option<&Side>,
+    ) -> Ended<Warm<'a>> {
         let seen = Seen::of(subject)?;
         let known = self.known(trial, workload)?;
         verify(known, subject, "before the window")?;
         let capacity =
             capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
-        meet(paired.as_ref())?;
+        meet(paired)?;
         let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
+        Ok(Warm { seen, known, capacity, warmup })
+    }
+
+    /// One window of a server that is warm, and its answer again.
+    pub(super) fn measure_window(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        subject: &mut Subject,
+        warm: &Warm<'_>,
+        paired: Option<&Side>,
+    ) -> Ended<Sample> {
+        let Warm { seen, known, capacity, .. } = *warm;
+        let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         let holding = seen.filter(|_| trial.rate.is_none()).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
-        meet(paired.as_ref())?;
+        meet(paired)?;
 
         let capture = self.capture(trial, &subject.target)?;
         let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
@@ -206,7 +234,7 @@ impl Bench<'_> {
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
         let (load, background) = self.read_window(&ready, &put)?;
-        meet(paired.as_ref())?;
+        meet(paired)?;
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
             Err(_) if load.failures() > 0 => None,
@@ -234,7 +262,7 @@ impl Bench<'_> {
                 .cpu_s
                 .map(|cpu_s| cpu_s + half.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
             resources: sampled.resources,
-            warmup: Some(warmup),
+            warmup: Some(warm.warmup.clone()),
             capacity,
             threads: threads.unwrap_or_default(),
             background: background.map(Box::new),
@@ -333,6 +361,20 @@ impl Bench<'_> {
     }
 }
 
+/// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
+///
+/// # Errors
+/// What ends the run.
+pub(super) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Result<Outcome> {
+    match measured {
+        Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
+        Err(Ending::Run(error)) => Err(error),
+        Err(Ending::Trial(outcome)) => {
+            Ok(subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how }))
+        }
+    }
+}
+
 /// Sends the known requests and compares the answers with the truth.
 fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
@@ -375,51 +417,6 @@ fn is_silent(known: &[Known], subject: &Subject) -> bool {
 fn meet(paired: Option<&Side>) -> std::result::Result<(), Outcome> {
     let met = paired.map_or(Ok(()), Side::meet);
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
-}
-
-/// What observes a window, each from a thread of its own.
-struct Watch {
-    sampler: Option<Watcher<Sampled>>,
-    question: Option<Watcher<steadiness::Counted>>,
-    checker: Option<Watcher<checker::Found>>,
-}
-
-/// What was seen.
-struct Watched {
-    sampled: Sampled,
-    half: steadiness::Counted,
-    checked: checker::Found,
-}
-
-impl Watch {
-    /// With the server's process and its CPU time at the window's start, where these are known.
-    fn begin(
-        subject: &Subject,
-        process: Option<(Seen, CpuTime)>,
-        counts: Option<ServerCounts>,
-        window_ms: u64,
-    ) -> Self {
-        let window = Duration::from_millis(window_ms);
-        let Some((Seen { pid, at_rest }, cpu)) = process else {
-            return Self { sampler: None, question: None, checker: None };
-        };
-        let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
-        let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
-            steadiness::ask_after(
-                window / 2,
-                steadiness::Start { pid, metrics, counts, cpu_s: cpu.total_s() },
-            )
-        });
-        Self { sampler: Some(sampler), question, checker: None }
-    }
-
-    fn end(self) -> Watched {
-        Watched {
-            sampled: self.sampler.map(Watcher::end).unwrap_or_default(),
-            half: self.question.map(Watcher::end).unwrap_or_default(),
-            checked: self.checker.map(Watcher::end).unwrap_or_default(),
-        }
-    }
 }
 
 fn died(error: anyhow::Error) -> Outcome {

@@ -4,17 +4,25 @@
 //! chart reads the same on a light page and on a dark one.
 
 mod original;
+mod palette;
 mod power;
+mod ratios;
+mod recovery;
 mod resources;
 mod run;
 mod scale;
 mod series;
+mod slo;
 mod svg;
 mod why;
 
+pub(super) use palette::COLOURS;
 pub(super) use power::power;
-pub(super) use run::{pictures, recovery};
-pub(super) use series::{legend, styles};
+pub(super) use ratios::{picture as ratios, pooled};
+pub(super) use recovery::chart as recovery;
+pub(super) use run::pictures;
+pub(super) use series::styles;
+pub(super) use slo::chart as slo;
 pub(super) use svg::svg;
 pub(super) use why::{ladder, slope};
 
@@ -54,6 +62,23 @@ pub(super) struct Chart {
 pub(super) enum Row {
     Plot(Plot),
     Bars(Bars),
+    Forest(Forest),
+}
+
+/// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
+pub(super) struct Forest {
+    pub names: Vec<String>,
+    /// A column's title, and a ratio for each row.
+    pub columns: Vec<(String, Vec<Option<Ratio>>)>,
+}
+
+/// One ratio of a forest plot.
+pub(super) struct Ratio {
+    pub style: Style,
+    pub value: f64,
+    pub interval: Option<(f64, f64)>,
+    /// The ratio of each block.
+    pub blocks: Vec<f64>,
 }
 
 /// Panels with the same axes and the same scales.
@@ -182,12 +207,6 @@ pub(super) struct Style {
     pub variant: usize,
 }
 
-impl Style {
-    fn colour(self) -> &'static str {
-        COLOURS.iter().chain(&OTHERS).nth(self.colour).copied().unwrap_or(GREY)
-    }
-}
-
 /// An entry of a legend.
 pub(super) enum Key {
     /// A line with this mark.
@@ -227,14 +246,6 @@ pub(super) struct Piece {
     /// What stands in it, where it is wide enough.
     pub text: String,
 }
-
-/// The servers' colours: those of Okabe and Ito, distinguishable to most colour-blind readers.
-pub(super) const COLOURS: [&str; crate::config::COLOURS] =
-    ["#0072b2", "#d55e00", "#009e73", "#6e6e6e", "#cc79a7", "#e69f00", "#56b4e9"];
-
-/// Colours of what is no server, by Tol. None is a server's.
-const OTHERS: [&str; 4] = ["#332288", "#999933", "#882255", "#c9b458"];
-const GREY: &str = "#c0c0c0";
 
 /// A time in microseconds as a tick has it, without digits that say nothing.
 pub(super) fn time_tick(value_us: f64) -> String {

@@ -1,8 +1,9 @@
 //! The chart of a calibration: how often a handicap of a given size is seen, our way and the common way.
 
 use super::super::format::thousands;
-use super::{Axis, Chart, Key, Mark, OTHERS, Panel, Plot, Point, Row, Series, Style};
-use crate::analysis::calibration::{CalibrationSummary, Share};
+use super::palette::OTHERS;
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
+use crate::analysis::calibration::{CalibrationSummary, RatesByWay, Share};
 use crate::figure::Figure;
 
 /// The common way: means of N runs, the threshold of a claim, its name.
@@ -14,22 +15,33 @@ const COMMON: [(u32, f64, &str); 3] = [
 
 /// The chart.
 pub(in crate::report) fn power(summary: &CalibrationSummary) -> Chart {
-    let panel = |(figure, title): (Figure, &str)| Panel {
+    let panel = |(title, series): (&str, Vec<Series>)| Panel {
         title: title.to_owned(),
-        series: ways(summary, figure),
+        series,
         level: Some(5.0),
         ..Panel::default()
     };
-    let panels = [
-        (Figure::CpuUsPerRequest, "by server CPU per request"),
-        (Figure::RequestsPerSecond, "by successful requests/s"),
-    ];
-    let handicaps = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
-    let handicaps = handicaps.map(|power| power.handicap * 100.0);
+    // Rates of duets say little of rates as a campaign measures them: where these are calibrated they are shown.
+    let by_rate = if summary.rates.is_empty() {
+        ("by successful requests/s", ways(summary, Figure::RequestsPerSecond))
+    } else {
+        ("by successful requests/s, one server after the other", rates(summary))
+    };
+    let panels = [("by server CPU per request", ways(summary, Figure::CpuUsPerRequest)), by_rate];
+    let of_cpu = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
+    let of_rates = summary.rates.iter().flat_map(|rates| &rates.ours);
+    let mut handicaps: Vec<f64> = of_cpu.chain(of_rates).map(|power| power.handicap * 100.0).collect();
+    handicaps.sort_by(f64::total_cmp);
+    handicaps.dedup();
     let x = "handicap: extra CPU time for a request, % (0: the server against itself)";
     let names =
         std::iter::once("this harness: blocks until it is answered").chain(COMMON.map(|(.., name)| name));
     let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
+    let of_way = |(place, rates): (usize, &RatesByWay)| {
+        let name = format!("rates, {}: {}", rates.way.name, rates.way.words());
+        (Key::Line(of_rates_style(place), 2.0, Mark::Full), name)
+    };
+    let legend = names.enumerate().map(key).chain(summary.rates.iter().enumerate().map(of_way)).collect();
     Chart {
         rows: vec![Row::Plot(Plot {
             title: String::new(),
@@ -44,7 +56,7 @@ pub(in crate::report) fn power(summary: &CalibrationSummary) -> Chart {
             columns: 2,
             height: 300.0,
         })],
-        legend: names.enumerate().map(key).collect(),
+        legend,
         note: "Horizontal line: the nominal error of 5 %. Vertical lines: 95 % intervals of the shares."
             .to_owned(),
         ..Chart::default()
@@ -56,25 +68,40 @@ fn style(place: usize) -> Style {
     Style { colour: super::COLOURS.len() + place % OTHERS.len(), variant: 0 }
 }
 
-/// The share of claims by handicap, both in percent, of our way and then of the common ones.
-fn ways(summary: &CalibrationSummary, figure: Figure) -> Vec<Series> {
+/// Ways to measure a rate are this harness's, by dashes.
+fn of_rates_style(place: usize) -> Style {
+    Style { variant: place, ..style(0) }
+}
+
+/// Shares of claims by handicap, both in percent.
+fn shares(style: Style, shares: impl Iterator<Item = (f64, Share)>) -> Series {
     let point = |(handicap, share): (f64, Share)| Point {
         x: handicap * 100.0,
         y: share.value() * 100.0,
         interval: Some((share.interval.0 * 100.0, share.interval.1 * 100.0)),
         mark: Mark::Full,
     };
-    let way = |place: usize, shares: Vec<(f64, Share)>| {
-        let points = shares.into_iter().filter(|(_, share)| share.of > 0).map(point).collect();
-        Series { style: style(place), width: 2.0, points }
+    Series { style, width: 2.0, points: shares.filter(|(_, share)| share.of > 0).map(point).collect() }
+}
+
+/// Of each way to measure a rate.
+fn rates(summary: &CalibrationSummary) -> Vec<Series> {
+    let way = |(place, rates): (usize, &RatesByWay)| {
+        let claimed = rates.ours.iter().map(|power| (power.handicap, power.claimed));
+        shares(of_rates_style(place), claimed)
     };
+    summary.rates.iter().enumerate().map(way).collect()
+}
+
+/// Of our way and then of the common ones.
+fn ways(summary: &CalibrationSummary, figure: Figure) -> Vec<Series> {
     let ours = summary.ours.iter().filter(|power| power.figure == figure);
-    let mut ways = vec![way(0, ours.map(|power| (power.handicap, power.claimed)).collect())];
+    let mut ways = vec![shares(style(0), ours.map(|power| (power.handicap, power.claimed)))];
     for (place, (runs, threshold, _)) in (1..).zip(COMMON) {
         let rows = summary.common.iter().filter(|row| {
             row.figure == figure && row.runs == runs && (row.threshold - threshold).abs() < 1e-9
         });
-        ways.push(way(place, rows.map(|row| (row.handicap, row.claimed)).collect()));
+        ways.push(shares(style(place), rows.map(|row| (row.handicap, row.claimed))));
     }
     ways
 }

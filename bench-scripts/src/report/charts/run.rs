@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 
-use super::super::format::{at, load, thousands};
+use super::super::format::{at, load, thousands, time_us};
 use super::super::{Run, original as report_original, sections};
 use super::series::{SeriesOf, legend, series, styles};
 use super::{
-    Axis, Chart, Mark, Panel, Picture, Plot, Point, Row, Series, original, resources, short, time_tick,
+    Axis, Bar, Bars, Chart, Mark, Panel, Picture, Piece, Plot, Point, Row, Series, Style, original,
+    resources, short, time_tick,
 };
 use crate::analysis::Cell;
-use crate::config::Background;
 use crate::figure::Figure;
 
 /// A chart of a figure against the load: its file, what it is called, its axis, the figure and the axis' unit of it.
@@ -38,15 +38,14 @@ const OPEN: [AgainstLoad; 3] = [
 /// that they would take most of the height; beyond the last one even a long window holds a handful of requests.
 const NAMED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/// About as many marks on a line; more would hide it.
-const MARKS: usize = 10;
-
 /// The charts of a run's report, in its order.
 pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     if report_original::is_headline(run) {
         return original::pictures(run);
     }
     let mut pictures = against_load(run);
+    pictures.extend(latency_against_rate(run));
+    pictures.extend(cpu_bars(run));
     pictures.extend(quantiles(run));
     pictures.extend(resources::pictures(run));
     Ok(pictures)
@@ -119,6 +118,79 @@ fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, uni
     let mut points: Vec<Point> = run.plan.amounts().into_iter().filter_map(point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     Series { style: series.style, width: 2.0, points }
+}
+
+/// p99 against the rate that was achieved, a line for each server through the loads of a closed loop: where more connections bring
+/// more latency and no more rate, the server is saturated. None with fewer than three loads.
+fn latency_against_rate(run: &Run) -> Option<Picture> {
+    if run.plan.campaign.open.is_some() || run.plan.amounts().len() < 3 || sections::is_duet(run) {
+        return None;
+    }
+    let line = |series: SeriesOf<'_>, workload: &str| {
+        let point = |amount: u32| {
+            let cell = series.cell(run, workload, amount)?;
+            let figure = |figure: Figure| Some(cell.figure(figure)?.value);
+            let (x, y) = (figure(Figure::RequestsPerSecond)?, figure(Figure::P99Us)?);
+            Some(Point { x, y, interval: None, mark: Mark::Full })
+        };
+        let mut amounts = run.plan.amounts();
+        amounts.sort_unstable();
+        Series { style: series.style, width: 2.0, points: amounts.into_iter().filter_map(point).collect() }
+    };
+    let panel = |workload: &str| Panel {
+        title: format!("{workload}: p99 against the rate reached"),
+        series: series(run).into_iter().map(|series| line(series, workload)).collect(),
+        empty: "nothing was measured",
+        ..Panel::default()
+    };
+    let axes = [Axis::linear("successful requests/s", thousands), Axis::log("p99 latency", time_tick)];
+    let panels = by_workload(run, panel);
+    let connections: Vec<String> =
+        run.plan.amounts().into_iter().map(|amount| thousands(amount.into())).collect();
+    Some(Picture {
+        file: "latency-rate.svg".to_owned(),
+        alt: "99th percentile of latency against the rate reached".to_owned(),
+        note: format!(
+            "Each line goes through the loads ({} connections), lowest first. Where it rises and no longer goes right, more \
+             connections bring only waiting.",
+            connections.join(", ")
+        ),
+        chart: Chart {
+            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
+            legend: legend(run, 2.0),
+            ..Chart::default()
+        },
+    })
+}
+
+/// CPU time for a request at the headline's load, as bars from zero.
+fn cpu_bars(run: &Run) -> Option<Picture> {
+    if !run.has_sweep() || run.plan.campaign.open.is_some() || sections::is_duet(run) {
+        return None;
+    }
+    let servers = || run.plan.servers.iter().zip(styles(&run.plan.servers));
+    let column = |workload: &str| {
+        let level = run.plan.headline_level(workload);
+        let bar = |(server, style): (&crate::config::Server, Style)| {
+            let cpu = run.summary.cell(&server.name, workload, level)?.figure(Figure::CpuUsPerRequest)?;
+            let piece = Piece { value: cpu.value, colour: style.colour(), opacity: 1.0, text: String::new() };
+            Some(Bar { pieces: vec![piece], text: time_us(cpu.value), mark: None })
+        };
+        let title = format!("{}: CPU time for a request", at(workload, level));
+        (title, servers().map(|server| bar(server).unwrap_or_default()).collect())
+    };
+    let bars = Bars {
+        names: servers().map(|(server, _)| (server.label().to_owned(), false)).collect(),
+        columns: run.measured_workloads().map(|workload| column(&workload.name)).collect(),
+        sizes: (15.0, 7.0),
+        has_axis: false,
+    };
+    Some(Picture {
+        file: "cpu-per-request.svg".to_owned(),
+        alt: "Server CPU time for a request".to_owned(),
+        note: "Bars begin at zero; each column has a scale of its own.".to_owned(),
+        chart: Chart { rows: vec![Row::Bars(bars)], ..Chart::default() },
+    })
 }
 
 /// The place of a probability on the logarithmic axis: of how many requests one took longer.
@@ -194,47 +266,6 @@ fn quantiles(run: &Run) -> Option<Picture> {
             legend: legend(run, 2.0),
             ..Chart::default()
         },
-    })
-}
-
-/// p99 through the window, around an overload; `None` where no recovery was measured.
-pub(in crate::report) fn recovery(run: &Run) -> Option<Chart> {
-    run.summary.recovery.first()?;
-    let background = run.plan.campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    let band = |other: &Background| Some((other.from_ms as f64, (other.from_ms + other.for_ms?) as f64));
-    let panel = |workload: &str| {
-        let found = |server: &str| {
-            run.summary.recovery.iter().find(|found| found.workload == workload && found.server == server)
-        };
-        let first = run.plan.servers.iter().find_map(|server| found(&server.name));
-        let servers = run.plan.servers.iter().zip(styles(&run.plan.servers)).enumerate();
-        let line = |(index, (server, style)): (usize, (&crate::config::Server, _))| {
-            let cell =
-                found(&server.name).and_then(|found| run.summary.cell(&server.name, workload, found.level));
-            let course = cell.into_iter().flat_map(|cell| &cell.latency);
-            let points: Vec<(f64, f64)> =
-                course.map(|moment| (moment.t_ms, moment.p99_us)).filter(|(_, us)| *us > 0.0).collect();
-            Series::marked(style, &points, MARKS, (index, run.plan.servers.len()))
-        };
-        Panel {
-            title: match first {
-                Some(found) => format!("{}: p99 from the intended send", at(workload, found.level)),
-                None => workload.to_owned(),
-            },
-            series: servers.map(line).collect(),
-            band: background.and_then(band),
-            empty: "latency was not measured",
-            ..Panel::default()
-        }
-    };
-    let window_ms = run.plan.campaign.window_ms as f64;
-    let x = Axis { range: Some((0.0, window_ms)), ..Axis::linear("time in the window, ms", thousands) };
-    let axes = [x, Axis::log("latency", time_tick)];
-    let panels = by_workload(run, panel);
-    Some(Chart {
-        rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 1, height: 320.0 })],
-        legend: legend(run, 2.0),
-        ..Chart::default()
     })
 }
 

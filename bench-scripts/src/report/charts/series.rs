@@ -63,23 +63,33 @@ pub(in crate::report) fn legend(run: &Run, width: f64) -> Vec<(Key, String)> {
     series(run).into_iter().map(entry).collect()
 }
 
-/// The colours of the servers that this repository has, for runs whose plans name none.
-static OWN: LazyLock<BTreeMap<String, usize>> = LazyLock::new(|| {
+/// The servers that this repository has, for runs whose plans name none: by name, the label and the colour.
+static OWN: LazyLock<BTreeMap<String, (String, Option<usize>)>> = LazyLock::new(|| {
     let servers: toml::Table = include_str!("../../../servers.toml").parse().unwrap_or_default();
     let servers = servers.get("server").and_then(toml::Value::as_array).into_iter().flatten();
-    let colour = |server: &toml::Value| {
-        let colour = server.get("colour")?.as_integer()?;
-        Some((server.get("name")?.as_str()?.to_owned(), usize::try_from(colour).ok()?.checked_sub(1)?))
+    let own = |server: &toml::Value| {
+        let text = |field: &str| server.get(field).and_then(toml::Value::as_str).map(str::to_owned);
+        let colour = server.get("colour").and_then(toml::Value::as_integer);
+        let colour = colour.and_then(|colour| usize::try_from(colour).ok()?.checked_sub(1));
+        let name = text("name")?;
+        Some((name.clone(), (text("label").unwrap_or(name), colour)))
     };
-    servers.filter_map(colour).collect()
+    servers.filter_map(own).collect()
 });
+
+/// What a reader knows a server of this repository by.
+pub(super) fn known_label(name: &str) -> &str {
+    OWN.get(name).map_or(name, |(label, _)| label)
+}
 
 /// The colour of a server, or of the one that its name extends: `legacy-minimal` has that of `legacy`.
 pub(super) fn known_colour(name: &str) -> Option<usize> {
     let extends = |known: &&String| {
         name.strip_prefix(known.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    OWN.get(OWN.keys().filter(extends).max_by_key(|known| known.len())?).copied()
+    let coloured = OWN.iter().filter_map(|(known, (_, colour))| Some((known, (*colour)?)));
+    let own = coloured.filter(|(known, _)| extends(known)).max_by_key(|(known, _)| known.len());
+    own.map(|(_, colour)| colour)
 }
 
 /// How each server's series look: a server has one colour in every chart; its variants, such as another allocator, are dashed.

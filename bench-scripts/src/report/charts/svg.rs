@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::palette::{GRID, INK};
 use super::scale::{Scale, range};
-use super::{Axis, Bar, Bars, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
+use super::{Axis, Bar, Bars, Chart, Forest, Key, Kind, Mark, Panel, Plot, Point, Ratio, Row, Series, Style};
 
 /// About as wide as a page on GitHub shows a picture.
 const WIDTH: f64 = 900.0;
@@ -12,12 +13,14 @@ const TITLE: f64 = 15.0;
 /// The width of a letter, on average.
 const LETTER: f64 = 7.2;
 const LINE: f64 = 20.0;
-const INK: &str = "#282828";
-const GRID: &str = "#dedede";
 /// Room on the left for ticks and the axis' name, on the right, and between panels.
 const LEFT: f64 = 82.0;
 const RIGHT: f64 = 24.0;
 const GAP: f64 = 40.0;
+
+/// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
+const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
+const FOREST_ROOM: f64 = 1.2;
 
 /// The chart as an SVG file.
 pub(in crate::report) fn svg(chart: &Chart) -> String {
@@ -29,6 +32,7 @@ pub(in crate::report) fn svg(chart: &Chart) -> String {
         match row {
             Row::Plot(plot) => page.plot(plot),
             Row::Bars(bars) => page.bars(bars),
+            Row::Forest(forest) => page.forest(forest),
         }
     }
     page.legend(&chart.legend);
@@ -291,6 +295,60 @@ impl Page {
             self.line((x, top - 6.0), (x, top + thick + 6.0), INK, 3.0);
             self.text((x, top - 14.0), "end", "", text);
         }
+    }
+
+    fn forest(&mut self, forest: &Forest) {
+        const ROW: f64 = 26.0;
+        let all = || forest.columns.iter().flat_map(|(_, column)| column.iter().flatten());
+        let ends = |ratio: &Ratio| {
+            let interval = ratio.interval.into_iter().flat_map(|(low, high)| [low, high]);
+            [1.0, ratio.value]
+                .into_iter()
+                .chain(interval)
+                .chain(ratio.blocks.iter().copied())
+                .collect::<Vec<f64>>()
+        };
+        let axis = Axis { ticks: RATIO_TICKS.to_vec(), ..Axis::log("", super::short) };
+        let Some((low, high)) = range(&axis, all().flat_map(ends)) else { return };
+        let values = (low * FOREST_ROOM, high / FOREST_ROOM);
+        let names = forest.names.iter().map(|name| width(name)).fold(0.0, f64::max);
+        let left = 16.0 + names.min(WIDTH / 3.0) + 14.0;
+        let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
+        let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
+        for (row, name) in forest.names.iter().enumerate() {
+            self.text((left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
+        }
+        for (column, (title, ratios)) in forest.columns.iter().enumerate() {
+            let left = left + column as f64 * wide;
+            self.text((left, self.y + LINE / 2.0), "start", "", title);
+            let scale = Scale { kind: Kind::Log, values, pixels: (left, left + wide - 24.0) };
+            for (x, text) in scale.ticks(&axis, |text| width(text) + 10.0) {
+                self.line((x, begin), (x, end), GRID, 1.0);
+                self.text((x, end + LINE / 2.0), "middle", "", &text);
+            }
+            self.line((scale.at(1.0), begin), (scale.at(1.0), end), INK, 1.5);
+            for (row, ratio) in ratios.iter().enumerate() {
+                if let Some(ratio) = ratio {
+                    self.ratio(ratio, scale, begin + ROW * (row as f64 + 0.5));
+                }
+            }
+        }
+        self.y = end + LINE + 8.0;
+    }
+
+    fn ratio(&mut self, ratio: &Ratio, scale: Scale, y: f64) {
+        let colour = ratio.style.colour();
+        for block in &ratio.blocks {
+            let x = scale.at(*block);
+            self.add(format_args!(
+                "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{colour}\" fill-opacity=\"0.35\"/>",
+                y + 8.0
+            ));
+        }
+        if let Some((low, high)) = ratio.interval {
+            self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);
+        }
+        self.mark((scale.at(ratio.value), y), ratio.style, Mark::Small);
     }
 
     fn legend(&mut self, legend: &[(Key, String)]) {

@@ -2,9 +2,8 @@
 
 use super::super::format::{significant, thousands};
 use super::super::why::name;
-use super::{
-    Axis, Bar, Bars, Chart, GREY, Key, Mark, OTHERS, Panel, Piece, Plot, Point, Row, Series, Style, time_tick,
-};
+use super::palette::{GREY, OTHERS};
+use super::{Axis, Bar, Bars, Chart, Key, Mark, Panel, Piece, Plot, Point, Row, Series, Style, time_tick};
 use crate::analysis::why::{Ladder, Line, Part, Row as LadderRow, SlopeSummary, WhySummary};
 
 /// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.

@@ -7,14 +7,14 @@ mod sections;
 use std::fmt::Write;
 
 use super::format::{
-    NEVER_SENT, PAIRED_RATIOS, Table, at, bullets, bytes, count, dash, estimate, known, list, load, percent,
-    ratio, significant, thousands, time_us,
+    NEVER_SENT, PAIRED_RATIOS, Table, at, bullets, bytes, count, dash, estimate, known, list, percent, ratio,
+    significant, thousands, time_us,
 };
-use super::headline::{by_cpu, marked, marks_used, warnings, with_marks};
+use super::headline::{by_cpu, marked, marks_used, with_marks};
 use super::tables::{bare, cores, failed_requests, resolution};
 use super::{Run, commands, lost};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::{Cell, Comparison, Mark, Verdict};
+use crate::analysis::{Cell, Comparison, Verdict};
 use crate::config::{Open, Percent};
 use crate::figure::Figure;
 use crate::load::Level;
@@ -28,16 +28,9 @@ pub(super) fn of(run: &Run) -> Option<&Open> {
     run.plan.campaign.open.as_ref()
 }
 
-/// The headline: at each rate that all share, who needs less CPU for a request, and what latency each shows.
+/// What is shown below the answer: what the background load does to each server, and the latencies at the headline's rate.
 pub(super) fn headline(run: &Run) -> String {
-    let mut out = warnings(run);
-    for workload in &run.plan.campaign.workloads {
-        let level = run.plan.headline_level(workload);
-        for pair in compared(run, workload).filter(|pair| pair.level == level) {
-            let _ = writeln!(out, "- {}", sentence(run, pair));
-        }
-    }
-    out.push_str(&sections::headline(run));
+    let mut out = sections::headline(run);
     if !out.is_empty() {
         out.push('\n');
     }
@@ -55,30 +48,6 @@ fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
 /// The comparisons of a workload that say something: with a background load the CPU time is that of both loads.
 fn compared<'a>(run: &'a Run, workload: &'a str) -> impl Iterator<Item = &'a Comparison> {
     run.summary.comparisons.iter().filter(move |pair| pair.workload == workload && !pair.level.disturbed)
-}
-
-fn sentence(run: &Run, pair: &Comparison) -> String {
-    let Comparison { workload, level, cpu, .. } = pair;
-    let cells = [&pair.server, &pair.over].map(|name| run.summary.cell(name, workload, *level));
-    let (server, over) = (run.label(&pair.server), run.label(&pair.over));
-    let both = |figure: Figure| {
-        let [a, b] = cells.map(|cell| known(cell, "-", |cell| bare(cell, figure, time_us)));
-        format!("{a} and {b}")
-    };
-    let is_late = cells.iter().flatten().any(|cell| cell.marks.contains(&Mark::SentLate));
-    let from_send = if is_late {
-        format!(", much of it the load tool's own lateness: from the send {}", both(Figure::P99FromSendUs))
-    } else {
-        String::new()
-    };
-    format!(
-        "**{workload}** at {}: {server} needs **{} times the CPU** of {over} for a request ({}); p99 from the intended send is \
-         {}{from_send}.",
-        load(*level),
-        ratio(cpu.ratio),
-        by_cpu(cpu, run.plan.campaign.margin),
-        both(Figure::P99Us),
-    )
 }
 
 /// The tables of a workload, below its heading.

@@ -1,6 +1,7 @@
 //! Parts of a page that are written whole, between `<!-- KIND of ALIAS: WHAT -->` and `<!-- end of KIND -->`:
 //!
-//! - `headline`: a campaign's headline, its chart and where it is from;
+//! - `answer`: of all kept runs, pooled; WHAT are the aliases of the runs behind it, the one with the servers first;
+//! - `headline`: a campaign's headline and where it is from;
 //! - `why`: a why run's sentences, ladder and chart; WHAT is its question, such as `actix legacy getBlocks`;
 //! - `pooled`: pooled ratios, those whose fields fit WHAT, such as `placement=duet,over=legacy`;
 //! - `table`: the first table below a heading of the run's report; WHAT is the heading, or headings from the outer to the inner one with
@@ -13,10 +14,13 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Aliases, Difference, Sources, Spliced, line_of, pointer};
-use crate::report::{headline, pooled, why};
+use crate::report::{Run, answer, headline, pooled, why};
 use crate::results::Conditions;
 
-const KINDS: [&str; 6] = ["headline", "why", "pooled", "table", "section", "chart"];
+const KINDS: [&str; 7] = ["answer", "headline", "why", "pooled", "table", "section", "chart"];
+
+/// What begins and ends a part of a report that a reader opens.
+const FOLDS: [&str; 3] = ["<details>", "<summary>", "</details>"];
 
 /// What stands in place of a run that is still to be made.
 const NOTHING_YET: &str = "nothing yet";
@@ -111,18 +115,16 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
         ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
         return pooled_table(alias, what, sources);
     }
+    if kind == "answer" {
+        return answer_of(alias, what, aliases, sources);
+    }
     let run = aliases.run(alias)?;
     let folder = format!("{}{run}", aliases.to_results);
     let with_source = |content: String| -> Result<String> {
         Ok(format!("{}\n\n{}", content.trim_end(), source(run, &folder, &sources.folder(run)?.conditions()?)))
     };
     match kind {
-        "headline" => {
-            let loaded = sources.run(run)?;
-            let chart = "![Successful requests a second against connections]";
-            let text = format!("{}\n{chart}({folder}/throughput.svg)\n", headline(&loaded));
-            Ok(format!("{}{HOW_TO_READ}", with_source(text)?))
-        }
+        "headline" => with_source(headline(&sources.run(run)?)),
         "why" => {
             let loaded = sources.why(run)?;
             let pair = &loaded.summary;
@@ -142,7 +144,10 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
             }
         }
         "section" => {
-            with_source(below(&sources.report(run)?, what)?.trim().replace("](", &format!("]({folder}/")))
+            let is_text = |line: &&str| !FOLDS.iter().any(|fold| line.starts_with(fold));
+            let report = sources.report(run)?;
+            let text: Vec<&str> = below(&report, what)?.lines().filter(is_text).collect();
+            with_source(text.join("\n").trim().replace("](", &format!("]({folder}/")))
         }
         "chart" => {
             let (file, shown) = what.split_once("; ").context("a chart is FILE; WHAT IT SHOWS")?;
@@ -153,9 +158,25 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
     }
 }
 
-const HOW_TO_READ: &str = "Server and load generator share the cores. Intervals of rates and times hold the true value with 95 % \
-    confidence each; those of ratios are wider, so that all verdicts of the run hold together. All of them are about this one run: \
-    another run may give another ratio, and how far off is in the pooled table.\n";
+/// The answer of several runs, the chart of the first, and where all of it is from.
+fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
+    let links: Vec<&str> = what.split_whitespace().collect();
+    let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
+    let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
+    let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
+    let host = &runs.first().context("an answer names its runs")?.conditions.host;
+    Ok(format!(
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nOf several runs an interval is the range in which one more \
+         run is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their report, which has all \
+         intervals. Rates, latencies and memory are those of {} cores of {}, which server and load generator share.",
+        answer::markdown(&answer),
+        aliases.to_results,
+        pooled::CHART,
+        host.cores,
+        host.cpu
+    ))
+}
 
 fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
     let host = &conditions.host;

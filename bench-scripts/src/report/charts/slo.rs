@@ -1,18 +1,17 @@
 //! Every trial of the searches for rates: the 99th percentile of latency against the rate, one panel a request. Whether a trial met the
 //! service level is shown by the mark's filling, and the server by its shape, so that the chart can be read without colours.
 
-use super::Run;
-use super::charts::{
-    Axis, Chart, Mark, Panel, Plot, Point as Drawn, Row, Series, Style, legend, styles, time_tick,
-};
-use super::format::thousands;
+use super::super::Run;
+use super::super::format::thousands;
+use super::series::{legend, styles};
+use super::{Axis, Chart, Mark, Panel, Plot, Point as Drawn, Row, Series, Style, time_tick};
 use crate::analysis::slo::{Point, PointResult, SloSummary};
 
 /// A trial and its server's style.
 type Placed<'a> = (Style, &'a Point);
 
 /// The chart; `None` where nothing was searched or no trial has a latency.
-pub(super) fn chart(run: &Run) -> Option<Chart> {
+pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
     let summary = run.summary.slo.as_ref()?;
     let drawn = |point: &Point| point.p99_us.is_some();
     if !summary.searches.iter().any(|search| search.points.iter().any(drawn)) {

@@ -1,0 +1,205 @@
+//! The first thing that a reader sees: which server for whom, one table, one chart, and what was distrusted. The rest of a report says how
+//! sure each of it is.
+
+mod pooled;
+mod rows;
+
+use super::Run;
+use super::charts::{self, Picture};
+use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
+use crate::analysis::Better;
+use crate::analysis::answer::{Answer, Recommendation, Row, Topic, Value};
+use crate::words::rounded;
+
+pub(super) use pooled::of_runs;
+pub(super) use rows::{of, short};
+
+/// What no campaign here measures.
+const NEVER_MEASURED: &str = "a network, TLS, other methods and subscriptions";
+
+/// The chart of a run that has an answer.
+pub(super) fn chart(run: &Run) -> Option<Picture> {
+    of(run).and_then(|_| charts::ratios(run))
+}
+
+/// The answer in Markdown, without its chart.
+pub(super) fn markdown(answer: &Answer) -> String {
+    let decided = answer.recommendations();
+    let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
+    sections([
+        sentences.chain([format!("- {}\n", not_measured(&decided))]).collect(),
+        table(answer).markdown(),
+        notes(answer),
+    ])
+}
+
+/// What a user should choose, why, and at what price; none where it was not measured.
+fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
+    let topic = decided.decided_by?;
+    let wants = decided.wants;
+    if decided.best.is_empty() {
+        return Some(format!("**{wants}:** no server is surely better than the others."));
+    }
+    let choice = |(rows, servers): &(Vec<usize>, Vec<usize>)| {
+        let names: Vec<&str> = servers.iter().map(|server| answer.servers[*server].as_str()).collect();
+        let names = names.join(" or ");
+        match decided.best.as_slice() {
+            [_] => names,
+            _ => format!("{names} for {}", answer.rows[rows[0]].request),
+        }
+    };
+    let chosen: Vec<String> = decided.best.iter().map(choice).collect();
+    let because = decided.best.iter().map(|(rows, servers)| because(answer, topic, rows, servers));
+    let because: Vec<String> = because.collect();
+    let price = decided.price.iter().map(|row| {
+        let row = &answer.rows[*row];
+        let best = row.best().first().copied().unwrap_or(answer.baseline);
+        format!("{}, {}", phrase(row), against(answer, row, decided.best[0].1[0], best))
+    });
+    let price: Vec<String> = price.collect();
+    let price = if price.is_empty() { String::new() } else { format!(" The price: {}.", price.join("; ")) };
+    Some(format!("**{wants}: {}.** {}{price}", chosen.join("; "), because.join(" ")))
+}
+
+/// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the worst; and who
+/// else may be as good in one of them.
+fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
+    let rows = || rows.iter().map(|row| &answer.rows[*row]);
+    let best = servers[0];
+    let ties = rows().filter_map(|row| {
+        let others = row.best().into_iter().filter(|server| !servers.contains(server));
+        let others: Vec<&str> = others.map(|server| answer.servers[server].as_str()).collect();
+        (!others.is_empty())
+            .then(|| format!(" For {}, {} may be as good.", row.request, others.join(" and ")))
+    });
+    let ties: String = ties.collect();
+    if topic == Topic::Cpu && best != answer.baseline {
+        let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
+        let baseline = &answer.servers[answer.baseline];
+        return format!("CPU per request, with {baseline} as 1: {}.{ties}", of.join(", "));
+    }
+    let of = |row: &Row| {
+        let other = if best == answer.baseline { worst(row) } else { answer.baseline };
+        let phrase = phrase(row);
+        // A name keeps its small letter.
+        let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
+        format!("{phrase}: {}.", against(answer, row, best, other))
+    };
+    rows().map(of).collect::<Vec<_>>().join(" ") + &ties
+}
+
+/// `2.10 ms (jsonrpc-core: 4.30 ms)`.
+fn against(answer: &Answer, row: &Row, own: usize, other: usize) -> String {
+    format!("{} ({}: {})", shown(row, own), answer.servers[other], shown(row, other))
+}
+
+fn shown(row: &Row, server: usize) -> String {
+    dash(row.values[server], |value| write(row.topic, value.shown))
+}
+
+/// The server that is furthest behind the best.
+fn worst(row: &Row) -> usize {
+    let measured = row.values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
+    let order = |a: f64, b: f64| match row.topic.better() {
+        Better::More => b.total_cmp(&a),
+        Better::Less => a.total_cmp(&b),
+    };
+    let worst = measured.max_by(|(_, a), (_, b)| order(a.compared.value, b.compared.value));
+    worst.map_or(0, |(server, _)| server)
+}
+
+/// What has no row here, and how it is measured.
+fn not_measured(decided: &[Recommendation]) -> String {
+    let missing = decided.iter().filter(|decided| decided.decided_by.is_none());
+    let missing = missing.map(|Recommendation { measured_by: (what, campaign), .. }| {
+        format!("{what} (`just bench-all {campaign}`)")
+    });
+    format!("**Not measured here:** {}.", list(missing.chain([NEVER_MEASURED.to_owned()])))
+}
+
+/// A row in a sentence: `p99 of getBalance`.
+fn phrase(row: &Row) -> String {
+    let topic = match row.topic {
+        Topic::Rate => "requests/s",
+        Topic::Cpu => "CPU per request",
+        Topic::P99 => "p99",
+        Topic::P99NextToHeavy => "p99 next to heavy requests",
+        Topic::OverloadAnswered => "answered in time during overload",
+        Topic::Recovery => "time until p99 is back after overload",
+        Topic::Sustained => "highest rate",
+        Topic::ConnectionMemory => "memory for a connection",
+        Topic::Connections => "connections without a failed or late request",
+    };
+    if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
+}
+
+/// A topic's value with its unit.
+fn write(topic: Topic, value: f64) -> String {
+    match topic {
+        Topic::Rate | Topic::Sustained => rounded(value),
+        Topic::Cpu => format!("{value:.2}"),
+        Topic::P99 | Topic::P99NextToHeavy => time_us(value),
+        Topic::OverloadAnswered => percent(value),
+        Topic::Recovery => time_us(value * 1e3),
+        Topic::ConnectionMemory => bytes(value),
+        Topic::Connections => thousands(value),
+    }
+}
+
+/// A row for each question, a column for each server.
+fn table(answer: &Answer) -> Table {
+    let mut headers = vec!["question"];
+    headers.extend(answer.servers.iter().map(String::as_str));
+    let mut table = Table::new(&headers, 1);
+    for row in &answer.rows {
+        let best = row.best();
+        let cell = |(server, value): (usize, &Option<_>)| {
+            let Some(value) = value else { return "-".to_owned() };
+            cell(answer, row, server, *value, best.contains(&server))
+        };
+        let name = name(answer, row);
+        table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
+    }
+    table
+}
+
+fn cell(answer: &Answer, row: &Row, server: usize, value: Value, is_best: bool) -> String {
+    let bound = if value.at_least { "≥ " } else { "" };
+    let open = is_open(answer, row, server);
+    let text = format!("{bound}{}{}", shown(row, server), if open { " ?" } else { "" });
+    // What may equal the baseline is not shown as better than it.
+    if is_best && (!open || row.best().contains(&answer.baseline)) { format!("**{text}**") } else { text }
+}
+
+/// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
+fn is_open(answer: &Answer, row: &Row, server: usize) -> bool {
+    let is_bound = |server: usize| row.values[server].is_some_and(|value| value.at_least);
+    row.values[server].is_some()
+        && !row.is_resolved(server, answer.baseline)
+        && !(is_bound(server) && is_bound(answer.baseline))
+}
+
+/// A row's question: `p99, getBalance at 125 connections`.
+fn name(answer: &Answer, row: &Row) -> String {
+    let one = match row.topic {
+        Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
+        _ => String::new(),
+    };
+    let parts = [format!("{}{one}", phrase(row)), row.at.clone(), row.from.clone()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the table's signs mean, as far as it has them.
+fn notes(answer: &Answer) -> String {
+    let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
+    let mut notes = vec!["**Bold**: the best, or several that may be equally good.".to_owned()];
+    if cells().any(|(row, server)| is_open(answer, row, server)) {
+        let baseline = &answer.servers[answer.baseline];
+        notes.push(format!("**?**: may equal {baseline}, because their intervals overlap."));
+    }
+    if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
+        notes
+            .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
+    }
+    format!("{}\n", notes.join(" "))
+}
