@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
@@ -120,17 +122,46 @@ impl Plan {
     pub fn duets(&self) -> Option<Self> {
         let campaign = self.campaign.duet_campaign()?;
         let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
-        Some(Self {
-            servers: servers.cloned().collect(),
+        Some(self.part(servers.cloned().collect(), campaign.clone()))
+    }
+
+    /// The plan of a part of its run: a campaign of its own over these servers.
+    #[must_use]
+    pub fn part(&self, servers: Vec<Server>, campaign: Campaign) -> Self {
+        let names = servers.iter().map(|server| server.name.clone()).collect();
+        let campaign = Campaign { servers: names, ..campaign };
+        let workloads = self.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
+        Self {
+            workloads: workloads.cloned().collect(),
             trials: trials(&campaign),
-            left_out_connections: Vec::new(),
             campaign,
-            ..self.clone()
-        })
+            servers,
+            threads: self.threads,
+            ..Self::default()
+        }
+    }
+
+    /// Its server of that name.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn server(&self, name: &str) -> Result<&Server> {
+        let found = self.servers.iter().find(|server| server.name == name);
+        found.with_context(|| format!("the plan has no {name:?}"))
+    }
+
+    /// Its workload of that name.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn workload(&self, name: &str) -> Result<&Workload> {
+        let found = self.workloads.iter().find(|workload| workload.name == name);
+        found.with_context(|| format!("the plan has no {name:?}"))
     }
 }
 
 /// One server, one workload, one load, once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Trial {
     /// Its place in the plan, from 1.
@@ -144,13 +175,11 @@ pub struct Trial {
     /// Connections that the load tool holds.
     pub connections: u32,
     /// In a duet, the server that runs at the same time and that this one is compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
     /// Requests a second in an open loop; `None` in a closed one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -159,7 +188,6 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
 }
 
@@ -188,8 +216,8 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
             cells.extend(levels.iter().map(|level| (workload, *level)));
         }
         shuffle(&mut cells, &mut random);
-        for (workload, Level { connections, rate, tool, disturbed }) in cells {
-            let level = Level { connections, rate, tool, disturbed };
+        for (workload, level) in cells {
+            let Level { connections, rate, tool, disturbed } = level;
             for (server, beside) in arms(campaign, &mut random) {
                 if !campaign.measures(&server, workload, level) {
                     continue;
@@ -201,11 +229,10 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
                     workload: workload.clone(),
                     connections,
                     beside,
-                    client: Client::default(),
                     rate,
                     tool,
                     disturbed,
-                    window_ms: None,
+                    ..Trial::default()
                 });
             }
         }

@@ -20,6 +20,8 @@ use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 
+pub use pack::with_ending;
+
 /// What a run was measured with and on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
@@ -145,15 +147,24 @@ impl RunFolder {
         Ok(Self(path))
     }
 
-    /// Opens the folder of a run that belongs to this one, where it has been begun. What a crash left of one that was not is
-    /// removed: nothing was measured in it yet.
+    /// Opens the folder of a run that belongs to this one to resume it, where it has been begun: what a crash cut off is repaired.
+    /// What it left of one that was not begun is removed: nothing was measured in it yet.
     pub fn open_inside(outer: &Self, name: &str) -> Result<Option<Self>> {
         let inner = outer.inside(name);
+        inner.iter().try_for_each(Self::repair)?;
         let path = outer.0.join(name);
         if inner.is_none() && path.is_dir() {
             fs::remove_dir_all(&path).with_context(|| format!("can't remove {}", path.display()))?;
         }
         Ok(inner)
+    }
+
+    /// Trials that have an observation, in folders inside too, but for those that show what a load tool can send.
+    pub fn kept_trials(&self) -> usize {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let inside = entries.filter(|entry| entry.path().is_dir() && entry.file_name() != CEILINGS);
+        let kept: usize = inside.map(|entry| Self(entry.path()).kept_trials()).sum();
+        kept + self.observations().map_or(0, |observations| observations.len())
     }
 
     /// The folder of a run that belongs to this one, where it has been begun.
@@ -264,25 +275,16 @@ impl RunFolder {
         Ok(values)
     }
 
-    /// Cuts a last line off that has no end, so that the next one starts on its own.
+    /// Cuts last lines off its files of lines that have no end, so that the next ones start on their own.
     pub fn repair(&self) -> Result<()> {
-        self.repair_lines(OBSERVATIONS)
-    }
-
-    /// The same for any file of lines.
-    pub fn repair_lines(&self, name: &str) -> Result<()> {
-        let path = self.0.join(name);
-        if !path.is_file() {
-            return Ok(());
+        let context = || format!("can't repair {}", self.0.display());
+        for entry in fs::read_dir(&self.0).with_context(context)? {
+            let path = entry.with_context(context)?.path();
+            if path.is_file() && path.extension().is_some_and(|ending| ending == "ndjson") {
+                repair_lines(&path).with_context(|| format!("can't repair {}", path.display()))?;
+            }
         }
-        let text = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole == text.len() {
-            return Ok(());
-        }
-        let file = OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.set_len(whole as u64))
-            .with_context(|| format!("can't repair {}", path.display()))
+        Ok(())
     }
 
     /// Reads the plan.
@@ -361,6 +363,15 @@ impl RunFolder {
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
     }
+}
+
+fn repair_lines(path: &Path) -> std::io::Result<()> {
+    let text = fs::read(path)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole == text.len() {
+        return Ok(());
+    }
+    OpenOptions::new().write(true).open(path)?.set_len(whole as u64)
 }
 
 /// JSON for a file that a person may read.

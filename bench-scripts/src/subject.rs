@@ -1,7 +1,7 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod files;
-mod process;
+mod server_process;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::http;
 use crate::interrupt::Interrupt;
+use crate::owned_process::{Limits, Output, Owned, describe, last_line};
 use crate::probe::host;
-use crate::probe::resources::AtRest;
-use crate::process::{Limits, Output, Owned, describe};
+use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
 
 pub use files::Files;
-pub use process::{Process, find_running};
+pub use server_process::{Process, find_running};
 
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -32,12 +32,6 @@ const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long a server that closed its output may take to end, before it counts as one that keeps running without.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-
-/// How long a server may take to close a connection.
-const SETTLING: Duration = Duration::from_secs(1);
-
-/// A server that closes nothing for this long keeps what it has open.
-const UNCHANGED: Duration = Duration::from_millis(50);
 
 /// A server that answers.
 pub struct Subject {
@@ -52,9 +46,6 @@ pub struct Subject {
     /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
 }
-
-/// What a server says when it is ready: its address, that of its metrics, and its whole ready line.
-type Said = (String, Option<String>, Value);
 
 /// Builds servers, each command once. What they print goes to the terminal.
 pub fn build(servers: &[Server]) -> Result<()> {
@@ -93,7 +84,7 @@ impl Subject {
                 let found = Target::parse(&at.url).and_then(|target| find_running(&target));
                 let (target, process) = found.with_context(|| format!("server {}", server.name))?;
                 if let Some(pid) = process.pid() {
-                    settle(pid, interrupt)?;
+                    settle(interrupt, || open_files(pid))?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
                 return Ok(Self { target, process, metrics: None, ready, _files: None });
@@ -109,15 +100,8 @@ impl Subject {
             environment.placement,
             Limits { open_files: server.open_files, ..Limits::default() },
         )?;
-        let found = match &server.ready {
-            Ready::Line(places) => read_ready_line(&mut process, places, interrupt),
-            Ready::Health {} => is_healthy(&mut process, &listen, interrupt),
-            Ready::Connect {} | Ready::Running(_) => connects(&mut process, &listen, interrupt),
-        };
+        let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
-        if !matches!(server.ready, Ready::Line(_)) {
-            settle(process.pid(), interrupt)?;
-        }
         let metrics = metrics.map(|addr| http::metrics_at(&addr));
         Ok(Self {
             target: Target::http(&addr),
@@ -163,47 +147,53 @@ fn free_address() -> Result<String> {
     Ok(listener.local_addr()?.to_string())
 }
 
-/// Waits until a node answers getHealth with `ok`. What it prints is read all the time, so that it never waits for a reader.
-fn is_healthy(process: &mut Owned, listen: &str, interrupt: &Interrupt) -> Result<Said> {
-    let _lines = first_line(process)?;
-    let target = Target::http(listen);
-    let found = interrupt.wait(HEALTHY_WITHIN, || {
+/// Waits until a server that says nothing is ready; `lacks` is what it did not do where it is not in time.
+fn answers(
+    process: &mut Owned,
+    within: Duration,
+    lacks: &str,
+    interrupt: &Interrupt,
+    is_ready: impl Fn() -> bool,
+) -> Result<()> {
+    let found = interrupt.wait(within, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
         }
-        Ok(http::is_healthy(&target).then_some(()))
+        Ok(is_ready().then_some(()))
     })?;
-    found.with_context(|| format!("its getHealth on {listen} did not say ok within {HEALTHY_WITHIN:?}"))?;
+    found.with_context(|| format!("{lacks} within {within:?}"))
+}
+
+/// Waits until a server is ready, and gives its address, that of its metrics, and its whole ready line.
+fn wait_until_ready(
+    process: &mut Owned,
+    ready: &Ready,
+    listen: &str,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    match ready {
+        Ready::Line(places) => return read_ready_line(process, places, interrupt),
+        Ready::Health {} => {
+            // What it prints is read all the time, so that it never waits for a reader.
+            let _lines = first_line(process)?;
+            let (target, lacks) = (Target::http(listen), format!("its getHealth on {listen} did not say ok"));
+            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || http::is_healthy(&target))?;
+        }
+        Ready::Connect {} | Ready::Running(_) => {
+            let lacks = format!("it took no connection on {listen}");
+            answers(process, READY_WITHIN, &lacks, interrupt, || TcpStream::connect(listen).is_ok())?;
+        }
+    }
+    // The connection that showed that it is ready is not to be taken for a file of its own.
+    settle(interrupt, || open_files(process.pid()))?;
     Ok((listen.to_owned(), None, Value::Null))
 }
 
-/// Waits until a server has closed the connection that showed that it is ready, so that it is not taken for a file of its own:
-/// until its open files did not become fewer for some time.
-fn settle(pid: u32, interrupt: &Interrupt) -> Result<()> {
-    let (mut least, mut changed) = (u64::MAX, Instant::now());
-    interrupt.wait(SETTLING, || {
-        // A server that has ended meanwhile is found by whoever measures it.
-        let open = AtRest::read(pid).ok().and_then(|at_rest| at_rest.open_files).unwrap_or(0);
-        if open < least {
-            (least, changed) = (open, Instant::now());
-        }
-        Ok((changed.elapsed() >= UNCHANGED).then_some(()))
-    })?;
-    Ok(())
-}
-
-fn connects(process: &mut Owned, listen: &str, interrupt: &Interrupt) -> Result<Said> {
-    let found = interrupt.wait(READY_WITHIN, || {
-        if let Some(status) = process.ended()? {
-            bail!("it ended before it answered: {}", describe(status));
-        }
-        Ok(TcpStream::connect(listen).ok().map(drop))
-    })?;
-    found.with_context(|| format!("it took no connection on {listen} within {READY_WITHIN:?}"))?;
-    Ok((listen.to_owned(), None, Value::Null))
-}
-
-fn read_ready_line(process: &mut Owned, places: &ReadyLine, interrupt: &Interrupt) -> Result<Said> {
+fn read_ready_line(
+    process: &mut Owned,
+    places: &ReadyLine,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
     let lines = first_line(process)?;
     let mut closed: Option<Instant> = None;
     let line = interrupt.wait(READY_WITHIN, || match lines.try_recv() {
@@ -249,8 +239,7 @@ fn with_last_line(error: anyhow::Error, stderr: &Path, server: &str) -> anyhow::
     if error.is::<crate::interrupt::Interrupted>() {
         return error;
     }
-    let text = std::fs::read_to_string(stderr).unwrap_or_else(|_| String::new());
-    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+    match last_line(stderr) {
         Some(last) => anyhow!("server {server}: {error:#}: {last}"),
         None => anyhow!("server {server}: {error:#}"),
     }

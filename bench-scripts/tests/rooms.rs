@@ -18,7 +18,7 @@ const ROOMS: [&str; 23] = [
     "workload",
     "load",
     "config",
-    "process",
+    "owned_process",
     "http",
     "plan",
     "observation",

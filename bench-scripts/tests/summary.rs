@@ -13,7 +13,7 @@ use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
-use rpc_bench::probe::foreign::ForeignCpu;
+use rpc_bench::probe::other_processes::ForeignCpu;
 use rpc_bench::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
 use samples::sample;
 

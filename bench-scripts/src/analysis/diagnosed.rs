@@ -124,7 +124,8 @@ pub fn remedies(run: &RunFolder) -> Result<Vec<TriedRemedy>> {
 pub fn tried_remedies(run: &RunFolder) -> Result<Vec<(TriedRemedy, RunFolder)>> {
     let Ok(entries) = fs::read_dir(run.0.join(REMEDIES)) else { return Ok(Vec::new()) };
     let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    folders.retain(|path| path.join(REMEDY).is_file());
+    // One that was not begun has no plan yet.
+    folders.retain(|path| [REMEDY, "plan.json"].iter().all(|name| path.join(name).is_file()));
     folders.sort();
     let tried = folders.into_iter().map(|path| {
         let inner = RunFolder(path);

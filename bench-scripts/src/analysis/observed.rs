@@ -8,7 +8,7 @@ use crate::config::Placement;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Outcome, Sample};
-use crate::probe::foreign::ForeignCpu;
+use crate::probe::other_processes::ForeignCpu;
 use crate::stats::{Estimate, median};
 
 /// Steal above this share of the processors' time makes a trial invalid.

@@ -9,8 +9,8 @@ use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::load::{Client, Load, LoadTool, bombardier};
 use rpc_bench::probe::host;
-use rpc_bench::probe::process::cpu_time;
-use rpc_bench::run::{fits, truth_of};
+use rpc_bench::probe::process_usage::cpu_time;
+use rpc_bench::run::{requirements, truth_of};
 use rpc_bench::subject::{self, Subject};
 use validator_state::SeededSpec;
 
@@ -52,7 +52,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     let environment = Environment::plain(args.tuning, SeededSpec::default());
-    fits::check_one(&server, std::slice::from_ref(&workload))?;
+    requirements::check_one(&server, std::slice::from_ref(&workload))?;
     let truth = truth_of(&server, &workload, &environment)?.truth;
     let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));
     let started = Subject::start(&server, &environment, body, &folder, &interrupt);
@@ -72,7 +72,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
     let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
-    let load = Load { connections, duration_ms, timeout_ms: 2_000, client };
+    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, rate: None };
     let arguments = bombardier::arguments(&load, body, &subject.target.url(), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);

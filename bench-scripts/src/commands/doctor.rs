@@ -8,8 +8,8 @@ use anyhow::Result;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tool;
-use rpc_bench::probe::foreign::{ForeignCpu, MUCH_FOREIGN, Reading};
 use rpc_bench::probe::host::{self, Host, HostActivity};
+use rpc_bench::probe::other_processes::{ForeignCpu, MUCH_FOREIGN, Reading};
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 

@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Neighbour, RunningAt, Stores};
+use rpc_bench::config::{ConfigDir, Neighbour, RunningAt};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
 use rpc_bench::plan::{MostLoad, Plan};
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::{DUETS, RunFolder, SLO, THRESHOLD};
+use rpc_bench::results::RunFolder;
 use rpc_bench::run;
-use rpc_bench::run::target::Bound;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -77,8 +76,8 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         (Some(folder), _) => (folder.plan()?, String::new()),
         (None, None) => run::resolve(config, &args.campaign)?,
         (None, Some(at)) => {
-            let bound = Bound { connections: args.max_connections, seconds: args.max_seconds };
-            let resolved = run::target::resolve(config, &args.campaign, at, bound)?;
+            let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
+            let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
             eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
             resolved
@@ -88,7 +87,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         Some(folder) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
-    plan.servers.iter().flat_map(run::fits::notes).for_each(|note| eprintln!("{note}"));
+    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.0.join("tools"))?;
     run::build(&plan)?;
     let folder = match opened {
@@ -107,18 +106,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             })?
         }
     };
-    let plan = folder.plan()?;
     eprintln!("results go to {}", folder.0.display());
-    match run::carry_out(&folder, &plan, &tools, &interrupt) {
+    match run::carry_out(&folder, &tools, &interrupt) {
         Ok(()) => {}
         Err(error) => {
-            let stores = plan.campaign.stores.as_ref().map(Stores::folders).unwrap_or_default();
-            let folders = std::iter::once(folder.clone())
-                .chain([DUETS, THRESHOLD, SLO].into_iter().filter_map(|name| folder.inside(name)))
-                .chain(stores.iter().filter_map(|name| folder.inside(name)));
-            let count =
-                |folder: RunFolder| folder.observations().map_or(0, |observations| observations.len());
-            let kept: usize = folders.map(count).sum();
+            let kept = folder.kept_trials();
             let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
             eprintln!("\n{kept} trials are kept; resume the run with: {again}");
             ensure!(!error.is::<Interrupted>(), Interrupted);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use rpc_bench::config::{ConfigDir, Environment, Server, Tuning};
-use rpc_bench::load::{Client, Load, bombardier};
+use rpc_bench::load::{Load, bombardier};
 use rpc_bench::probe::host;
 use rpc_bench::report::shell;
 use rpc_bench::subject::{self, Files};
@@ -61,8 +61,7 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
 fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) {
     let url = Target::http(addr).url();
     let curl = ["curl", &url, "-H", "Content-Type: application/json", "-d", request].map(str::to_owned);
-    let client = Client::default();
-    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, client };
+    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, ..Load::default() };
     let mut bombard = vec!["bombardier".to_owned()];
     bombard.extend(bombardier::arguments(&load, request, &url, &[]));
     println!("{}: {}\n", server.name, server.title);

@@ -15,16 +15,12 @@ pub struct CampaignArm {
     /// What the campaign calls it.
     pub name: String,
     /// The server, by its name in `servers.toml`. Either this or `of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The arm that this one is, but for one setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// What a reader knows it by; worked out from its settings where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The branch of the original test that it reproduces, by its name in `original.toml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Its settings; of an arm with `of`, the one that is changed.
     #[serde(default)]
@@ -82,14 +78,8 @@ impl Campaign {
         loads.is_empty() || loads.get(workload).is_some_and(|amounts| amounts.contains(&level.amount()))
     }
 
-    /// Whether the arms make sense together.
-    pub(super) fn check_arms(&self) -> Result<()> {
-        self.arms
-            .iter()
-            .try_for_each(|arm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name)))
-    }
-
-    fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
+    /// Whether an arm makes sense.
+    pub(super) fn check_arm(&self, arm: &CampaignArm) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(
             !arm.name.is_empty() && arm.name.chars().all(plain),

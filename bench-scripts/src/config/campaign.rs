@@ -1,18 +1,13 @@
 //! A campaign: which servers, workloads and loads, in which environment, how often, in which order, and what must hold.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::arm::CampaignArm;
-use super::environment::{Environment, Placement};
-use super::open::Open;
-use super::percent::Percent;
-use super::slo::Slo;
-use super::stores::Stores;
-use super::threshold::Threshold;
-use crate::field::{distinct, within};
+use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stores, Threshold};
+use crate::field::{distinct, known, within};
 use crate::load::Level;
 use crate::stats::Estimate;
 
@@ -55,7 +50,6 @@ pub struct Campaign {
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// How many minutes the sweep may take: its comparisons end at the last planned interim analysis that fits, and at the first one
     /// at the earliest. No limit where left out.
@@ -72,7 +66,6 @@ pub struct Campaign {
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
     /// Connections of that load at most; as many as in the window where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_connections: Option<u32>,
     /// The measured window, in milliseconds.
     pub window_ms: u64,
@@ -90,19 +83,15 @@ pub struct Campaign {
     #[serde(default)]
     pub remedy_trials: u32,
     /// Rates of an open loop, in place of connection counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
     /// What must hold for the campaign to pass.
     #[serde(default)]
     pub pass: Vec<PassRule>,
     /// The search for where servers start to fail, after the sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// The search for the highest rate that servers sustain under a service level, at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stores: Option<Stores>,
 }
 
@@ -147,10 +136,8 @@ pub struct PassRule {
     /// The server in the denominator.
     pub over: String,
     /// The largest ratio that passes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Percent>,
 }
 
@@ -207,19 +194,33 @@ impl Campaign {
         others.map(|server| (server.clone(), baseline.clone())).collect()
     }
 
+    /// The campaign of a part of its run: without other parts, and without what the report of the whole run compares.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            baseline: None,
+            ceiling: None,
+            headline: BTreeMap::new(),
+            comparisons: Vec::new(),
+            compare_headline_only: false,
+            duets: None,
+            pass: Vec::new(),
+            threshold: None,
+            slo: None,
+            stores: None,
+            ..self.clone()
+        }
+    }
+
     /// The campaign that runs the compared pairs side by side, where this one has duets.
     pub fn duet_campaign(&self) -> Option<Self> {
         let duets = self.duets.as_ref()?;
         let comparisons = self.compared();
         let compared = |name: &&String| comparisons.iter().any(|(a, b)| a == *name || b == *name);
         Some(Self {
-            name: format!("{}-duets", self.name),
             servers: self.servers.iter().filter(compared).cloned().collect(),
-            baseline: None,
-            ceiling: None,
             connections: vec![duets.connections],
-            headline: BTreeMap::new(),
-            compare_headline_only: false,
             comparisons,
             max_blocks: duets.max_blocks,
             max_minutes: duets.max_minutes,
@@ -227,13 +228,8 @@ impl Campaign {
             warmup_ms: duets.warmup_ms,
             window_ms: duets.window_ms,
             environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
-            duets: None,
             open: None,
-            pass: Vec::new(),
-            threshold: None,
-            slo: None,
-            stores: None,
-            ..self.clone()
+            ..self.part(&format!("{}-duets", self.name))
         })
     }
 
@@ -254,7 +250,9 @@ impl Campaign {
     pub fn check(&self) -> Result<()> {
         distinct("servers", &self.servers)?;
         distinct("workloads", &self.workloads)?;
-        self.check_arms()?;
+        let check =
+            |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
+        self.arms.iter().try_for_each(check)?;
         // A search needs no sweep, and so no blocks; trials on block stores are no sweep of the campaign's own.
         let searches = self.threshold.is_some() || self.slo.is_some() || self.stores.is_some();
         let has_sweep = !searches || !self.connections.is_empty();
@@ -266,7 +264,7 @@ impl Campaign {
         }
         self.check_ranges()?;
         for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
-            server.iter().try_for_each(|server| self.knows(field, server))?;
+            known(field, server.as_slice(), "servers", &self.servers)?;
         }
         if self.environment.placement == Placement::Duet {
             let pairs = self.compared();
@@ -286,6 +284,11 @@ impl Campaign {
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
         self.slo.iter().try_for_each(|slo| slo.check(self))?;
         self.stores.iter().try_for_each(|stores| stores.check(self))
+    }
+
+    /// Whether any part of it is a closed loop.
+    pub fn has_closed_loop(&self) -> bool {
+        !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
     }
 
     fn check_ranges(&self) -> Result<()> {
@@ -320,12 +323,11 @@ impl Campaign {
             "field compare_headline_only: the campaign has no headline; name one or leave this out"
         );
         for (a, b) in &self.comparisons {
-            self.knows("comparisons", a)?;
-            self.knows("comparisons", b)?;
+            known("comparisons", &[a, b].map(String::clone), "servers", &self.servers)?;
         }
         for rule in &self.pass {
-            self.knows("pass.server", &rule.server)?;
-            self.knows("pass.over", &rule.over)?;
+            known("pass.server", slice::from_ref(&rule.server), "servers", &self.servers)?;
+            known("pass.over", slice::from_ref(&rule.over), "servers", &self.servers)?;
             rule.check()?;
             let pair = (rule.server.clone(), rule.over.clone());
             ensure!(
@@ -335,14 +337,6 @@ impl Campaign {
                 rule.over
             );
         }
-        Ok(())
-    }
-
-    fn knows(&self, field: &str, server: &str) -> Result<()> {
-        ensure!(
-            self.servers.iter().any(|name| name == server),
-            "field {field}: {server:?} is not among servers"
-        );
         Ok(())
     }
 }

@@ -5,11 +5,11 @@
 mod arm;
 mod calibration;
 mod campaign;
-mod environment;
 mod open;
 mod original;
 mod percent;
 mod server;
+mod server_environment;
 mod slo;
 mod stores;
 mod threshold;
@@ -25,11 +25,11 @@ use crate::workload::Workload;
 pub use arm::CampaignArm;
 pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
-pub use environment::{Environment, Overrides, Placeholders, Placement, Tuning};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Version};
+pub use server_environment::{Environment, Overrides, Placeholders, Placement, Tuning};
 pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
@@ -44,11 +44,12 @@ impl ConfigDir {
     /// All servers.
     pub fn servers(&self) -> Result<Vec<Server>> {
         let path = self.0.join("servers.toml");
-        let file: server::ServersFile = read_toml(&path)?;
-        for server in &file.servers {
-            server.check().with_context(|| format!("{}: server {:?}", path.display(), server.name))?;
-        }
-        Ok(file.servers)
+        let check = |file: &mut server::ServersFile| {
+            let checked =
+                |server: &Server| server.check().with_context(|| format!("server {:?}", server.name));
+            file.servers.iter().try_for_each(checked)
+        };
+        Ok(read_toml(&path, check)?.0.servers)
     }
 
     /// The server of that name.
@@ -67,40 +68,30 @@ impl ConfigDir {
 
     /// The workload of that name.
     pub fn workload(&self, name: &str) -> Result<Workload> {
-        let path = self.named("workloads", name)?;
-        let mut workload: Workload = read_toml(&path)?;
-        workload.name = name.to_owned();
-        workload.check().with_context(|| path.display().to_string())?;
-        Ok(workload)
+        let named = |workload: &mut Workload| {
+            workload.name = name.to_owned();
+            workload.check()
+        };
+        Ok(read_toml(&self.named("workloads", name)?, named)?.0)
     }
 
     /// The campaign of that name, and its text.
     pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
-        let path = self.named("campaigns", name)?;
-        let text = read(&path)?;
-        let mut campaign: Campaign = parse_toml(&path, &text)?;
-        campaign.name = name.to_owned();
-        campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
-        campaign.check().with_context(|| path.display().to_string())?;
-        Ok((campaign, text))
+        read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
+            campaign.name = name.to_owned();
+            campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
+            campaign.check()
+        })
     }
 
     /// The calibration, and its text.
     pub fn calibration(&self) -> Result<(Calibration, String)> {
-        let path = self.0.join("calibration.toml");
-        let text = read(&path)?;
-        let calibration: Calibration = parse_toml(&path, &text)?;
-        calibration.check().with_context(|| path.display().to_string())?;
-        Ok((calibration, text))
+        read_toml(&self.0.join("calibration.toml"), |calibration: &mut Calibration| calibration.check())
     }
 
     /// What a why run does, and its text.
     pub fn why(&self) -> Result<(Why, String)> {
-        let path = self.0.join("why.toml");
-        let text = read(&path)?;
-        let why: Why = parse_toml(&path, &text)?;
-        why.check().with_context(|| path.display().to_string())?;
-        Ok((why, text))
+        read_toml(&self.0.join("why.toml"), |why: &mut Why| why.check())
     }
 
     /// The path of `FOLDER/NAME.toml`, if there is such a file.
@@ -119,12 +110,15 @@ impl ConfigDir {
     }
 }
 
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))
-}
-
-fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    parse_toml(path, &read(path)?)
+/// Reads and checks a file; gives its text, too.
+fn read_toml<T: DeserializeOwned>(
+    path: &Path,
+    check: impl FnOnce(&mut T) -> Result<()>,
+) -> Result<(T, String)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let mut value = parse_toml(path, &text)?;
+    check(&mut value).with_context(|| path.display().to_string())?;
+    Ok((value, text))
 }
 
 /// Parses TOML; an error is one line with the file, the line in it, and the field.

@@ -5,9 +5,8 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::environment::Placement;
-use crate::field::{distinct, within};
+use super::{Campaign, Placement};
+use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.
@@ -25,10 +24,8 @@ pub struct Open {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LoadTool>,
     /// A background load; every rate is measured without and with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
     /// The server is stopped now and then.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
     /// Whether tcpdump notes when requests and answers pass the loopback interface, so that a load tool's own work can be
     /// distinguished from the server's. It needs the right to capture packets; without it that is said and nothing else changes. Not with
@@ -44,7 +41,6 @@ pub struct Background {
     /// Its requests.
     pub workload: String,
     /// Requests a second. Left out, each connection sends its next request once it is answered: as much as the server gives.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// Connections; with a rate, those that it may hold at most.
     pub connections: u32,
@@ -55,7 +51,6 @@ pub struct Background {
     #[serde(default)]
     pub from_ms: u64,
     /// How long it runs, in milliseconds; to the window's end where left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// Whether trials without it are left out: where what follows it is the question, and not what it does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -106,10 +101,8 @@ impl Open {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let closed =
-            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         ensure!(
-            !closed,
+            !campaign.has_closed_loop(),
             "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures don't \
              compare, so give them a campaign of their own and write connections = []"
         );
@@ -120,9 +113,7 @@ impl Open {
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
         within("open.connections", self.connections.into(), 1, 60_000)?;
-        if !self.tools.is_empty() {
-            distinct("open.tools", &self.tools)?;
-        }
+        known("open.tools", &self.tools, "the load tools", &LoadTool::ALL)?;
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,

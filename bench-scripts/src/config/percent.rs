@@ -1,9 +1,10 @@
 //! A share that a person writes as a percentage: `"2%"`.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 /// A share; 0.02 for `"2%"`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, SerializeDisplay, DeserializeFromStr)]
 pub struct Percent(pub f64);
 
 impl std::fmt::Display for Percent {
@@ -35,18 +36,6 @@ impl Percent {
     /// For a field whose share may be all: `"100%"`.
     pub(super) fn up_to_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::up_to(100.0, &String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
-impl Serialize for Percent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Percent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

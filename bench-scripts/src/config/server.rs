@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use super::environment::{self, Environment, Overrides, Placeholders};
+use super::server_environment::{self, Environment, Overrides, Placeholders};
 use crate::target::Target;
 
 /// Colours of lines in charts.
@@ -18,6 +19,7 @@ pub(super) struct ServersFile {
 }
 
 /// A server: a program that can be started on an address and says when it answers, or one that runs already.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
@@ -26,16 +28,12 @@ pub struct Server {
     /// What a reader of the report should know it by.
     pub title: String,
     /// What tables and sentences call it, in a few words; its name where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Which of the charts' colours it always has, from 1; where left out, one that no other server of the run has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colour: Option<u8>,
     /// What speaks HTTP in it. Servers that name this and [`Server::rpc`] are the cells of a crossed comparison.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
     /// What speaks JSON-RPC in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc: Option<String>,
     /// A command that builds it, run from the repository's root; empty where there is nothing to build.
     #[serde(default)]
@@ -53,23 +51,17 @@ pub struct Server {
     #[serde(default, skip_serializing_if = "Holds::is_everything")]
     pub holds: Holds,
     /// The version that it states in its answers, where that is not the seeded ledger's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// Files that it may open; as many as the harness where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
     /// A build of it that counts its own allocations, where there is one: its metrics have `allocations_total` and
     /// `allocated_bytes_total`. It is never timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counting: Option<Build>,
     /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handicap: Option<Build>,
     /// A build of it that takes `--ledger DIR --blocks STORE`, for campaigns with block stores, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stores: Option<Build>,
     /// A program that runs its method and dispatch without HTTP, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_process: Option<InProcess>,
     /// Whether it is held to docs/CONTRACT.md, by the tests of `servers/conformance`. Of no interest to a run.
     #[serde(default, skip_serializing)]
@@ -235,10 +227,9 @@ impl Server {
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let own = self.overrides.stated_of_server();
-        let values = environment.values();
-        let is_set = |name: &str| own.iter().any(|(own, _)| *own == name) || environment::is_optional(name);
-        values.into_keys().find(|name| is_set(name) && !self.takes(name))
+        let is_set =
+            |name: &str| self.overrides.states_of_server(name) || server_environment::is_optional(name);
+        environment.values().into_keys().find(|name| is_set(name) && !self.takes(name))
     }
 
     /// Whether its arguments have that placeholder.
@@ -311,14 +302,14 @@ impl Server {
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         for arg in &self.args {
             let Some((flag, name)) = placeholder(arg) else { continue };
-            let always = || ALWAYS.iter().chain(&environment::ALWAYS).copied();
+            let always = || ALWAYS.iter().chain(&server_environment::ALWAYS).copied();
             ensure!(
-                always().any(|known| known == name) || environment::is_optional(name),
+                always().any(|known| known == name) || server_environment::is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
-                always().chain(environment::optional()).collect::<Vec<_>>().join(", ")
+                always().chain(server_environment::optional()).collect::<Vec<_>>().join(", ")
             );
             ensure!(
-                !flag.is_empty() || !environment::is_optional(name),
+                !flag.is_empty() || !server_environment::is_optional(name),
                 "field args: write --flag={arg}, which is left out where the campaign says nothing"
             );
         }

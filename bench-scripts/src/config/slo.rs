@@ -4,9 +4,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::environment::Placement;
-use super::percent::Percent;
+use super::{Campaign, Percent, Placement};
 use crate::field::{known, within};
 use crate::load::LoadTool;
 
@@ -18,7 +16,6 @@ pub struct Slo {
     /// this, in milliseconds.
     pub p99_ms: u64,
     /// The service level: the share of the requests that may fail; none may where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_failed: Option<Percent>,
     /// The service level: how far the achieved rate may fall short of the requested one.
     pub shortfall: Percent,
@@ -45,7 +42,6 @@ pub struct Slo {
     /// How surely: how much time in trials of full length decides a rate, in milliseconds.
     pub duration_sum_ms: u64,
     /// The share of that time which may lie in trials that missed the level; none may where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceed_ratio: Option<Percent>,
     /// Trials of one search at most.
     pub most_trials: u32,
@@ -60,10 +56,8 @@ impl Slo {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let closed =
-            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
         ensure!(
-            !closed && campaign.open.is_none(),
+            !campaign.has_closed_loop() && campaign.open.is_none(),
             "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the search a campaign \
              of its own and write connections = []"
         );

@@ -2,12 +2,13 @@
 //!
 //! Which requests are measured is the campaign's `workloads`; one that is about more slots than a chain has is left out there.
 
+use std::slice;
+
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::Campaign;
-use super::server::{Build, Server};
-use crate::field::{distinct, within};
+use super::{Build, Campaign, Server};
+use crate::field::{distinct, known, within};
 use crate::load::LoadTool;
 
 /// The `[stores]` table of a campaign.
@@ -29,7 +30,6 @@ pub struct Stores {
     /// there.
     pub ledger: Build,
     /// A light request while a heavy one is answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
 }
 
@@ -125,13 +125,8 @@ impl Stores {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
-        let other = !campaign.connections.is_empty()
-            || campaign.open.is_some()
-            || campaign.duets.is_some()
-            || campaign.threshold.is_some()
-            || campaign.slo.is_some();
         ensure!(
-            !other,
+            !campaign.has_closed_loop() && campaign.open.is_none() && campaign.slo.is_none(),
             "table [stores]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); give the stores a \
              campaign of their own and write connections = []"
         );
@@ -145,18 +140,13 @@ impl Stores {
                 "fields stores.blocks and stores.neighbour.blocks_on: {name:?} is no name; give such as \"memory\", \"worker\""
             );
         }
-        if let Some(unknown) = self.reads_all.iter().find(|blocks| !self.blocks.contains(blocks)) {
-            bail!("field stores.reads_all: {unknown:?} is not among stores.blocks");
-        }
+        known("stores.reads_all", &self.reads_all, "stores.blocks", &self.blocks)?;
         distinct("stores.slots", &self.slots)?;
         self.slots.iter().try_for_each(|slots| within("stores.slots", *slots, 1, 20_000_000))?;
         within("stores.connections", self.connections.into(), 1, 60_000)?;
         if let Some(neighbour) = &self.neighbour {
-            ensure!(
-                campaign.workloads.contains(&neighbour.beside),
-                "field stores.neighbour.beside: {:?} is not among workloads",
-                neighbour.beside
-            );
+            let beside = slice::from_ref(&neighbour.beside);
+            known("stores.neighbour.beside", beside, "workloads", &campaign.workloads)?;
             if !neighbour.blocks_on.is_empty() {
                 distinct("stores.neighbour.blocks_on", &neighbour.blocks_on)?;
             }

@@ -4,8 +4,7 @@
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::Tuning;
-use super::campaign::Campaign;
+use super::{Campaign, Tuning};
 use crate::field::{distinct, known, within};
 use crate::load::Client;
 

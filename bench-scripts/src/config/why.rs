@@ -23,7 +23,6 @@ pub struct Why {
     /// Blocks of the pair.
     pub blocks: u32,
     /// How many blocks more each part may run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_extra_blocks: Option<u32>,
     /// Decides the order within blocks.
     pub seed: u64,

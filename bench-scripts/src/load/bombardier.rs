@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
-use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, text};
-use super::toolchain::{Build, Pin};
-use super::{AnyLoad, Client, Latency, Load, LoadSample, OpenLoad, OpenWindow};
+use super::driver::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::toolchain::Build;
+use super::{Client, Latency, Load, LoadSample, OpenWindow};
 use crate::target::Transport;
 
 /// What the tool prints its result by: counts and the quantile function of latency.
@@ -25,22 +25,14 @@ pub(super) const TEMPLATE: &str = include_str!("bombardier.template");
 pub struct Bombardier;
 
 impl Driver for Bombardier {
-    fn name(&self) -> &'static str {
-        "bombardier"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "bombardier",
             transports: &[Transport::Http],
             open_loop: false,
             several_bodies: false,
             tells_when_due: false,
             prints_from_due: false,
-        }
-    }
-
-    fn pin(&self) -> Pin {
-        Pin {
             variable: "BOMBARDIER",
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
@@ -50,7 +42,7 @@ impl Driver for Bombardier {
     }
 
     fn caveat(&self, version: &str) -> Option<String> {
-        let pinned = self.pin().version;
+        let pinned = self.about().version;
         let major = |version: &str| version.split('.').next().map(str::to_owned);
         (major(version.trim_start_matches('v')) != major(pinned)).then(|| {
             format!(
@@ -66,28 +58,18 @@ impl Driver for Bombardier {
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
         let Bodies::One(body) = bodies else { bail!("bombardier sends the same body again and again") };
-        let (args, interrupted) = match job.load {
-            AnyLoad::Closed(load) => measured(load, job.connecting_ms, body, job.url, &job.files.template),
-            AnyLoad::Open(load) => at_rate(load, body, job.url, &job.files.template),
-        };
+        let (args, interrupted) = measured(job.load, job.connecting_ms, body, job.url, &job.files.template);
         Ok(Invocation { args, interrupted, bodies: u64::MAX })
     }
 
-    fn read(&self, load: &AnyLoad, _: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        let text = text(printed)?;
-        let sample = match load {
-            AnyLoad::Closed(_) => parse(&text)?,
-            AnyLoad::Open(load) => parse_at_rate(&text, load)?,
-        };
+    fn read(&self, load: &Load, _: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        let sample = parse(&text(printed)?)?;
+        let sample = if load.rate.is_some() { at_rate(sample, load) } else { sample };
         Ok(Reading::Sample(Box::new(sample)))
     }
 
-    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
-        let args = match load {
-            AnyLoad::Closed(load) => arguments(load, body, url, &[]),
-            AnyLoad::Open(load) => arguments(&closed(load), body, url, &["-r", &load.rate.to_string()]),
-        };
-        vec![command(self.name(), args)]
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
+        vec![command(self.about().name, arguments(load, body, url, &[]))]
     }
 }
 
@@ -97,28 +79,21 @@ const SHORTEST_MS: u64 = 1_000;
 /// What a load that will be interrupted is started with beyond its length, in milliseconds: too long to end by itself before.
 const INTERRUPTED_MS: u64 = 5_000;
 
-/// The tool's arguments for a load on a URL. A load shorter than the tool takes becomes the shortest that it takes.
+/// The tool's arguments for a load on a URL. A load shorter than the tool takes becomes the shortest that it takes. A load at a rate is
+/// still a closed loop: the tool holds back what would exceed the rate, but each of its connections waits for an answer before it sends
+/// again.
 pub fn arguments(load: &Load, body: &str, url: &str, format: &[&str]) -> Vec<String> {
-    let duration_ms = load.duration_ms.max(SHORTEST_MS);
-    let mut args: Vec<String> = ["-c", &load.connections.to_string(), "-d", &format!("{duration_ms}ms")]
-        .into_iter()
-        .chain([
-            "-t",
-            &format!("{}ms", load.timeout_ms),
-            "-m",
-            "POST",
-            "-H",
-            "Content-Type: application/json",
-        ])
-        .chain(["-b", body, "-l"])
-        .map(str::to_owned)
-        .collect();
-    if load.client == Client::Http1 {
-        args.push("--http1".to_owned());
-    }
-    args.extend(format.iter().map(|arg| (*arg).to_owned()));
-    args.push(url.to_owned());
-    args
+    let connections = load.connections.to_string();
+    let duration = format!("{}ms", load.duration_ms.max(SHORTEST_MS));
+    let timeout = format!("{}ms", load.timeout_ms);
+    let mut args = vec!["-c", &connections, "-d", &duration, "-t", &timeout, "-m", "POST"];
+    args.extend(["-H", "Content-Type: application/json", "-b", body, "-l"]);
+    args.extend((load.client == Client::Http1).then_some("--http1"));
+    let rate = load.rate.map(|rate| rate.to_string());
+    args.extend(rate.iter().flat_map(|rate| ["-r", rate]));
+    args.extend_from_slice(format);
+    args.push(url);
+    args.into_iter().map(str::to_owned).collect()
 }
 
 /// The arguments that make the tool print its result by [`TEMPLATE`], kept at `template`, and nothing else; and whether to
@@ -139,38 +114,20 @@ fn measured(
     (arguments(&longer, body, url, &format), is_interrupted)
 }
 
-/// The closed loop that the tool makes of a load at a rate, for comparison with the tools of the open loop: it holds back what would
-/// exceed the rate, but each of its connections still waits for an answer before it sends again.
-fn closed(load: &OpenLoad) -> Load {
-    let OpenLoad { connections, duration_ms, timeout_ms, .. } = *load;
-    Load { connections, duration_ms, timeout_ms, client: Client::default() }
-}
-
-/// [`measured`] for a load at a rate.
-fn at_rate(load: &OpenLoad, body: &str, url: &str, template: &Path) -> (Vec<String>, bool) {
-    let (mut args, interrupted) = measured(&closed(load), None, body, url, template);
-    args.splice(0..0, ["-r".to_owned(), load.rate.to_string()]);
-    (args, interrupted)
-}
-
-/// Reads what the tool printed of [`at_rate`]. When a request was due is not known: the latency counts from when it was sent,
-/// and requests that a late answer kept from being sent are only missed in `sent`.
-///
-/// # Errors
-/// See [`parse`].
-fn parse_at_rate(text: &str, load: &OpenLoad) -> Result<LoadSample> {
-    let mut sample = parse(text)?;
+/// The sample of a load at a rate. When a request was due is not known: the latency counts from when it was sent, and requests that a
+/// late answer kept from being sent are only missed in `sent`.
+fn at_rate(sample: LoadSample, load: &Load) -> LoadSample {
     let sent = sample.succeeded + sample.failures();
-    sample.open = Some(OpenWindow {
-        requested_rate: f64::from(load.rate),
+    let open = OpenWindow {
+        requested_rate: f64::from(load.rate.unwrap_or(0)),
         achieved_rate: sent as f64 / sample.time_taken_s,
         intended: load.intended(),
         sent,
         send_lag_us: None,
         own_lag_us: None,
         from_send_us: sample.latency_us,
-    });
-    Ok(sample)
+    };
+    LoadSample { open: Some(open), ..sample }
 }
 
 #[derive(Deserialize)]
@@ -372,7 +329,7 @@ mod tests {
     }
 
     fn load(duration_ms: u64) -> Load {
-        Load { connections: 3, duration_ms, timeout_ms: 700, client: Client::Fasthttp }
+        Load { connections: 3, duration_ms, timeout_ms: 700, ..Load::default() }
     }
 
     #[test]
@@ -405,10 +362,10 @@ mod tests {
 
     #[test]
     fn a_rate_is_held_and_latency_counts_from_the_send() {
-        let load = OpenLoad { rate: 4_000, connections: 3, duration_ms: 1_000, timeout_ms: 700 };
-        let (args, _) = at_rate(&load, "{}", "http://a/", Path::new("t"));
-        assert_eq!(args[..4], ["-r", "4000", "-c", "3"]);
-        let sample = parse_at_rate(CLEAN, &load).unwrap();
+        let load = Load { rate: Some(4_000), ..load(1_000) };
+        let (args, _) = measured(&load, None, "{}", "http://a/", Path::new("t"));
+        assert!(args.windows(2).any(|two| two == ["-r", "4000"]), "{args:?}");
+        let sample = at_rate(parse(CLEAN).unwrap(), &load);
         let open = sample.open.unwrap();
         assert_eq!((open.intended, open.sent, open.send_lag_us), (4_000, 3_527, None));
         assert_eq!(open.from_send_us, sample.latency_us);

@@ -2,10 +2,13 @@
 //! load: see the load tools.
 
 use std::net::SocketAddrV4;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use crate::interrupt::Interrupt;
 
@@ -28,7 +31,10 @@ pub fn begin(addr: &str, connections: u32) -> Result<Begun> {
     let to: SocketAddrV4 = addr.parse().with_context(|| format!("{addr} is no IPv4 address with a port"))?;
     let sockets: Vec<OwnedFd> = (0..connections).map(|_| socket()).collect::<Result<_>>()?;
     for socket in &sockets {
-        connect(socket, to).with_context(|| format!("can't ask {addr} for {connections} connections"))?;
+        match connect(socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            refused => refused.with_context(|| format!("can't ask {addr} for {connections} connections"))?,
+        }
     }
     Ok(Begun { waiting: sockets, made: Vec::new(), last: Instant::now() })
 }
@@ -48,50 +54,29 @@ impl Begun {
 
     /// Moves those that are established.
     fn poll(&mut self) {
-        let mut polled: Vec<libc::pollfd> = self
-            .waiting
-            .iter()
-            .map(|socket| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 })
-            .collect();
-        // SAFETY: the pointer is to a live array of the length given; the call waits for nothing.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0) };
-        let waiting = std::mem::take(&mut self.waiting);
-        for (socket, poll) in waiting.into_iter().zip(polled) {
+        let mut polled: Vec<PollFd<'_>> =
+            self.waiting.iter().map(|socket| PollFd::new(socket, PollFlags::OUT)).collect();
+        // It waits for nothing; where it fails, none is taken for established.
+        let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        let polled: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+        for (socket, found) in std::mem::take(&mut self.waiting).into_iter().zip(polled) {
             // One that was refused stays and counts as slow.
-            let made =
-                poll.revents & libc::POLLOUT != 0 && poll.revents & (libc::POLLERR | libc::POLLHUP) == 0;
+            let made = found.contains(PollFlags::OUT) && !found.intersects(PollFlags::ERR | PollFlags::HUP);
             if made { self.made.push(socket) } else { self.waiting.push(socket) }
         }
     }
 }
 
 fn socket() -> Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the call takes no pointer; the descriptor that it gives is new and owned from here on.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_INET, kind, 0);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    };
-    socket.ok_or_else(std::io::Error::last_os_error).context("no socket for a burst of connections")
-}
-
-fn connect(socket: &OwnedFd, to: SocketAddrV4) -> std::io::Result<()> {
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: to.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
-        sin_zero: [0; 8],
-    };
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: the pointer is to a local that outlives the call, of the length given.
-    let asked = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) };
-    let error = std::io::Error::last_os_error();
-    if asked == 0 || error.raw_os_error() == Some(libc::EINPROGRESS) { Ok(()) } else { Err(error) }
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
+        .context("no socket for a burst of connections")
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
 
     use super::*;
 

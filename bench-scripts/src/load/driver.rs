@@ -5,17 +5,19 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::bodies::Bodies;
 use super::records::Record;
-use super::toolchain::Pin;
-use super::{AnyLoad, LoadSample, OpenLoad};
+use super::toolchain::Build;
+use super::{Load, LoadSample};
 use crate::target::Transport;
 
-/// What a load tool can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Abilities {
+/// What a load tool is: what it can do, its pinned version, and how that is built.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Its name: in campaigns, in results, and of its program.
+    pub name: &'static str,
     /// How it can reach a server.
     pub transports: &'static [Transport],
     /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a rate as an
@@ -27,6 +29,14 @@ pub struct Abilities {
     pub tells_when_due: bool,
     /// So does the report that it prints for a person.
     pub prints_from_due: bool,
+    /// The environment variable that names another program.
+    pub variable: &'static str,
+    /// The pinned version, for a person.
+    pub version: &'static str,
+    /// The option with which the program prints its version, and which word of that it is, from 0.
+    pub own_version: (&'static str, usize),
+    /// How it is built.
+    pub build: Build,
 }
 
 /// The files of one load.
@@ -41,13 +51,27 @@ pub struct Files {
 }
 
 impl Files {
-    /// Writes [`Files::asked`] and gives what `fill` gives.
-    pub(super) fn write_asked<T>(&self, fill: impl FnOnce(&mut BufWriter<File>) -> Result<T>) -> Result<T> {
+    /// Writes a line into [`Files::asked`] for each request that is due, as long as there are bodies, and gives their number. `write`
+    /// appends a body's line to an empty one.
+    pub(super) fn write_asked(
+        &self,
+        load: &Load,
+        bodies: &mut Bodies<'_>,
+        write: impl Fn(&mut String, &str),
+    ) -> Result<u64> {
         let context = || format!("can't write {}", self.asked.display());
         let mut out = BufWriter::new(File::create(&self.asked).with_context(context)?);
-        let given = fill(&mut out)?;
+        let (mut line, mut written) = (String::new(), 0);
+        while written < load.intended()
+            && let Some(body) = bodies.take()?
+        {
+            line.clear();
+            write(&mut line, &body);
+            writeln!(out, "{line}").with_context(context)?;
+            written += 1;
+        }
         out.flush().with_context(context)?;
-        Ok(given)
+        Ok(written)
     }
 }
 
@@ -55,7 +79,7 @@ impl Files {
 #[derive(Debug)]
 pub struct Job<'a> {
     /// How much.
-    pub load: &'a AnyLoad,
+    pub load: &'a Load,
     /// Where to.
     pub url: &'a str,
     /// Its files.
@@ -86,20 +110,14 @@ pub enum Reading {
 
 /// A load tool.
 pub trait Driver: Sync {
-    /// Its name: in campaigns, in results, and of its program.
-    fn name(&self) -> &'static str;
-
-    /// What it can do.
-    fn abilities(&self) -> Abilities;
-
-    /// Its pinned version, and how that is built.
-    fn pin(&self) -> Pin;
+    /// What it is.
+    fn about(&self) -> &'static About;
 
     /// What to know of another version, where its figures do not compare with those of the pinned one. What a tool prints may
     /// change at any time.
     fn caveat(&self, version: &str) -> Option<String> {
-        let (name, pinned) = (self.name(), self.pin().version);
-        (version.trim_start_matches('v') != pinned)
+        let About { name, version: pinned, .. } = self.about();
+        (version.trim_start_matches('v') != *pinned)
             .then(|| format!("{name} {version} was used, not {pinned}, with which the harness was tested"))
     }
 
@@ -124,7 +142,7 @@ pub trait Driver: Sync {
     ///
     /// # Errors
     /// It is not what the tool writes: what is missing.
-    fn read(&self, load: &AnyLoad, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
+    fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
 
     /// Whether what it wrote to standard error is only what it always writes.
     fn said_nothing(&self, _stderr: &str) -> bool {
@@ -132,15 +150,12 @@ pub trait Driver: Sync {
     }
 
     /// The commands that put a load on by hand, each piped into the next.
-    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>>;
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>>;
 }
 
-/// The load of a tool that has open loops only.
-pub(super) fn open<'a>(load: &'a AnyLoad, tool: &dyn Driver) -> Result<&'a OpenLoad> {
-    match load {
-        AnyLoad::Open(load) => Ok(load),
-        AnyLoad::Closed(_) => bail!("{} has no closed loop; give it a rate", tool.name()),
-    }
+/// The rate of a load, for a tool that has open loops only.
+pub(super) fn rate_of(load: &Load, tool: &dyn Driver) -> Result<u32> {
+    load.rate.with_context(|| format!("{} has no closed loop; give it a rate", tool.about().name))
 }
 
 /// The text that a tool printed.
@@ -152,7 +167,5 @@ pub(super) fn text(printed: &mut dyn Read) -> Result<String> {
 
 /// A program's name and its arguments.
 pub(super) fn command(program: &str, args: Vec<String>) -> Vec<String> {
-    let mut words = args;
-    words.insert(0, program.to_owned());
-    words
+    std::iter::once(program.to_owned()).chain(args).collect()
 }

@@ -1,7 +1,6 @@
 //! Load tools. To add one, write a module that implements [`driver::Driver`], and an entry in [`LoadTool`]'s table.
 //!
-//! A load is closed-loop ([`Load`]: a connection sends again once it has its answer) or open-loop ([`OpenLoad`]: requests are due at
-//! a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
+//! A load is closed-loop (a connection sends again once it has its answer) or open-loop (requests are due at a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
 
 pub mod bodies;
 pub mod bombardier;
@@ -15,8 +14,9 @@ pub mod vegeta;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use self::driver::{Abilities, Driver};
+use self::driver::{About, Driver};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl LoadTool {
 
     /// As campaigns and its authors call it.
     pub fn name(self) -> &'static str {
-        self.driver().name()
+        self.can().name
     }
 
     /// Whether it reports when a request was due, so that latency can count from then.
@@ -64,9 +64,9 @@ impl LoadTool {
         self.can().tells_when_due
     }
 
-    /// What it can do.
-    pub fn can(self) -> Abilities {
-        self.driver().abilities()
+    /// What it is and can do.
+    pub fn can(self) -> &'static About {
+        self.driver().about()
     }
 
     /// Whether it is the default.
@@ -76,12 +76,12 @@ impl LoadTool {
 }
 
 /// How much load is put on a server: what a campaign varies. A closed loop has connections; an open loop has a rate as well.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Level {
     /// Connections of a closed loop; in an open loop, the most that the load tool may hold.
     pub connections: u32,
     /// Requests a second that are sent whether or not earlier ones were answered; `None` in a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
     /// The load tool.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -148,78 +148,32 @@ impl Client {
     }
 }
 
-/// A load of either kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnyLoad {
-    /// Each connection sends again once it has its answer.
-    Closed(Load),
-    /// Requests are due at a rate.
-    Open(OpenLoad),
-}
-
-impl AnyLoad {
-    /// Connections, at most.
-    pub const fn connections(&self) -> u32 {
-        match self {
-            Self::Closed(Load { connections, .. }) | Self::Open(OpenLoad { connections, .. }) => *connections,
-        }
-    }
-
-    /// How long, in milliseconds.
-    pub const fn duration_ms(&self) -> u64 {
-        match self {
-            Self::Closed(Load { duration_ms, .. }) | Self::Open(OpenLoad { duration_ms, .. }) => *duration_ms,
-        }
-    }
-
-    /// When a request is given up, in milliseconds.
-    pub const fn timeout_ms(&self) -> u64 {
-        match self {
-            Self::Closed(Load { timeout_ms, .. }) | Self::Open(OpenLoad { timeout_ms, .. }) => *timeout_ms,
-        }
-    }
-
-    /// Whether it is one of an open loop.
-    pub const fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_))
-    }
-}
-
-/// A closed-loop load: each connection sends again once it has its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A load.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Connections held.
-    pub connections: u32,
-    /// How long, in milliseconds.
-    pub duration_ms: u64,
-    /// When a request is given up, in milliseconds.
-    pub timeout_ms: u64,
-    /// The tool's HTTP client.
-    pub client: Client,
-}
-
-/// An open-loop load: requests are due at a constant rate, whatever became of those before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenLoad {
-    /// Requests a second.
-    pub rate: u32,
-    /// Connections that the tool may hold at most. Each carries one request at a time, so a request that is due while all of
-    /// them wait for an answer is sent late.
+    /// Connections held; in an open loop at most. Each carries one request at a time, so a request that is due while all of them
+    /// wait for an answer is sent late.
     pub connections: u32,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
     pub timeout_ms: u64,
+    /// Requests a second that are due, whatever became of those before: an open loop. `None` in a closed one, in which each
+    /// connection sends again once it has its answer.
+    pub rate: Option<u32>,
+    /// The tool's HTTP client.
+    pub client: Client,
 }
 
-impl OpenLoad {
-    /// Requests that are due in the window.
+impl Load {
+    /// Requests that are due in the window; none in a closed loop.
     pub fn intended(&self) -> u64 {
-        u64::from(self.rate) * self.duration_ms / 1_000
+        u64::from(self.rate.unwrap_or(0)) * self.duration_ms / 1_000
     }
 }
 
 /// What a load tool saw of one window.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
     /// Requests that were answered with a 2xx status.
@@ -231,7 +185,6 @@ pub struct LoadSample {
     /// Bytes that the tool read, heads included; in an open-loop sample those of bodies alone.
     pub bytes_read: u64,
     /// Bytes that the tool wrote, heads included; `None` of other tools than bombardier and in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<u64>,
     /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request was due,
     /// and those that never ended, or of which the tool keeps no time, are not in it.
@@ -240,7 +193,6 @@ pub struct LoadSample {
     #[serde(default)]
     pub quantiles: Vec<(f64, f64)>,
     /// Where requests were due at a rate: how well the tool kept to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenWindow>,
     /// The parts of the window, by when requests were due; where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -248,6 +200,7 @@ pub struct LoadSample {
 }
 
 /// The requests that were due in one part of a window. Latencies count from when they were due, in microseconds.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
     /// When it begins, in milliseconds of the window.
@@ -255,7 +208,6 @@ pub struct Bin {
     /// Requests that were due and ended.
     pub requests: u32,
     /// Those of them that were answered with a 2xx status; unknown in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<u32>,
     /// Median.
     pub p50_us: f64,
@@ -266,6 +218,7 @@ pub struct Bin {
 }
 
 /// How a tool kept to the requested rate.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OpenWindow {
     /// Requests a second that were requested.
@@ -278,11 +231,9 @@ pub struct OpenWindow {
     pub sent: u64,
     /// By how much a request was sent late, in microseconds: the tool was slow, or all of its connections waited for answers.
     /// `None` where the tool does not report when a request was due; `latency_us` then counts from when it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_lag_us: Option<Latency>,
     /// The part of it that is the tool's own, in microseconds: 0 for a request that waited because all connections were busy.
     /// `None` as above, and in older runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_lag_us: Option<Latency>,
     /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
     pub from_send_us: Latency,
@@ -300,7 +251,6 @@ pub struct Latency {
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile; unknown in older runs.
-    #[serde(default)]
     pub p999: Option<f64>,
     /// The slowest request.
     pub max: f64,

@@ -8,7 +8,7 @@
 //! takes CPU time after the window.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 
+use super::Load;
 use super::bodies::Bodies;
-use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, open, text};
+use super::driver::{About, Driver, Files, Invocation, Job, Reading, command, rate_of, text};
 use super::records::kept::shared;
-use super::records::{EXHAUSTED, NOT_SENT, Record};
-use super::toolchain::{Build, Pin};
-use super::{AnyLoad, OpenLoad};
+use super::records::{Record, not_sent};
+use super::toolchain::Build;
 use crate::target::Transport;
 
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its last tick.
@@ -32,39 +32,38 @@ const OVERTIME_MS: u64 = 20;
 pub struct Oha;
 
 impl Driver for Oha {
-    fn name(&self) -> &'static str {
-        "oha"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "oha",
             transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,
             prints_from_due: true,
+            variable: "OHA",
+            version: "1.16.0",
+            // oha 1.16.0
+            own_version: ("--version", 1),
+            build: Build::Cargo,
         }
     }
 
-    fn pin(&self) -> Pin {
-        // oha 1.16.0
-        Pin { variable: "OHA", version: "1.16.0", own_version: ("--version", 1), build: Build::Cargo }
-    }
-
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
-        let (load, files) = (open(job.load, self)?, job.files);
+        let Job { load, url, files, .. } = *job;
+        let rate = rate_of(load, self)?;
         let (source, count) = match bodies {
-            Bodies::One(body) => (Source::Body(body), load.intended()),
+            Bodies::One(body) => (["-d", *body].map(str::to_owned), load.intended()),
             bodies => {
-                (Source::Lines(&files.asked), files.write_asked(|out| write_bodies(out, bodies, load))?)
+                let count = files.write_asked(load, bodies, String::push_str)?;
+                (["-Z".to_owned(), files.asked.display().to_string()], count)
             }
         };
-        let args = arguments(load, count, &source, job.url, &files.answered);
+        let args = arguments(load, rate, count, source, url, &files.answered);
         Ok(Invocation { args, interrupted: false, bodies: count })
     }
 
-    fn read(&self, load: &AnyLoad, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        records(&text(printed)?, &files.answered, open(load, self)?, bodies).map(Reading::Records)
+    fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        records(&text(printed)?, &files.answered, load, bodies).map(Reading::Records)
     }
 
     /// It reports each time that it writes its database.
@@ -72,69 +71,47 @@ impl Driver for Oha {
         stderr.lines().all(|line| line.starts_with("Storing results to "))
     }
 
-    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
-        let Ok(load) = open(load, self) else { return Vec::new() };
-        let mut args = asking(load, load.duration_ms * 1_000);
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
+        let Ok(rate) = rate_of(load, self) else { return Vec::new() };
+        let mut args = asking(load, rate, load.duration_ms * 1_000);
         args.extend(["-d", body, url].map(str::to_owned));
-        vec![command(self.name(), args)]
+        vec![command(self.about().name, args)]
     }
 }
 
-/// Where the requests' bodies come from.
-enum Source<'a> {
-    /// The same body for all.
-    Body(&'a str),
-    /// A file with a body a line, of which each request draws one.
-    Lines(&'a Path),
-}
-
-/// The tool's arguments for a load with that number of bodies. It prints its JSON and writes a database.
-fn arguments(load: &OpenLoad, bodies: u64, source: &Source<'_>, url: &str, database: &Path) -> Vec<String> {
+/// The tool's arguments for a load with that number of bodies from this source. It prints its JSON and writes a database.
+fn arguments(
+    load: &Load,
+    rate: u32,
+    bodies: u64,
+    source: [String; 2],
+    url: &str,
+    database: &Path,
+) -> Vec<String> {
     let due = bodies.min(load.intended());
-    let duration_us = due * 1_000_000 / u64::from(load.rate) + OVERTIME_MS * 1_000;
-    let mut args = asking(load, duration_us);
-    for (option, value) in
-        [("--output-format", "json".to_owned()), ("--db-url", database.display().to_string())]
-    {
-        args.extend([option.to_owned(), value]);
-    }
-    args.push("--no-tui".to_owned());
-    match source {
-        Source::Body(body) => args.extend(["-d".to_owned(), (*body).to_owned()]),
-        Source::Lines(path) => args.extend(["-Z".to_owned(), path.display().to_string()]),
-    }
+    let mut args = asking(load, rate, due * 1_000_000 / u64::from(rate) + OVERTIME_MS * 1_000);
+    args.extend(["--output-format", "json", "--no-tui", "--db-url"].map(str::to_owned));
+    args.push(database.display().to_string());
+    args.extend(source);
     args.push(url.to_owned());
     args
 }
 
 /// The arguments that make the tool send at its rate for `duration_us`.
-fn asking(load: &OpenLoad, duration_us: u64) -> Vec<String> {
+fn asking(load: &Load, rate: u32, duration_us: u64) -> Vec<String> {
+    let timeout = format!("{}ms", load.timeout_ms);
     let options = [
         ("-z", format!("{duration_us}us")),
-        ("-q", load.rate.to_string()),
+        ("-q", rate.to_string()),
         ("-c", load.connections.to_string()),
-        ("-t", format!("{}ms", load.timeout_ms)),
-        ("--connect-timeout", format!("{}ms", load.timeout_ms)),
+        ("-t", timeout.clone()),
+        ("--connect-timeout", timeout),
         ("-m", "POST".to_owned()),
         ("-H", "Content-Type: application/json".to_owned()),
         ("-r", "0".to_owned()),
     ];
-    let mut args: Vec<String> =
-        options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect();
-    args.extend(["--latency-correction", "-w", "--disable-compression"].map(str::to_owned));
-    args
-}
-
-/// Writes a body for each request that is due, as long as there are any, and gives their number.
-///
-/// # Errors
-/// They can't be written, or a body has more than one line.
-fn write_bodies(out: &mut impl Write, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
-    for written in 0..load.intended() {
-        let Some(body) = bodies.take()? else { return Ok(written) };
-        writeln!(out, "{body}").context("can't write the bodies")?;
-    }
-    Ok(load.intended())
+    let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
+    options.chain(["--latency-correction", "-w", "--disable-compression"].map(str::to_owned)).collect()
 }
 
 #[derive(Deserialize)]
@@ -158,7 +135,7 @@ struct Answer {
 ///
 /// # Errors
 /// Either is not what the tool writes: what is missing.
-pub fn records(json: &str, database: &Path, load: &OpenLoad, bodies: u64) -> Result<Vec<Record>> {
+pub fn records(json: &str, database: &Path, load: &Load, bodies: u64) -> Result<Vec<Record>> {
     let printed: Printed = serde_json::from_str(json).context("oha's output is not its JSON")?;
     let answers = answers(database).with_context(|| format!("oha's database {}", database.display()))?;
     place(&answers, &printed.error_distribution, load, bodies)
@@ -189,10 +166,10 @@ fn answers(database: &Path) -> Result<Vec<Answer>> {
 fn place(
     answers: &[Answer],
     errors: &BTreeMap<String, u64>,
-    load: &OpenLoad,
+    load: &Load,
     bodies: u64,
 ) -> Result<Vec<Record>> {
-    let rate = f64::from(load.rate);
+    let rate = f64::from(rate_of(load, &Oha)?);
     let failures: u64 = errors.values().sum();
     let ticketed = answers.len() as u64 + failures;
     let mut places: Vec<u64> = Vec::with_capacity(answers.len());
@@ -230,11 +207,7 @@ fn place(
         (0..*count).map(move |_| kind.clone())
     });
     records.extend(failed.zip(left).map(|(kind, place)| Record::failed(due_us(place), &kind)));
-    let (not_sent, exhausted): (Arc<str>, Arc<str>) = (NOT_SENT.into(), EXHAUSTED.into());
-    for place in ticketed..load.intended() {
-        let kind = if place < bodies { &not_sent } else { &exhausted };
-        records.push(Record::failed(due_us(place), kind));
-    }
+    records.extend(not_sent(ticketed..load.intended(), bodies, due_us));
     records.sort_by_key(|record| record.intended_us);
     Ok(records)
 }
@@ -244,6 +217,7 @@ mod tests {
     use super::super::records::sample;
     use super::super::records::tests::load;
     use super::*;
+    use crate::load::records::{EXHAUSTED, NOT_SENT};
 
     fn answer(ticket_ms: f64, sent_ms: f64, ended_ms: f64) -> Answer {
         let [ticket_s, sent_s, ended_s] = [ticket_ms, sent_ms, ended_ms].map(|ms| ms / 1e3);
@@ -298,7 +272,9 @@ mod tests {
 
     #[test]
     fn the_tool_runs_a_little_longer_than_its_bodies() {
-        let args = |bodies| arguments(&load(100, 2_000), bodies, &Source::Body("{}"), "u", Path::new("d"));
+        let args = |bodies| {
+            arguments(&load(100, 2_000), 100, bodies, ["-d", "{}"].map(str::to_owned), "u", Path::new("d"))
+        };
         assert_eq!(args(1_000)[1], "2020000us");
         assert_eq!(args(50)[1], "520000us");
     }

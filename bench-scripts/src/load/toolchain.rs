@@ -7,11 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LoadTool;
+use super::driver::About;
+use crate::probe::host::on_path;
 
 /// A load tool that was found, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,19 +100,6 @@ impl Tools {
     }
 }
 
-/// A tool's pinned version, and how it is built.
-#[derive(Debug, Clone, Copy)]
-pub struct Pin {
-    /// The environment variable that names another program.
-    pub variable: &'static str,
-    /// The pinned version, for a person.
-    pub version: &'static str,
-    /// The option with which the program prints its version, and which word of that it is, from 0.
-    pub own_version: (&'static str, usize),
-    /// How it is built.
-    pub build: Build,
-}
-
 /// How a tool is built.
 #[derive(Debug, Clone, Copy)]
 pub enum Build {
@@ -131,19 +120,16 @@ impl Tool {
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
-        if let Some(found) = Self::foreign(tool)? {
+        if let Some(found) = Self::find_built(tool, tools)? {
             return Ok(found);
         }
-        let Pin { version, build, .. } = tool.driver().pin();
-        let (path, version) = match build {
+        match tool.can().build {
             Build::Go { package, folder } => {
-                let folder = tools.join(folder);
-                let path = build_go(tool, package, &folder, &tools.join("bin"))?;
-                (path, pinned_version(package, &folder)?)
+                build_go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
-            Build::Cargo => (build_cargo(tool, version, tools)?, format!("v{version}")),
-        };
-        Self::at(path, tool, version, Source::Pinned)
+            Build::Cargo => build_cargo(tool, &cargo_root(tool, tools))?,
+        }
+        Self::pinned(tool, tools)
     }
 
     /// Finds a tool that need not be built now.
@@ -154,26 +140,25 @@ impl Tool {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(Some(found));
         }
-        let Pin { version, build, .. } = tool.driver().pin();
-        let (path, version) = match build {
-            Build::Go { package, folder } => {
-                let folder = tools.join(folder);
-                let path = tools.join("bin").join(tool.name());
-                if !is_built(&path, &folder) {
-                    return Ok(None);
-                }
-                (path, pinned_version(package, &folder)?)
-            }
-            Build::Cargo => {
-                (cargo_root(tool, version, tools).join("bin").join(tool.name()), format!("v{version}"))
-            }
+        let is_built = match tool.can().build {
+            Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
+            Build::Cargo => built_at(tool, tools).is_file(),
         };
-        path.is_file().then(|| Self::at(path, tool, version, Source::Pinned)).transpose()
+        is_built.then(|| Self::pinned(tool, tools)).transpose()
+    }
+
+    /// The pinned one, which is built.
+    fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
+        let version = match tool.can().build {
+            Build::Go { package, folder } => pinned_version(package, &tools.join(folder))?,
+            Build::Cargo => format!("v{}", tool.can().version),
+        };
+        Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
 
     /// Finds a tool that is not the pinned one: its environment variable's, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
-        let variable = tool.driver().pin().variable;
+        let variable = tool.can().variable;
         let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
             let path = PathBuf::from(path);
             ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
@@ -204,8 +189,12 @@ impl Tool {
     }
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+/// Where a pinned tool is once it is built.
+fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
+    match tool.can().build {
+        Build::Go { .. } => tools.join("bin").join(tool.name()),
+        Build::Cargo => cargo_root(tool, tools).join("bin").join(tool.name()),
+    }
 }
 
 /// Whether a tool was built after its pins were last changed.
@@ -214,19 +203,13 @@ fn is_built(path: &Path, pins: &Path) -> bool {
     built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true)
 }
 
-/// Builds a pinned tool from the `go.mod` of a folder, or finds it built.
-fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<PathBuf> {
-    let name = tool.name();
-    let path = bin.join(name);
-    if is_built(&path, pins) {
-        return Ok(path);
-    }
-    if on_path("go").is_none() {
-        let Pin { variable, version, .. } = tool.driver().pin();
-        bail!(
-            "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
-        );
-    }
+/// Builds a pinned tool from the `go.mod` of a folder.
+fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
+    let About { name, variable, version, .. } = tool.can();
+    ensure!(
+        on_path("go").is_some(),
+        "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
+    );
     let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
     eprintln!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
@@ -246,34 +229,31 @@ fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<Pa
         pins.display(),
         last_line(&output.stderr)
     );
-    Ok(path)
+    Ok(())
 }
 
 /// Where a crate's programs are installed: a folder a version, so that none is taken for another.
-fn cargo_root(tool: LoadTool, version: &str, tools: &Path) -> PathBuf {
-    tools.join("bin").join(format!("{}-{version}", tool.name()))
+fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
+    tools.join("bin").join(format!("{}-{}", tool.name(), tool.can().version))
 }
 
-/// Builds a pinned tool from its crate, with the versions of its lock file, or finds it built.
-fn build_cargo(tool: LoadTool, version: &str, tools: &Path) -> Result<PathBuf> {
-    let (name, root) = (tool.name(), cargo_root(tool, version, tools));
-    let path = root.join("bin").join(name);
-    if path.is_file() {
-        return Ok(path);
-    }
-    let variable = tool.driver().pin().variable;
+/// Builds a pinned tool from its crate, with the versions of its lock file.
+fn build_cargo(tool: LoadTool, root: &Path) -> Result<()> {
+    let About { name, variable, version, .. } = tool.can();
     let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
-    let Some(cargo) = cargo else {
-        bail!("no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}");
-    };
+    let cargo = cargo.with_context(|| {
+        format!(
+            "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
+        )
+    })?;
     eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
     let output = Command::new(cargo)
         .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
-        .arg(&root)
+        .arg(root)
         .output()
         .context("can't start cargo")?;
     ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
-    Ok(path)
+    Ok(())
 }
 
 fn last_line(said: &[u8]) -> String {
@@ -293,7 +273,7 @@ fn pinned_version(package: &str, pins: &Path) -> Result<String> {
 
 /// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
 fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
-    let Pin { own_version: (option, word), build, .. } = tool.driver().pin();
+    let About { own_version: (option, word), build, .. } = *tool.can();
     let output = Command::new(path)
         .arg(option)
         .output()
@@ -338,7 +318,7 @@ mod tests {
     fn the_pins_are_read_from_go_mod() {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
         for tool in LoadTool::ALL {
-            let Pin { version, build, .. } = tool.driver().pin();
+            let About { version, build, .. } = *tool.can();
             if let Build::Go { package, folder } = build {
                 assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
             }

@@ -6,21 +6,20 @@
 //! what is not sent when the duration is over, also what is late by a single interval, so it is given some time more, and
 //! exactly the targets that are due. It keeps answers' bodies by default, which is turned off; their length is read from their heads.
 
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::Load;
 use super::bodies::Bodies;
 use super::bombardier::without_ports;
-use super::driver::{Abilities, Driver, Files, Invocation, Job, Reading, command, open};
+use super::driver::{About, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
-use super::records::{EXHAUSTED, NOT_SENT, Record};
-use super::toolchain::{Build, Pin};
-use super::{AnyLoad, OpenLoad};
+use super::records::{Record, not_sent};
+use super::toolchain::Build;
 use crate::target::Transport;
 
 /// What is late by more than this when the window is over is not sent, in milliseconds.
@@ -33,22 +32,14 @@ const NO_TARGETS: &str = "no targets to attack";
 pub struct Vegeta;
 
 impl Driver for Vegeta {
-    fn name(&self) -> &'static str {
-        "vegeta"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "vegeta",
             transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
             tells_when_due: true,
             prints_from_due: false,
-        }
-    }
-
-    fn pin(&self) -> Pin {
-        Pin {
             variable: "VEGETA",
             version: "12.13.0",
             // Version: 12.13.0
@@ -58,61 +49,50 @@ impl Driver for Vegeta {
     }
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
-        let load = open(job.load, self)?;
-        let bodies = job.files.write_asked(|out| write_targets(out, job.url, bodies, load))?;
-        Ok(Invocation {
-            args: attack(load, &job.files.asked, &job.files.answered),
-            interrupted: false,
-            bodies,
-        })
+        let Job { load, url, files, .. } = *job;
+        let mut args = attack(load, rate_of(load, self)?);
+        args.push(format!("-targets={}", files.asked.display()));
+        args.push(format!("-output={}", files.answered.display()));
+        args.push("-lazy".to_owned());
+        let bodies = files.write_asked(load, bodies, |line, body| write_target(line, url, body))?;
+        Ok(Invocation { args, interrupted: false, bodies })
     }
 
     fn decoding(&self, files: &Files) -> Option<Vec<String>> {
         Some(vec!["encode".to_owned(), "-to=csv".to_owned(), files.answered.display().to_string()])
     }
 
-    fn read(&self, load: &AnyLoad, bodies: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        records(printed, open(load, self)?, bodies).map(Reading::Records)
+    fn read(&self, load: &Load, bodies: u64, _: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        records(printed, load, bodies).map(Reading::Records)
     }
 
-    fn by_hand(&self, load: &AnyLoad, body: &str, url: &str) -> Vec<Vec<String>> {
-        let Ok(load) = open(load, self) else { return Vec::new() };
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
+        let Ok(rate) = rate_of(load, self) else { return Vec::new() };
         let mut target = String::new();
         write_target(&mut target, url, body);
-        let report = command(self.name(), vec!["report".to_owned()]);
-        vec![command("echo", vec![target]), command(self.name(), attack_by_hand(load)), report]
+        let vegeta = |args| command(self.about().name, args);
+        vec![command("echo", vec![target]), vegeta(attack(load, rate)), vegeta(vec!["report".to_owned()])]
     }
 }
 
-/// The tool's arguments for a load. Targets are read from one file and results written to another.
-fn attack(load: &OpenLoad, targets: &Path, results: &Path) -> Vec<String> {
-    let mut args = attack_by_hand(load);
-    args.push(format!("-targets={}", targets.display()));
-    args.push(format!("-output={}", results.display()));
-    args.push("-lazy".to_owned());
-    args
-}
-
-/// The same for a person, who gives it one target on its standard input and takes its results from its standard output.
-fn attack_by_hand(load: &OpenLoad) -> Vec<String> {
-    let OpenLoad { rate, connections, duration_ms, timeout_ms } = load;
-    let mut args = vec!["attack".to_owned()];
-    for (option, value) in [
-        ("rate", format!("{rate}/1s")),
-        ("duration", format!("{}ms", duration_ms + OVERTIME_MS)),
-        ("timeout", format!("{timeout_ms}ms")),
-        ("connections", connections.to_string()),
-        ("max-connections", connections.to_string()),
-        ("workers", connections.to_string()),
-        ("max-workers", connections.to_string()),
-        ("max-body", "0".to_owned()),
-        ("redirects", "-1".to_owned()),
-        ("header", "Content-Type: application/json".to_owned()),
-        ("format", "json".to_owned()),
-    ] {
-        args.push(format!("-{option}={value}"));
-    }
-    args
+/// The tool's arguments for a load. Targets are read from its standard input and results written to its standard output, unless other
+/// arguments name files.
+fn attack(load: &Load, rate: u32) -> Vec<String> {
+    let Load { connections, duration_ms, timeout_ms, .. } = load;
+    let options = [
+        format!("-rate={rate}/1s"),
+        format!("-duration={}ms", duration_ms + OVERTIME_MS),
+        format!("-timeout={timeout_ms}ms"),
+        format!("-connections={connections}"),
+        format!("-max-connections={connections}"),
+        format!("-workers={connections}"),
+        format!("-max-workers={connections}"),
+        "-max-body=0".to_owned(),
+        "-redirects=-1".to_owned(),
+        "-header=Content-Type: application/json".to_owned(),
+        "-format=json".to_owned(),
+    ];
+    std::iter::once("attack".to_owned()).chain(options).collect()
 }
 
 /// Appends a target with this body, as the tool reads it.
@@ -122,22 +102,6 @@ fn write_target(line: &mut String, url: &str, body: &str) {
     line.push_str(r#"","body":""#);
     STANDARD.encode_string(body.as_bytes(), line);
     line.push_str("\"}");
-}
-
-/// Writes a target for each request that is due, as long as there are bodies, and gives their number.
-///
-/// # Errors
-/// They can't be written, or a body has more than one line.
-fn write_targets(out: &mut impl Write, url: &str, bodies: &mut Bodies<'_>, load: &OpenLoad) -> Result<u64> {
-    let mut line = String::new();
-    for written in 0..load.intended() {
-        let Some(body) = bodies.take()? else { return Ok(written) };
-        line.clear();
-        write_target(&mut line, url, &body);
-        line.push('\n');
-        out.write_all(line.as_bytes()).context("can't write the targets")?;
-    }
-    Ok(load.intended())
 }
 
 /// A result of a request that had a target.
@@ -153,11 +117,11 @@ struct Answer {
 ///
 /// # Errors
 /// It is not that: where, and what is missing.
-pub fn records(csv: impl Read, load: &OpenLoad, targets: u64) -> Result<Vec<Record>> {
+pub fn records(csv: impl Read, load: &Load, targets: u64) -> Result<Vec<Record>> {
     let mut answers = answers(csv)?;
     ensure!(answers.len() as u64 <= targets, "vegeta gave {} results for {targets} targets", answers.len());
     answers.sort_unstable_by_key(|answer| answer.sequence);
-    let interval_ns = 1_000_000_000 / u64::from(load.rate);
+    let interval_ns = 1_000_000_000 / u64::from(rate_of(load, &Vegeta)?);
     let due_ns = |i: usize| i as u64 * interval_ns;
     // No request is sent before it is due, so the least late one shows when the first was due.
     let began_ns = answers.iter().enumerate().map(|(i, answer)| answer.at_ns.saturating_sub(due_ns(i))).min();
@@ -173,11 +137,8 @@ pub fn records(csv: impl Read, load: &OpenLoad, targets: u64) -> Result<Vec<Reco
             failure: answer.failure,
         });
     }
-    let (not_sent, exhausted): (Arc<str>, Arc<str>) = (NOT_SENT.into(), EXHAUSTED.into());
-    for i in records.len()..load.intended() as usize {
-        let kind = if (i as u64) < targets { &not_sent } else { &exhausted };
-        records.push(Record::failed(due_ns(i) / 1_000, kind));
-    }
+    let left = records.len() as u64..load.intended();
+    records.extend(not_sent(left, targets, |i| due_ns(i as usize) / 1_000));
     Ok(records)
 }
 
@@ -231,13 +192,14 @@ mod tests {
     use super::super::records::tests::load;
     use super::super::records::{HELD, sample};
     use super::*;
+    use crate::load::records::{EXHAUSTED, NOT_SENT};
 
     const CLEAN: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-clean.csv");
     const EXHAUSTED_EARLY: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-exhausted.csv");
     const REFUSED: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-refused.csv");
     const TIMEOUTS: &str = include_str!("../../tests/fixtures/vegeta-12.13.0-timeouts.csv");
 
-    fn failed(csv: &str, load: &OpenLoad, targets: u64) -> Vec<(String, u64)> {
+    fn failed(csv: &str, load: &Load, targets: u64) -> Vec<(String, u64)> {
         let sample = sample(&records(csv.as_bytes(), load, targets).unwrap(), load).unwrap();
         assert_eq!(sample.succeeded + sample.failures(), load.intended());
         sample.failed.into_iter().collect()
@@ -264,7 +226,7 @@ mod tests {
         let timeout = "Post: context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
         let expected = [(timeout.to_owned(), 13), (HELD.to_owned(), 7)];
         // Recorded with four connections, all of which the server held.
-        let four = OpenLoad { connections: 4, ..load(100, 200) };
+        let four = Load { connections: 4, ..load(100, 200) };
         assert_eq!(failed(TIMEOUTS, &four, 20), expected);
         let refused = "Post: dial tcp: connect: connection refused";
         assert_eq!(failed(REFUSED, &load(20, 300), 6), [(refused.to_owned(), 6)]);
@@ -331,13 +293,14 @@ mod tests {
 
     #[test]
     fn there_is_a_target_for_each_request_that_is_due() {
-        let load = load(100, 50);
-        let mut text = Vec::new();
-        assert_eq!(write_targets(&mut text, "http://a:1/", &mut Bodies::One("{}"), &load).unwrap(), 5);
+        let (load, dir) = (load(100, 50), tempfile::tempdir().unwrap());
+        let asked = dir.path().join("asked");
+        let files = Files { asked: asked.clone(), answered: asked.clone(), template: asked.clone() };
+        let write = |line: &mut String, body: &str| write_target(line, "http://a:1/", body);
+        assert_eq!(files.write_asked(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;
-        assert_eq!(String::from_utf8(text).unwrap(), format!("{line}\n").repeat(5));
+        assert_eq!(std::fs::read_to_string(&asked).unwrap(), format!("{line}\n").repeat(5));
         let mut three = ["1", "2", "3"].map(str::to_owned).into_iter();
-        let mut text = Vec::new();
-        assert_eq!(write_targets(&mut text, "http://a/", &mut Bodies::Stream(&mut three), &load).unwrap(), 3);
+        assert_eq!(files.write_asked(&load, &mut Bodies::Stream(&mut three), write).unwrap(), 3);
     }
 }

@@ -5,13 +5,14 @@ mod figures;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::load::LoadSample;
 use crate::plan::Trial;
-use crate::probe::foreign::ForeignCpu;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::CpuTime;
+use crate::probe::other_processes::ForeignCpu;
+use crate::probe::process_usage::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
 use crate::probe::wire::Wire;
@@ -88,12 +89,12 @@ pub struct Connecting {
 }
 
 /// What was measured in one window.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// What the load tool saw.
     pub load: LoadSample,
     /// CPU time of the server in the window; unknown where its process is not one that the harness can see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<CpuTime>,
     /// Calls that the server counted in the window; unknown where it has no metrics.
     pub server_requests: Option<u64>,
@@ -109,55 +110,44 @@ pub struct Sample {
     pub host: HostActivity,
     /// CPU time of processes that are no part of the measurement; none where the machine does not report it, and in older
     /// runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_cpu: Option<ForeignCpu>,
     /// Bytes of one answer's body.
     pub answer_bytes: u64,
     /// Calls that the server answered with a JSON-RPC error in the window; unknown where it has no metrics.
-    #[serde(default)]
     pub server_errors: Option<u64>,
     /// Memory that the server held when it was ready, before any load, in bytes.
-    #[serde(default)]
     pub memory_before_bytes: Option<u64>,
     /// The most connections that the server held at one time in the window: open files beyond those it had when ready.
-    #[serde(default)]
     pub established: Option<u64>,
     /// How the connections were established; `None` in an open loop, and where the server's open files can't be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connecting: Option<Connecting>,
     /// The window up to about its middle, for servers with metrics.
-    #[serde(default)]
     pub first_half: Option<Half>,
     /// The server's state through the window, oldest first; empty in older runs.
     #[serde(default)]
     pub resources: Vec<ResourceSample>,
     /// CPU time that the harness took for `resources` and for the questions of `checked`, in seconds.
-    #[serde(default)]
     pub sampler_cpu_s: Option<f64>,
     /// The result of the warm-up, in which the load tool connects for the first time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
     /// The server's capacity, and what one request took before any load.
     #[serde(default, rename = "means")]
     pub capacity: Capacity,
     /// What the load tool of the background load saw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<LoadSample>>,
     /// How often the server was stopped in the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<u32>,
     /// Requests and answers on the network interface, where the campaign requests that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
     /// What each of the server's threads did in the window, the busiest first; empty where the machine does not report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadUse>,
     /// Answers that were compared with the truth under load; none in a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
 }
 
 /// Requests of the harness under load, on a connection of its own. The server counts them too.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// Requests sent.
@@ -167,7 +157,6 @@ pub struct Checked {
     /// Those without an answer in time, or with another HTTP status.
     pub unanswered: u64,
     /// The first wrong answer: the request, its answer, and the true one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_wrong: Option<String>,
 }
 
@@ -181,32 +170,26 @@ pub struct Warmup {
     /// The slowest request, in microseconds.
     pub max_us: f64,
     /// The most connections that the server held at one time.
-    #[serde(default)]
     pub established: Option<u64>,
     /// The kernel's counts in that time.
     pub network: NetworkCounters,
 }
 
 /// A server's capacity, and what one request took before any load. What the machine does not report is `None`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// Files that it may hold open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files_limit: Option<u64>,
     /// Files that it held open before any load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files_before: Option<u64>,
     /// Connections that may wait to be accepted at one listening socket, as the kernel has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_limit: Option<u64>,
     /// Its listening sockets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_sockets: Option<u64>,
     /// One request after the other on a connection of their own: the time of the fastest, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_us: Option<f64>,
     /// CPU time that the server took for one of these, on average, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_cpu_us: Option<f64>,
 }
 

@@ -9,6 +9,7 @@ use procfs::{CpuInfo, Current, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What of a machine decides figures. Names no person, no path and no address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +115,7 @@ fn commit() -> Option<String> {
 }
 
 /// What the machine has done since it started; the difference of two readings says what it did meanwhile.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostActivity {
     /// CPU time in which a processor worked, summed over processors, in seconds.
@@ -125,10 +127,8 @@ pub struct HostActivity {
     /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
     pub cpu_pressure_us: Option<u64>,
     /// Time in which some task had to wait for memory (`some` of /proc/pressure/memory), in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_pressure_us: Option<u64>,
     /// Time for which the control group was held back, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_us: Option<u64>,
 }
 

@@ -3,15 +3,16 @@
 //!
 //! A counter that the machine lacks is `None`, never 0.
 
-pub mod foreign;
+pub mod harness_usage;
 pub mod host;
-pub mod listen;
-pub mod listener;
+pub mod listen_queue;
+pub mod listening_process;
 pub mod network;
-pub mod own;
-pub mod process;
+pub mod other_processes;
+pub mod process_usage;
 mod reader;
 pub mod resources;
 pub mod syscalls;
 pub mod threads;
+pub mod watcher;
 pub mod wire;

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::param::page_size;
 
-use super::process::clock_s;
+use super::process_usage::{CpuTime, clock_s};
 use super::resources::ResourceSample;
 
 /// Longest file that is read, in bytes; a thread's status has about 1,500.
@@ -51,17 +51,14 @@ impl Reader {
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_ascii_whitespace().collect();
         let field = |index: usize| fields.get(index)?.parse::<u64>().ok();
         let (user, system, threads, pages) = (field(11)?, field(12)?, field(17)?, field(21)?);
-        let total_us = total_s * 1e6;
-        // Ticks divide the exact total between user and system; before the first tick there is next to nothing to divide.
-        let ticks = user + system;
-        let user_us = (total_us * if ticks > 0 { user as f64 / ticks as f64 } else { 0.5 }) as u64;
+        let cpu = CpuTime::divided(total_s, user, system);
         self.read_threads(threads);
         let sum = |of: fn(&Did) -> Option<u64>| self.threads.values().map(|thread| of(&thread.did)).sum();
         let run_delay_ns: Option<u64> = sum(|did| did.run_delay_ns);
         Some(ResourceSample {
             t_ms: 0,
-            user_us: Some(user_us),
-            system_us: Some((total_us as u64).saturating_sub(user_us)),
+            user_us: Some((cpu.user_s * 1e6) as u64),
+            system_us: Some((cpu.system_s * 1e6) as u64),
             memory_bytes: Some(pages * page_size() as u64),
             threads: Some(threads),
             voluntary_switches: sum(|did| did.voluntary),
@@ -125,7 +122,7 @@ fn text_of<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
 }
 
 /// Files that a process has open. Linux from 6.2 on gives their number as the size of the folder; before, they are counted.
-pub(super) fn open_files(pid: u32) -> Option<u64> {
+pub fn open_files(pid: u32) -> Option<u64> {
     let folder = format!("/proc/{pid}/fd");
     match fs::metadata(&folder).ok()?.len() {
         0 => Some(fs::read_dir(&folder).ok()?.count() as u64),

@@ -1,50 +1,46 @@
 //! A server's resources through the window: what it used and held, at moments some 100 ms apart.
 //!
 //! A thread of the harness reads them, and keeps its own cost in bounds: files of `/proc` stay open, and after a reading that
-//! took long it rests longer. Totals are out of scope: `process` reads them at the window's ends.
+//! took long it rests longer. Totals are out of scope: `process_usage` reads them at the window's ends.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use super::listen::Listening;
-use super::process::thread_cpu_s;
-use super::reader::{Reader, open_files};
+use super::listen_queue::Listening;
+use super::process_usage::thread_cpu_s;
+use super::reader::Reader;
+use super::watcher::Watcher;
+use crate::interrupt::Interrupt;
+
+pub use super::reader::open_files;
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceSample {
     /// When, in milliseconds since the window's start.
     pub t_ms: u64,
     /// CPU time in the program itself, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_us: Option<u64>,
     /// CPU time in the kernel on its behalf, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_us: Option<u64>,
     /// Memory that it holds (resident), in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Threads that it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
     /// How often its threads gave a processor up to wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub voluntary_switches: Option<u64>,
     /// How often its threads were taken off a processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub involuntary_switches: Option<u64>,
     /// Time that its threads could have run but waited for a processor, summed over threads, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_delay_us: Option<u64>,
     /// Files and sockets that it has open, beyond those it had when it was ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
     /// Connections that wait to be accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_waiting: Option<u64>,
 }
 
@@ -74,6 +70,12 @@ pub fn held(pid: u32, at_rest: AtRest) -> Option<u64> {
     Some(open_files(pid)?.saturating_sub(at_rest.open_files?))
 }
 
+/// How long a server may take to close connections.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// A server that closes nothing for this long keeps what it has open.
+const UNCHANGED: Duration = Duration::from_millis(50);
+
 /// The usual time between two readings.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Readings in a window: at least these, so that a short one has a course too, and at most these, so that lines stay short.
@@ -81,18 +83,12 @@ const READINGS: std::ops::RangeInclusive<u32> = 5..=20;
 /// What readings may cost: this share of one processor's time.
 const BUDGET: f64 = 0.004;
 
-/// A thread that reads a server's resources until it is stopped.
-pub struct Sampler {
-    stop: Sender<()>,
-    thread: JoinHandle<Sampled>,
-}
-
-/// What a sampler saw.
+/// What was read of a server in a window.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampled {
     /// Oldest first.
     pub resources: Vec<ResourceSample>,
-    /// CPU time of the sampler itself, in seconds.
+    /// CPU time of the reading itself, in seconds.
     pub cpu_s: Option<f64>,
 }
 
@@ -103,48 +99,54 @@ impl Sampled {
     }
 }
 
-impl Sampler {
-    /// Starts reading a process, of which is known what it held at rest, for a window that will take about `window`; and the
-    /// queue of those who wait to be accepted, where it can be read. Time counts from this call.
-    pub fn start(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Listening>) -> Self {
-        // The first reading, which opens files and finds threads, is made before the window.
-        let reader = Reader::new(pid);
-        let first = reader.and_then(|mut reader| Some((reader.read()?, reader)));
-        let interval = INTERVAL.min(window / *READINGS.start()).max(window / *READINGS.end());
-        let (stop, stopped) = channel();
-        let began = Instant::now();
-        let thread = std::thread::spawn(move || {
-            let Some((first, mut reader)) = first else { return Sampled::default() };
-            let mut resources = Vec::new();
-            let mut next = interval;
-            loop {
-                let left = next.saturating_sub(began.elapsed());
-                let last = !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout));
-                let (before, t_ms) = (thread_cpu_s(), began.elapsed().as_millis() as u64);
-                let Some(now) = reader.read() else { break };
-                let waiting = listening.as_ref().and_then(|queue| Some(queue.read()?.waiting));
-                resources
-                    .push(ResourceSample { listen_waiting: waiting, ..since(&now, &first, at_rest, t_ms) });
-                if last {
-                    break;
-                }
-                let cost_s = thread_cpu_s() - before;
-                let rested = began.elapsed() + Duration::from_secs_f64(cost_s / BUDGET);
-                while next < rested {
-                    next += interval;
-                }
+/// Starts reading a process, of which is known what it held at rest, for a window that will take about `window`; and the queue of
+/// those who wait to be accepted, where it can be read. Time counts from this call. It reads once more when it is ended.
+pub fn sample(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Listening>) -> Watcher<Sampled> {
+    // The first reading, which opens files and finds threads, is made before the window.
+    let reader = Reader::new(pid);
+    let first = reader.and_then(|mut reader| Some((reader.read()?, reader)));
+    let interval = INTERVAL.min(window / *READINGS.start()).max(window / *READINGS.end());
+    let began = Instant::now();
+    Watcher::start(move |ended| {
+        let Some((first, mut reader)) = first else { return Sampled::default() };
+        let mut resources = Vec::new();
+        let mut next = interval;
+        loop {
+            let left = next.saturating_sub(began.elapsed());
+            let last = !matches!(ended.recv_timeout(left), Err(RecvTimeoutError::Timeout));
+            let (before, t_ms) = (thread_cpu_s(), began.elapsed().as_millis() as u64);
+            let Some(now) = reader.read() else { break };
+            let waiting = listening.as_ref().and_then(|queue| Some(queue.read()?.waiting));
+            resources.push(ResourceSample { listen_waiting: waiting, ..since(&now, &first, at_rest, t_ms) });
+            if last {
+                break;
             }
-            Sampled { resources, cpu_s: Some(thread_cpu_s()) }
-        });
-        Self { stop, thread }
-    }
+            let cost_s = thread_cpu_s() - before;
+            let rested = began.elapsed() + Duration::from_secs_f64(cost_s / BUDGET);
+            while next < rested {
+                next += interval;
+            }
+        }
+        Sampled { resources, cpu_s: Some(thread_cpu_s()) }
+    })
+}
 
-    /// Reads once more and gives what was read.
-    pub fn stop(self) -> Sampled {
-        // A thread that has ended by itself, because the server is gone, takes no message.
-        let _ = self.stop.send(());
-        self.thread.join().unwrap_or_default()
-    }
+/// Waits until a process has closed the connections of an earlier client, so that they are not taken for others: until `open`,
+/// which counts what it has open, becomes 0 or does not become less for some time.
+///
+/// # Errors
+/// An interrupt.
+pub fn settle(interrupt: &Interrupt, open: impl Fn() -> Option<u64>) -> Result<()> {
+    let (mut least, mut changed) = (u64::MAX, Instant::now());
+    interrupt.wait(SETTLING, || {
+        // A server that has ended meanwhile is found by whoever measures it.
+        let open = open().unwrap_or(0);
+        if open < least {
+            (least, changed) = (open, Instant::now());
+        }
+        Ok((open == 0 || changed.elapsed() >= UNCHANGED).then_some(()))
+    })?;
+    Ok(())
 }
 
 fn since(now: &ResourceSample, first: &ResourceSample, at_rest: AtRest, t_ms: u64) -> ResourceSample {
@@ -172,7 +174,7 @@ mod tests {
         let pid = std::process::id();
         let dir = tempfile::tempdir().unwrap();
         let at_rest = AtRest::read(pid).unwrap();
-        let sampler = Sampler::start(pid, at_rest, Duration::from_millis(250), None);
+        let sampler = sample(pid, at_rest, Duration::from_millis(250), None);
         let files: Vec<_> =
             (0..500).map(|n| std::fs::File::create(dir.path().join(n.to_string())).unwrap()).collect();
         let block = vec![1_u8; 64 << 20];
@@ -182,7 +184,7 @@ mod tests {
             sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
         }
         // While the sampler rests, so that it has waited of its own will.
-        let sampled = sampler.stop();
+        let sampled = sampler.end();
         assert!(sum > 0 && files.len() == 500);
         let last = sampled.resources.last().unwrap();
         assert!(sampled.resources.windows(2).all(|two| two[0].t_ms <= two[1].t_ms));
@@ -199,7 +201,7 @@ mod tests {
         let gone = u32::MAX / 4;
         assert!(AtRest::read(gone).unwrap_err().to_string().contains("gone"));
         let at_rest = AtRest { memory_bytes: None, open_files: None };
-        assert_eq!(Sampler::start(gone, at_rest, Duration::from_secs(1), None).stop(), Sampled::default());
+        assert_eq!(sample(gone, at_rest, Duration::from_secs(1), None).end(), Sampled::default());
     }
 
     #[test]

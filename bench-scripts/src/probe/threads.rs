@@ -1,9 +1,11 @@
 //! What each thread of a server did through a window, and how many files the process may open.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use procfs::process::{LimitValue, Task};
 use serde::{Deserialize, Serialize};
+
+use super::process_usage::process;
 
 /// A thread that did less than this share of the window is left out.
 const LEAST_SHARE: f64 = 0.005;
@@ -31,18 +33,13 @@ impl ThreadUse {
 
 /// Every thread of a process by its id, since each started; empty where the process is gone or the machine lacks schedstat.
 pub fn read(pid: u32) -> BTreeMap<u32, ThreadUse> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return BTreeMap::new() };
-    entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let id = path.file_name()?.to_str()?.parse().ok()?;
-            let name = fs::read_to_string(path.join("comm")).ok()?.trim().to_owned();
-            let text = fs::read_to_string(path.join("schedstat")).ok()?;
-            let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
-            let (cpu_ns, delay_ns) = (fields.next()?.ok()?, fields.next()?.ok()?);
-            Some((id, ThreadUse { name, cpu_us: cpu_ns / 1_000, run_delay_us: delay_ns / 1_000 }))
-        })
-        .collect()
+    let tasks = process(pid).and_then(|process| process.tasks().ok());
+    let of = |task: Task| {
+        let (name, ran) = (task.stat().ok()?.comm, task.schedstat().ok()?);
+        let (cpu_us, run_delay_us) = (ran.sum_exec_runtime / 1_000, ran.run_delay / 1_000);
+        Some((u32::try_from(task.tid).ok()?, ThreadUse { name, cpu_us, run_delay_us }))
+    };
+    tasks.into_iter().flatten().flatten().filter_map(of).collect()
 }
 
 /// What the threads that live now did since an earlier reading, the busiest first. Those that did next to nothing in
@@ -71,9 +68,10 @@ pub fn since(
 
 /// Files that a process may hold open (its soft limit).
 pub fn open_files_limit(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
+    match process(pid)?.limits().ok()?.max_open_files.soft_limit {
+        LimitValue::Value(limit) => Some(limit),
+        LimitValue::Unlimited => None,
+    }
 }
 
 #[cfg(test)]

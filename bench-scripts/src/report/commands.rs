@@ -4,7 +4,7 @@ use super::format::shell;
 use super::{Run, targets};
 use crate::config::{Placement, Server};
 use crate::load::toolchain::Source;
-use crate::load::{AnyLoad, Client, Level, Load, LoadTool, OpenLoad};
+use crate::load::{Level, Load, LoadTool};
 use crate::target::Target;
 use crate::workload::Workload;
 
@@ -35,13 +35,13 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
         connections,
         duration_ms: campaign.window_ms,
         timeout_ms: campaign.timeout_ms,
-        client: Client::default(),
+        ..Load::default()
     };
     let folder = match run.conditions.tool.source {
         Source::Pinned => "bench-scripts/tools/bin/",
         Source::Environment | Source::Path => "",
     };
-    let commands = LoadTool::default().driver().by_hand(&AnyLoad::Closed(load), body, &url(run));
+    let commands = LoadTool::default().driver().by_hand(&load, body, &url(run));
     on_its_core(run, &format!("{folder}{}", piped(&commands)))
 }
 
@@ -49,8 +49,9 @@ pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
 pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
     let timeout_ms = run.plan.campaign.timeout_ms;
-    let load = OpenLoad { rate, connections: level.connections, duration_ms, timeout_ms };
-    Some(piped(&level.tool.driver().by_hand(&AnyLoad::Open(load), body, &url(run))))
+    let connections = level.connections;
+    let load = Load { rate: Some(rate), connections, duration_ms, timeout_ms, ..Load::default() };
+    Some(piped(&level.tool.driver().by_hand(&load, body, &url(run))))
 }
 
 /// Commands of which each gets the output of the one before.

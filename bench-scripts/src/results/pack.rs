@@ -61,7 +61,8 @@ pub(super) fn packed(path: &Path) -> PathBuf {
     with_ending(path, ".gz")
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+/// A path with something after its name.
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

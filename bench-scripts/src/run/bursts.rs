@@ -2,12 +2,12 @@
 //! server, in a drawn order.
 
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::most_connections;
@@ -24,6 +24,9 @@ use crate::subject::Subject;
 
 /// The smallest burst.
 const FROM: u32 = 64;
+
+/// How long a server may take to be held.
+const HELD_WITHIN: Duration = Duration::from_secs(5);
 
 /// How near the largest burst without and the smallest with a slow connection come to each other, where the server runs.
 const NEAR: f64 = 1.1;
@@ -102,7 +105,7 @@ fn one(
         "its ready line says backlog {backlog:?}, requested was {requested:?}"
     );
     if held {
-        subject.process.owned()?.hold()?;
+        subject.process.owned()?.signal(Signal::STOP)?;
         let pid = subject.pid().context("its process is not known")?;
         wait_until_stopped(pid, interrupt)?;
     }
@@ -111,7 +114,7 @@ fn one(
     // A server that is stopped stays so until its burst is judged: what was dropped is dropped again after 1 s, so however late
     // the harness polls, it sees the same.
     let slow = begun.slow(interrupt)?;
-    subject.process.owned()?.release()?;
+    subject.process.owned()?.signal(Signal::CONT)?;
     let overflows = NetworkCounters::read().since(before).listen_overflows;
     subject.process.stop(interrupt)?;
     // The output of a server that answered well is of no interest.
@@ -121,15 +124,7 @@ fn one(
 
 /// A process is stopped a moment after the signal.
 fn wait_until_stopped(pid: u32, interrupt: &Interrupt) -> Result<()> {
-    let path = format!("/proc/{pid}/stat");
-    let stopped = || {
-        let text = fs::read_to_string(Path::new(&path)).context("the server is gone")?;
-        let state =
-            text.rsplit(')').next().and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
-        Ok((state.as_deref() == Some("T")).then_some(()))
-    };
-    let began = Instant::now();
-    interrupt
-        .wait(Duration::from_secs(5), stopped)?
-        .with_context(|| format!("the server was not held within {:?}", began.elapsed()))
+    let process = procfs::process::Process::new(pid as i32).context("the server is gone")?;
+    let stopped = interrupt.wait(HELD_WITHIN, || Ok((process.stat()?.state == 'T').then_some(())))?;
+    stopped.with_context(|| format!("the server was not held within {HELD_WITHIN:?}"))
 }

@@ -4,14 +4,13 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::search::server;
-use super::{Bench, Truths, begin_folder};
+use super::{Bench, Truths, begin_inside};
 use crate::analysis::ceilings::{Ceiling, ceilings, holds};
 use crate::config::{Campaign, Open};
 use crate::interrupt::Interrupt;
+use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
-use crate::load::{Level, LoadTool};
-use crate::plan::{Plan, Trial};
+use crate::plan::{self, Plan, Trial};
 use crate::results::{CEILINGS, RunFolder};
 
 /// How long a tool sends a rate, in milliseconds.
@@ -20,21 +19,21 @@ pub(super) const WINDOW_MS: u64 = 1_500;
 /// Windows in which a tool may send a rate: it holds one that it held in any of them.
 const WINDOWS: u32 = 2;
 
-/// Finds the loads of an open-loop campaign, each with a tool that can send it. The rates that no tool holds are left out.
+/// The plan with the loads of an open loop, where its campaign has one, each with a tool that can send it. The rates that no tool holds
+/// are left out.
 ///
 /// # Errors
 /// The run is ended, a tool is missing, or no rate is left.
-pub(super) fn levels(
+pub(super) fn with_rates(
     folder: &RunFolder,
     plan: &Plan,
-    open: &Open,
     tools: &mut Tools,
     command: &str,
     interrupt: &Interrupt,
-) -> Result<Vec<Level>> {
-    let inner = RunFolder::create_inside(folder, CEILINGS)?;
+) -> Result<Plan> {
+    let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
     let tried = on_ceiling(plan)?;
-    begin_folder(&inner, &tried, "", tools, command)?;
+    let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
     let truths = Truths::of(&tried)?;
     let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
     let mut rates = open.rates.clone();
@@ -65,7 +64,10 @@ pub(super) fn levels(
     let mut levels = open.levels(first);
     levels.retain(|level| level.rate.is_some_and(|rate| holds(level.tool, rate)));
     ensure!(!levels.is_empty(), "no load tool can send even {} requests/s here; lower open.rates", rates[0]);
-    Ok(levels)
+    let is_left = |rate: &u32| levels.iter().any(|level| level.rate == Some(*rate));
+    let left_out_rates = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
+    let trials = plan::trials_at(&plan.campaign, &levels);
+    Ok(Plan { rates: levels, left_out_rates, trials, ..plan.clone() })
 }
 
 fn say(ceiling: &Ceiling) {
@@ -89,29 +91,17 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
             campaign.name
         )
     })?;
-    let server = server(plan, name)?.clone();
     let workload = plan.workloads.first().context("the plan has no workload")?;
     let campaign = Campaign {
-        name: CEILINGS.to_owned(),
-        servers: vec![name.clone()],
-        baseline: None,
         workloads: vec![workload.name.clone()],
-        comparisons: Vec::new(),
         max_blocks: WINDOWS,
         max_extra_blocks: Some(0),
         precision: None,
         window_ms: WINDOW_MS,
-        pass: Vec::new(),
         open: campaign.open.clone().map(|open| Open { background: None, stall: None, wire: false, ..open }),
-        ..campaign.clone()
+        ..campaign.part(CEILINGS)
     };
-    Ok(Plan {
-        campaign,
-        workloads: vec![workload.clone()],
-        servers: vec![server],
-        trials: Vec::new(),
-        ..plan.clone()
-    })
+    Ok(plan.part(vec![plan.server(name)?.clone()], campaign))
 }
 
 /// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have been the

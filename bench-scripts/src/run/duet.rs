@@ -3,8 +3,8 @@
 //! The steps are those of a trial. One that leaves early, for whatever reason, releases the other.
 
 use std::panic::resume_unwind;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use anyhow::Result;
 
@@ -14,62 +14,28 @@ use crate::config::Placement;
 use crate::observation::{Observation, Outcome};
 use crate::plan::Trial;
 
-/// Where two threads meet.
-#[derive(Debug, Default)]
-pub(super) struct Meeting {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    waits: bool,
-    met: u64,
-    left: bool,
-}
-
-/// One of the two. Dropping it leaves for good.
+/// One of two threads that wait for each other. Dropping it leaves for good.
 #[derive(Debug)]
-pub(super) struct Side<'a>(&'a Meeting);
+pub(super) struct Side {
+    is_here: Sender<()>,
+    other: Receiver<()>,
+}
 
 /// The other has left and will not come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OtherLeft;
 
-impl Meeting {
-    /// A side; there are to be two.
-    pub fn side(&self) -> Side<'_> {
-        Side(self)
+impl Side {
+    /// The two.
+    pub fn pair() -> [Self; 2] {
+        let ((to_one, of_one), (to_other, of_other)) = (channel(), channel());
+        [Self { is_here: to_other, other: of_one }, Self { is_here: to_one, other: of_other }]
     }
-}
 
-impl Side<'_> {
     /// Waits until the other waits too. How long that may take is up to the other's steps, each of which has its own limit.
     pub fn meet(&self) -> Result<(), OtherLeft> {
-        let Meeting { state, changed } = self.0;
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.left {
-            return Err(OtherLeft);
-        }
-        if state.waits {
-            state.waits = false;
-            state.met += 1;
-            changed.notify_all();
-            return Ok(());
-        }
-        state.waits = true;
-        let met = state.met;
-        while state.met == met && !state.left {
-            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.met == met { Err(OtherLeft) } else { Ok(()) }
-    }
-}
-
-impl Drop for Side<'_> {
-    fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).left = true;
-        self.0.changed.notify_all();
+        self.is_here.send(()).map_err(|_| OtherLeft)?;
+        self.other.recv().map_err(|_| OtherLeft)
     }
 }
 
@@ -107,17 +73,13 @@ impl Bench<'_> {
     fn run_duet(&self, trials: [&Trial; 2]) -> Result<[Observation; 2]> {
         // Written once, before both need it.
         trials.iter().try_for_each(|trial| keep_template(self.folder, trial.tool).map(drop))?;
-        let meeting = Meeting::default();
+        let ([one, other], [side, other_side]) = (trials, Side::pair());
         let ended = thread::scope(|scope| {
-            let running = trials.map(|trial| {
-                let side = meeting.side();
-                scope.spawn(move || self.run_paired(trial, Some(side)))
-            });
-            running.map(ScopedJoinHandle::join)
+            let other = scope.spawn(move || self.run_paired(other, Some(other_side)));
+            (self.run_paired(one, Some(side)), other.join())
         });
         // Both have ended, so nothing of theirs is left running whichever ended the run.
-        let [one, other] = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
-        Ok([one?, other?])
+        Ok([ended.0?, ended.1.unwrap_or_else(|panic| resume_unwind(panic))?])
     }
 }
 
@@ -137,10 +99,10 @@ mod tests {
 
     #[test]
     fn neither_takes_a_step_before_the_other() {
-        let (meeting, steps) = (Meeting::default(), [AtomicU32::new(0), AtomicU32::new(0)]);
+        let steps = [AtomicU32::new(0), AtomicU32::new(0)];
         thread::scope(|scope| {
-            for mine in [0, 1] {
-                let (side, steps) = (meeting.side(), &steps);
+            for (mine, side) in Side::pair().into_iter().enumerate() {
+                let steps = &steps;
                 scope.spawn(move || {
                     for step in 1..=200 {
                         steps[mine].store(step, Ordering::SeqCst);
@@ -158,21 +120,18 @@ mod tests {
 
     #[test]
     fn one_that_leaves_releases_the_other() {
-        let meeting = Meeting::default();
-        let (one, other) = (meeting.side(), meeting.side());
+        let [one, other] = Side::pair();
         thread::scope(|scope| {
-            let waiting = scope.spawn(move || one.meet());
+            let waiting = scope.spawn(move || [one.meet(), one.meet()]);
             drop(other);
-            assert_eq!(waiting.join().unwrap(), Err(OtherLeft));
+            assert_eq!(waiting.join().unwrap(), [Err(OtherLeft), Err(OtherLeft)]);
         });
-        assert_eq!(meeting.side().meet(), Err(OtherLeft));
     }
 
     #[test]
     fn one_that_leaves_after_a_meeting_does_not_undo_it() {
         for _ in 0..100 {
-            let meeting = Meeting::default();
-            let (one, other) = (meeting.side(), meeting.side());
+            let [one, other] = Side::pair();
             thread::scope(|scope| {
                 let met = scope.spawn(move || one.meet());
                 assert_eq!(other.meet(), Ok(()));

@@ -8,14 +8,12 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::Bench;
-use super::trial::tool::remove_if_empty;
-use super::trial::{Ending, Warm, find, outcome_of};
-use crate::config::Server;
+use super::trial::{Ending, Warm, outcome_of};
 use crate::interrupt::Interrupted;
 use crate::observation::{Observation, Outcome};
+use crate::owned_process::remove_if_empty;
 use crate::plan::Trial;
 use crate::subject::Subject;
-use crate::workload::Workload;
 
 /// A server of the block, or why there is none.
 struct Live<'a> {
@@ -61,8 +59,8 @@ impl Bench<'_> {
     }
 
     fn start_live(&self, trial: &Trial) -> Result<Live<'_>> {
-        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
-        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
+        let server = self.plan.server(&trial.server)?;
+        let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let request = &self.truths_of(trial).first(&workload.name)?.body;
         let environment = &self.plan.campaign.environment;
@@ -80,7 +78,7 @@ impl Bench<'_> {
 
     fn run_window(&self, trial: &Trial, live: &mut Live<'_>) -> Result<Observation> {
         let (began, started_at) = (Instant::now(), super::now());
-        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
+        let workload = self.plan.workload(&trial.workload)?;
         let outcome = match &mut live.running {
             Err(outcome) => outcome.clone(),
             Ok((subject, warm)) => {

@@ -4,18 +4,19 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
-pub mod fits;
 mod live;
 mod progress;
-pub mod remedies;
+mod remedies;
+pub mod requirements;
+pub mod running_server;
 mod search;
-pub mod slo;
+mod slo;
+mod stage;
 mod stores;
-pub mod target;
-pub mod threshold;
+mod threshold;
 mod trial;
 mod trial_line;
-mod truths;
+mod true_answers;
 pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
@@ -29,15 +30,15 @@ use crate::interrupt::Interrupt;
 use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
-use crate::plan::Plan;
-use crate::plan::{self, Trial};
+use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
 use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
+use stage::Stage;
 pub use trial::Bench;
-pub use truths::{Truths, truth_of};
+pub use true_answers::{Truths, truth_of};
 
 /// Connections take one file each in the server; this many more are the server's own, and the harness's.
 const SPARE_FILES: u64 = 100;
@@ -60,7 +61,7 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
             server.lacks(&environment).unwrap_or_default()
         );
     }
-    let servers: Vec<Server> = match &campaign.stores {
+    let servers = match &campaign.stores {
         Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
         None => servers,
     };
@@ -71,18 +72,15 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     let name = &campaign.name;
     let mut names = campaign.workloads.clone();
+    // What is sent besides the measured requests has true answers as well.
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
-    // The background requests have true answers as well, and are not measured.
-    names.extend(
-        background.map(|other| other.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
-    );
     let neighbour = campaign.stores.as_ref().and_then(|stores| stores.neighbour.as_ref());
-    names.extend(
-        neighbour.map(|light| light.workload.clone()).filter(|name| !campaign.workloads.contains(name)),
-    );
+    let unmeasured =
+        background.map(|other| &other.workload).into_iter().chain(neighbour.map(|light| &light.workload));
+    names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
     let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
     check_mixes(&campaign, &workloads)?;
-    fits::check(&campaign, &servers, &workloads)?;
+    requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
     fits.with_context(|| format!("campaign {name}"))?;
@@ -109,19 +107,14 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         servers,
         threads,
         left_out_connections: left_out,
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         trials,
+        ..Plan::default()
     })
 }
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    let closed_loop = !campaign.connections.is_empty()
-        || campaign.threshold.is_some()
-        || campaign.duets.is_some()
-        || campaign.stores.is_some();
-    if !closed_loop {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
@@ -149,28 +142,12 @@ pub fn begin(
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
     let folder = RunFolder::create(results, &plan.campaign.name)?;
-    match begin_in(&folder, plan, text, tools, command, interrupt) {
+    let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)
+        .and_then(|plan| begin_folder(&folder, &plan, text, tools, command));
+    match begun {
         Ok(()) => Ok(folder),
         Err(error) => Err(undone(&folder, error)),
     }
-}
-
-fn begin_in(
-    folder: &RunFolder,
-    plan: &Plan,
-    text: &str,
-    tools: &mut Tools,
-    command: &str,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let Some(open) = &plan.campaign.open else {
-        return begin_folder(folder, plan, text, tools, command);
-    };
-    let rates = ceilings::levels(folder, plan, open, tools, command, interrupt)?;
-    let is_left = |rate: &u32| rates.iter().any(|level| level.rate == Some(*rate));
-    let left_out_rates: Vec<u32> = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
-    let trials = plan::trials_at(&plan.campaign, &rates);
-    begin_folder(folder, &Plan { rates, left_out_rates, trials, ..plan.clone() }, text, tools, command)
 }
 
 /// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed stays.
@@ -207,59 +184,31 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Starts the folder of a part of a run, inside the run's.
+fn begin_inside(
+    outer: &RunFolder,
+    name: &str,
+    plan: &Plan,
+    tools: &Tools,
+    command: &str,
+) -> Result<RunFolder> {
+    let folder = RunFolder::create_inside(outer, name)?;
+    begin_folder(&folder, plan, "", tools, command)?;
+    Ok(folder)
+}
+
 /// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, its searches for thresholds and for
 /// rates, and its trials on block stores, in folders inside.
-pub fn carry_out(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    sweep(folder, plan, tools, interrupt)?;
-    remedies::Inquiry { outer: folder, folder, plan, tools, interrupt }
-        .try_remedies(plan.campaign.remedy_trials)?;
-    duets(folder, plan, tools, interrupt)?;
-    threshold::carry_out(folder, plan, tools, interrupt)?;
-    slo::carry_out(folder, plan, tools, interrupt)?;
-    stores::carry_out(folder, plan, tools, interrupt)
-}
-
-fn duets(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let Some(duets) = plan.duets() else { return Ok(()) };
-    let inner = match RunFolder::open_inside(folder, DUETS)? {
-        Some(inner) => {
-            inner.repair()?;
-            inner
-        }
-        None => {
-            let inner = RunFolder::create_inside(folder, DUETS)?;
-            begin_folder(&inner, &duets, "", tools, &folder.conditions()?.command)?;
-            inner
-        }
-    };
-    sweep(&inner, &inner.plan()?, tools, interrupt)
-}
-
-/// Runs the trials of a plan that are needed and have no observation yet. At each interim analysis settled comparisons stop.
-fn sweep(folder: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    if plan.trials.is_empty() {
-        return Ok(());
+pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    let stage = Stage::open(folder.clone(), tools, interrupt)?;
+    stage.sweep()?;
+    stage.try_remedies()?;
+    if let Some(duets) = stage.plan.duets() {
+        stage.inside(DUETS, |_| Ok(duets))?.sweep()?;
     }
-    let truths = Truths::of(plan)?;
-    note_ready_lines(folder, plan, interrupt)?;
-    let bench = Bench { folder, plan, tools, truths: &truths, interrupt };
-    let mut observations = folder.observations()?;
-    let mut progress = progress::Progress::new(plan);
-    loop {
-        let (needed, run_again) = needed(plan, &observations);
-        if needed.is_empty() {
-            return Ok(());
-        }
-        progress.stage(needed.len(), observations.len(), run_again);
-        for group in bench.groups(&needed) {
-            group.iter().for_each(|trial| progress.begin(trial));
-            for observation in bench.run_group(group)? {
-                folder.append(&observation)?;
-                progress.end(&observation);
-                observations.push(observation);
-            }
-        }
-    }
+    threshold::carry_out(&stage)?;
+    slo::carry_out(&stage)?;
+    stores::carry_out(&stage)
 }
 
 /// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are

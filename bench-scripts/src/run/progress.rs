@@ -4,62 +4,47 @@ use std::time::Instant;
 
 use super::trial_line::TrialLine;
 use crate::analysis::invalid_reason;
+use crate::config::Campaign;
 use crate::observation::Observation;
-use crate::plan::Plan;
-use crate::plan::{self, Trial};
+use crate::plan::{self, Plan, Trial};
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;
 
 /// Progress of a run, on standard error.
-pub struct Progress {
+pub struct Progress<'a> {
+    plan: &'a Plan,
     total: usize,
     left: usize,
     done_here: u32,
-    blocks: u32,
     run_again: u32,
-    stops_early: bool,
-    name: String,
-    guess_s: f64,
     began: Instant,
     line: TrialLine,
 }
 
-impl Progress {
+impl<'a> Progress<'a> {
     /// Of a plan of which nothing has run yet.
-    pub fn new(plan: &Plan) -> Self {
-        let campaign = &plan.campaign;
-        Self {
-            total: plan::planned(campaign, &plan.trials),
-            left: 0,
-            done_here: 0,
-            blocks: campaign.max_blocks,
-            run_again: 0,
-            stops_early: campaign.precision.is_some(),
-            name: campaign.name.clone(),
-            guess_s: (campaign.warmup_ms + campaign.window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S,
-            began: Instant::now(),
-            line: TrialLine::new(),
-        }
+    pub fn new(plan: &'a Plan) -> Self {
+        let total = plan::planned(&plan.campaign, &plan.trials);
+        let (began, line) = (Instant::now(), TrialLine::new());
+        Self { plan, total, left: 0, done_here: 0, run_again: 0, began, line }
     }
 
     /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
     pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
+        let Campaign { name, precision, .. } = &self.plan.campaign;
         self.left = needed;
         if run_again > self.run_again {
-            let lost = run_again - self.run_again;
-            let blocks = if lost == 1 {
-                "1 block was lost and is"
-            } else {
-                &format!("{lost} blocks were lost and are")
+            let blocks = match run_again - self.run_again {
+                1 => "1 block was lost and is".to_owned(),
+                lost => format!("{lost} blocks were lost and are"),
             };
-            eprintln!("{}: {blocks} run again", self.name);
+            eprintln!("{name}: {blocks} run again");
             self.run_again = run_again;
         }
         let time = minutes(self.trial_s() * needed as f64);
         let most = self.total.saturating_sub(done);
-        let name = &self.name;
-        if self.stops_early && needed < most {
+        if precision.is_some() && needed < most {
             eprintln!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all");
         } else {
             eprintln!("{name}: {needed} of {} trials to run, {time}", self.total);
@@ -68,8 +53,11 @@ impl Progress {
 
     /// What one trial takes, in seconds.
     fn trial_s(&self) -> f64 {
-        let average_s = self.began.elapsed().as_secs_f64() / f64::from(self.done_here.max(1));
-        if self.done_here < 3 { self.guess_s } else { average_s }
+        let Campaign { warmup_ms, window_ms, .. } = self.plan.campaign;
+        if self.done_here < 3 {
+            return (warmup_ms + window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S;
+        }
+        self.began.elapsed().as_secs_f64() / f64::from(self.done_here)
     }
 
     /// A trial begins.
@@ -106,7 +94,7 @@ impl Progress {
             trial.number,
             self.total,
             trial.block,
-            self.blocks,
+            self.plan.campaign.max_blocks,
             trial.server,
             trial.workload,
             trial.level().amount(),

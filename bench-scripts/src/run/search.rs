@@ -1,24 +1,20 @@
 //! Searches for the load from which servers fail, in a folder of their own inside a run's. Every trial is written before the next
 //! begins, and what comes next follows from what is written, so searches can be stopped and resumed at any trial.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::stage::Stage;
 use super::trial_line::TrialLine;
-use super::{Bench, Truths, begin_folder, note_ready_lines};
+use super::{Bench, Truths, note_ready_lines};
 use crate::analysis::invalid_reason;
 use crate::analysis::schedule::{NextTrial, Schedule, Searches};
 use crate::analysis::search::{Judgement, Rule};
-use crate::config::{Campaign, Server};
-use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome, Sample};
-use crate::plan::{Plan, Trial};
-use crate::results::{RunFolder, pretty};
+use crate::plan::Trial;
 
 /// Searches that can be run, and what is kept and shown of their trials.
 pub(super) trait Runnable:
@@ -37,75 +33,18 @@ pub(super) trait Runnable:
     fn wrong(&self, observation: &Observation) -> String;
 }
 
-/// Starts searches in a folder inside a run's.
-pub(super) fn begin<S: Runnable>(
-    folder: &RunFolder,
-    plan: &Plan,
-    searches: &S,
-    tools: &Tools,
-    command: &str,
-) -> Result<()> {
-    folder.write_new(S::FILE, &pretty(searches)?)?;
-    begin_folder(folder, plan, "", tools, command)
-}
-
-/// Opens the folder of searches inside a run's, where they have begun.
-pub(super) fn begun(outer: &RunFolder, name: &str) -> Result<Option<RunFolder>> {
-    let folder = RunFolder::open_inside(outer, name)?;
-    folder.iter().try_for_each(RunFolder::repair)?;
-    Ok(folder)
-}
-
-/// The plan of searches on some of a run's servers, with no list of trials: what comes next is decided trial by trial.
-pub(super) fn plan_of(plan: &Plan, servers: Vec<Server>, campaign: Campaign) -> Plan {
-    let of_search = plan.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
-    let workloads = of_search.cloned().collect();
-    let names = servers.iter().map(|server| server.name.clone()).collect();
-    Plan {
-        campaign: Campaign { servers: names, ..alone(campaign) },
-        workloads,
-        servers,
-        threads: plan.threads,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
-        trials: Vec::new(),
-    }
-}
-
-/// A campaign for a part of its run: without what the report of the whole run compares.
-pub(super) fn alone(campaign: Campaign) -> Campaign {
-    Campaign {
-        baseline: None,
-        ceiling: None,
-        headline: BTreeMap::new(),
-        comparisons: Vec::new(),
-        pass: Vec::new(),
-        ..campaign
-    }
-}
-
-/// The server of a name.
-///
-/// # Errors
-/// The plan does not have it.
-pub(super) fn server<'a>(plan: &'a Plan, name: &str) -> Result<&'a Server> {
-    let server = plan.servers.iter().find(|server| server.name == name);
-    server.with_context(|| format!("the plan has no {name:?}"))
-}
-
 /// Runs searches from wherever they are to their end.
-pub(super) fn search<S: Runnable>(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let plan = folder.plan()?;
+pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
+    let Stage { folder, plan, interrupt, .. } = stage;
     let searches: S = folder.read_json(S::FILE)?;
     let place = || format!("{} does not hold what was searched", folder.0.display());
     let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
     if schedule.next().is_none() {
         return Ok(());
     }
-    let truths = Truths::of(&plan)?;
-    note_ready_lines(folder, &plan, interrupt)?;
-    let bench = Bench { folder, plan: &plan, tools, truths: &truths, interrupt };
+    let truths = Truths::of(plan)?;
+    note_ready_lines(folder, plan, interrupt)?;
+    let bench = stage.bench(&truths);
     let line = TrialLine::new();
     eprintln!("{}", searches.announce(schedule.left()));
     while let Some(next) = schedule.next() {

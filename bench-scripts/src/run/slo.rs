@@ -6,47 +6,31 @@ mod ceiling;
 use anyhow::{Context, Result, ensure};
 
 use super::most_connections;
-use super::search::{self, Runnable, begin, begun};
+use super::search::{self, Runnable};
+use super::stage::Stage;
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::slo::{Missed, RateBound, RateLimit, SloPlan, SloSearched};
 use crate::config::{Campaign, Server, Slo};
-use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Sample};
 use crate::plan::{Plan, Trial};
 use crate::probe::host;
-use crate::results::{RunFolder, SLO, SLO_PLAN};
+use crate::results::{SLO, SLO_PLAN, pretty};
 
-/// Runs the searches of a campaign, where it has any, in the folder of its run.
-pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let Some(slo) = &plan.campaign.slo else { return Ok(()) };
-    let folder = match begun(outer, SLO)? {
-        Some(folder) => folder,
-        None => start(outer, plan, slo, tools, interrupt)?,
-    };
-    search::search::<SloPlan>(&folder, tools, interrupt)
-}
-
-/// Measures what the load tool can send, and starts the searches' folder inside a run's.
-fn start(
-    outer: &RunFolder,
-    plan: &Plan,
-    slo: &Slo,
-    tools: &Tools,
-    interrupt: &Interrupt,
-) -> Result<RunFolder> {
-    let most = most_connections();
-    ensure!(
-        u64::from(slo.connections) <= most,
-        "this machine holds at most {most} connections (open files, client ports), and [slo] needs {}; see `just doctor`",
-        slo.connections
-    );
-    let command = outer.conditions()?.command;
-    let folder = RunFolder::create_inside(outer, SLO)?;
-    let ceiling = ceiling::find(&folder, plan, slo, tools, &command, interrupt)?;
-    let (inner, searches) = resolve(plan, slo, ceiling)?;
-    begin(&folder, &inner, &searches, tools, &command)?;
-    Ok(folder)
+/// Runs the searches of a campaign, where it has any, in the folder of its run. What the load tool can send is measured first.
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let Some(slo) = &outer.plan.campaign.slo else { return Ok(()) };
+    let stage = outer.inside(SLO, |folder| {
+        let most = most_connections();
+        ensure!(
+            u64::from(slo.connections) <= most,
+            "this machine holds at most {most} connections (open files, client ports), and [slo] needs {}; see `just doctor`",
+            slo.connections
+        );
+        let (plan, searches) = resolve(&outer.plan, slo, ceiling::find(folder, outer, slo)?)?;
+        folder.write_new(SLO_PLAN, &pretty(&searches)?)?;
+        Ok(plan)
+    })?;
+    search::search::<SloPlan>(&stage)
 }
 
 /// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
@@ -68,8 +52,8 @@ fn resolve(plan: &Plan, slo: &Slo, ceiling: Ceiling) -> Result<(Plan, SloPlan)> 
         }));
     }
     let servers: Vec<Server> =
-        servers.iter().map(|name| search::server(plan, name).cloned()).collect::<Result<_>>()?;
-    let inner = search::plan_of(plan, servers, Campaign { workloads, ..campaign.clone() });
+        servers.iter().map(|name| plan.server(name).cloned()).collect::<Result<_>>()?;
+    let inner = plan.part(servers, Campaign { workloads, ..campaign.part(SLO) });
     Ok((inner, SloPlan { slo: slo.clone(), seed: campaign.seed, cores: host::cores(), ceiling, searches }))
 }
 

@@ -1,19 +1,16 @@
 //! The trials on block stores: a folder for each chain inside the run's, so that each is compared with its own chain's true
 //! answers, and a second one for the light request next to a heavy one.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{begin_folder, sweep};
+use super::stage::Stage;
 use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, Stores};
-use crate::interrupt::Interrupt;
 use crate::load::Level;
-use crate::load::toolchain::Tools;
+use crate::owned_process::describe;
 use crate::plan;
 use crate::plan::Plan;
-use crate::process::describe;
 use crate::results::RunFolder;
 use crate::subject;
 use crate::workload::Workload;
@@ -52,31 +49,15 @@ pub(super) fn build(plan: &Plan, stores: &Stores) -> Result<()> {
 }
 
 /// Runs what is left of the trials on block stores, where a campaign has any.
-pub(super) fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let plan = &outer.plan;
     let Some(stores) = &plan.campaign.stores else { return Ok(()) };
-    let command = outer.conditions()?.command;
     for &slots in &stores.slots {
-        let mut parts = vec![(Stores::folder(slots), requests(plan, stores, slots))];
-        parts.extend(
-            stores
-                .neighbour
-                .as_ref()
-                .map(|neighbour| (Stores::neighbour_folder(slots), next_to(plan, stores, neighbour, slots))),
-        );
         write_ledger(&plan.campaign.environment, stores, slots)?;
-        for (name, part) in parts {
-            let inner = match RunFolder::open_inside(outer, &name)? {
-                Some(inner) => {
-                    inner.repair()?;
-                    inner
-                }
-                None => {
-                    let inner = RunFolder::create_inside(outer, &name)?;
-                    begin_folder(&inner, &part, "", tools, &command)?;
-                    inner
-                }
-            };
-            sweep(&inner, &inner.plan()?, tools, interrupt)?;
+        outer.inside(&Stores::folder(slots), |_| Ok(requests(plan, stores, slots)))?.sweep()?;
+        if let Some(neighbour) = &stores.neighbour {
+            let part = |_: &RunFolder| Ok(next_to(plan, stores, neighbour, slots));
+            outer.inside(&Stores::neighbour_folder(slots), part)?.sweep()?;
         }
     }
     Ok(())
@@ -102,47 +83,37 @@ fn write_ledger(environment: &Environment, stores: &Stores, slots: u64) -> Resul
     Ok(())
 }
 
-/// What the plans of a chain have in common: every server on every store and on each of these threads, each workload that the
+/// The plan of these workloads over a chain: every server on every store and on each of these threads, each workload that the
 /// chain is long enough for.
-fn of_chain(plan: &Plan, stores: &Stores, slots: u64, threads: &[Option<&str>]) -> Plan {
-    let folder = ledger_folder(&plan.campaign.environment, stores, slots);
+fn over_chain(
+    plan: &Plan,
+    stores: &Stores,
+    slots: u64,
+    threads: &[Option<&str>],
+    campaign: Campaign,
+) -> Plan {
+    let folder = ledger_folder(&campaign.environment, stores, slots);
     let mut servers = Vec::new();
     for server in &plan.servers {
         for blocks in &stores.blocks {
             servers.extend(threads.iter().map(|on| Stores::reading(server, &folder, blocks, *on)));
         }
     }
-    let is_long_enough = |workload: &&Workload| workload.needs_slots() <= slots;
-    let workloads: Vec<Workload> = plan.workloads.iter().filter(is_long_enough).cloned().collect();
-    let campaign = Campaign {
-        servers: servers.iter().map(|server| server.name.clone()).collect(),
-        baseline: None,
-        ceiling: None,
-        headline: BTreeMap::new(),
-        comparisons: Vec::new(),
-        environment: Environment { slots, ..plan.campaign.environment.clone() },
-        pass: Vec::new(),
-        stores: None,
-        ..plan.campaign.clone()
-    };
-    Plan { campaign, workloads, servers, trials: Vec::new(), ..plan.clone() }
+    let is_long_enough = |name: &String| plan.workload(name).is_ok_and(|known| known.needs_slots() <= slots);
+    let workloads = campaign.workloads.iter().filter(|name| is_long_enough(name)).cloned().collect();
+    let environment = Environment { slots, ..campaign.environment };
+    plan.part(servers, Campaign { workloads, environment, ..campaign })
 }
 
 /// The measured requests over a chain.
 fn requests(plan: &Plan, stores: &Stores, slots: u64) -> Plan {
-    let mut part = of_chain(plan, stores, slots, &[None]);
-    let measured = &plan.campaign.workloads;
-    part.workloads.retain(|workload| measured.contains(&workload.name));
-    part.campaign.name = Stores::folder(slots);
-    part.campaign.workloads = part.workloads.iter().map(|workload| workload.name.clone()).collect();
-    part.campaign.connections = vec![stores.connections];
-    part.trials = plan::trials(&part.campaign);
-    part
+    let connections = vec![stores.connections];
+    let campaign = Campaign { connections, ..plan.campaign.part(&Stores::folder(slots)) };
+    over_chain(plan, stores, slots, &[None], campaign)
 }
 
 /// The light request over a chain, next to the heavy one.
 fn next_to(plan: &Plan, stores: &Stores, neighbour: &Neighbour, slots: u64) -> Plan {
-    let mut part = of_chain(plan, stores, slots, &neighbour.threads());
     let open = Open {
         rates: vec![neighbour.rate],
         connections: neighbour.connections,
@@ -159,13 +130,15 @@ fn next_to(plan: &Plan, stores: &Stores, neighbour: &Neighbour, slots: u64) -> P
         stall: None,
         wire: false,
     };
-    part.workloads.retain(|workload| [&neighbour.workload, &neighbour.beside].contains(&&workload.name));
-    part.campaign.name = Stores::neighbour_folder(slots);
+    let rates: Vec<Level> = open.levels(|_| Some(Neighbour::TOOL));
+    let workloads = vec![neighbour.workload.clone(), neighbour.beside.clone()];
+    let part = Campaign { workloads, ..plan.campaign.part(&Stores::neighbour_folder(slots)) };
+    let mut part = over_chain(plan, stores, slots, &neighbour.threads(), part);
+    // The heavy request is not measured.
     part.campaign.workloads = vec![neighbour.workload.clone()];
-    let levels: Vec<Level> = open.levels(|_| Some(Neighbour::TOOL));
     part.campaign.open = Some(open);
-    part.trials = plan::trials_at(&part.campaign, &levels);
-    part.rates = levels;
+    part.trials = plan::trials_at(&part.campaign, &rates);
+    part.rates = rates;
     part
 }
 

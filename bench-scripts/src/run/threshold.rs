@@ -6,17 +6,16 @@ mod remedied;
 use anyhow::{Result, ensure};
 
 use super::SPARE_FILES;
-use super::search::{self, Runnable, begin, begun};
+use super::search::{self, Runnable};
+use super::stage::Stage;
 use crate::analysis::schedule::Searches;
 use crate::analysis::threshold::{Bound, Limit, SearchPlan, Searched};
 use crate::config::{Campaign, Placement, Server, Threshold, Tuning};
-use crate::interrupt::Interrupt;
 use crate::load::Client;
-use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Sample};
 use crate::plan::{Plan, Trial};
 use crate::probe::host;
-use crate::results::{RunFolder, SEARCHES, THRESHOLD};
+use crate::results::{SEARCHES, THRESHOLD, pretty};
 
 /// Connections of the warm-up at most. It warms the server's code and no more: the window is the first to open all connections,
 /// and the ports that a warm-up has used can't be used again at once.
@@ -26,19 +25,15 @@ const WARMUP_CONNECTIONS: u32 = 50;
 const SPARE_PORTS: u64 = 200;
 
 /// Runs the searches of a campaign, where it has any, in the folder of its run.
-pub fn carry_out(outer: &RunFolder, plan: &Plan, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let Some(threshold) = &plan.campaign.threshold else { return Ok(()) };
-    let folder = match begun(outer, THRESHOLD)? {
-        Some(folder) => folder,
-        None => {
-            let (inner, searches) = resolve(plan, threshold)?;
-            let folder = RunFolder::create_inside(outer, THRESHOLD)?;
-            begin(&folder, &inner, &searches, tools, &outer.conditions()?.command)?;
-            folder
-        }
-    };
-    search::search::<SearchPlan>(&folder, tools, interrupt)?;
-    remedied::explain(&folder, tools, interrupt)
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let Some(threshold) = &outer.plan.campaign.threshold else { return Ok(()) };
+    let stage = outer.inside(THRESHOLD, |folder| {
+        let (plan, searches) = resolve(&outer.plan, threshold)?;
+        folder.write_new(SEARCHES, &pretty(&searches)?)?;
+        Ok(plan)
+    })?;
+    search::search::<SearchPlan>(&stage)?;
+    remedied::explain(&stage)
 }
 
 /// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
@@ -48,7 +43,7 @@ fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)> {
     let mut searches = Vec::new();
     let workloads = campaign.searched_workloads(&threshold.workloads);
     for base in campaign.searched_servers(&threshold.servers) {
-        let base = search::server(plan, &base)?;
+        let base = plan.server(&base)?;
         // The ceiling shows where the load tool fails, which the settings of frameworks do not change.
         let is_ceiling = campaign.ceiling.as_ref() == Some(&base.name);
         let tunings = if is_ceiling { &[Tuning::Equal] } else { &threshold.tunings[..] };
@@ -82,11 +77,12 @@ fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)> {
         window_ms: threshold.window_ms.unwrap_or(campaign.window_ms),
         timeout_ms,
         environment,
-        duets: None,
-        ..campaign.clone()
+        ..campaign.part(THRESHOLD)
     };
-    let plan = search::plan_of(plan, servers, inner);
-    Ok((plan, SearchPlan { threshold: threshold.clone(), seed: campaign.seed, timeout_ms, searches }))
+    Ok((
+        plan.part(servers, inner),
+        SearchPlan { threshold: threshold.clone(), seed: campaign.seed, timeout_ms, searches },
+    ))
 }
 
 /// The server with each of these settings, under a name of its own. One that takes no tuning has only its own.
@@ -120,8 +116,7 @@ fn limit(most: u32, client: Client) -> Result<Limit> {
         (files, Bound::OpenFiles),
         (ports.saturating_sub(SPARE_PORTS) / ports_each, Bound::ClientPorts),
     ];
-    let (connections, by) =
-        bounds.into_iter().fold(bounds[0], |least, bound| if bound.0 < least.0 { bound } else { least });
+    let (connections, by) = bounds.into_iter().min_by_key(|bound| bound.0).unwrap_or(bounds[0]);
     ensure!(
         connections > 0,
         "this machine holds no connections to search with ({}); see `just doctor`",

@@ -1,11 +1,11 @@
 //! One trial: a fresh server, its answer compared with the truth, a warm-up, the measured window, and its answer again.
 
+mod background;
 mod capacity;
 mod checker;
 mod connecting;
 mod counts;
-mod disturb;
-mod half;
+mod steadiness;
 pub(super) mod tool;
 mod watch;
 mod wire;
@@ -13,29 +13,29 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 
 use self::checker::Checker;
 use self::connecting::Holding;
-use self::tool::remove_if_empty;
+use self::tool::Order;
 use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::config::Server;
-use crate::http;
+use crate::http::{self, Connection, ServerCounts};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
-use crate::load::{AnyLoad, Load, LoadSample, OpenLoad};
-use crate::observation::{Capacity, Observation, Outcome, Sample, Warmup};
-use crate::plan::Plan;
-use crate::plan::Trial;
-use crate::probe::foreign::{ForeignCpu, Reading};
+use crate::load::{Load, LoadSample};
+use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, Warmup};
+use crate::owned_process::remove_if_empty;
+use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::{CpuTime, cpu_time, peak_memory_bytes};
-use crate::probe::resources::{AtRest, Sampler};
+use crate::probe::other_processes::{ForeignCpu, Reading};
+use crate::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
+use crate::probe::resources::{AtRest, sample};
 use crate::probe::threads;
+use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
 use crate::subject::Subject;
 use crate::target::Target;
@@ -138,11 +138,11 @@ impl Bench<'_> {
         self.run_paired(trial, None)
     }
 
-    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side<'_>>) -> Result<Observation> {
+    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
-        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
-        let workload = find(&self.plan.workloads, |workload: &Workload| &workload.name, &trial.workload)?;
+        let server = self.plan.server(&trial.server)?;
+        let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
         let request = &self.truths_of(trial).first(&workload.name)?.body;
@@ -170,7 +170,7 @@ impl Bench<'_> {
         trial: &Trial,
         workload: &Workload,
         subject: &mut Subject,
-        paired: Option<Side<'_>>,
+        paired: Option<Side>,
     ) -> Ended<Sample> {
         let warm = self.make_warm(trial, workload, subject, paired.as_ref())?;
         self.measure_window(trial, workload, subject, &warm, paired.as_ref())
@@ -182,7 +182,7 @@ impl Bench<'_> {
         trial: &Trial,
         workload: &'a Workload,
         subject: &Subject,
-        paired: Option<&Side<'_>>,
+        paired: Option<&Side>,
     ) -> Ended<Warm<'a>> {
         let seen = Seen::of(subject)?;
         let known = self.known(trial, workload)?;
@@ -201,7 +201,7 @@ impl Bench<'_> {
         workload: &Workload,
         subject: &mut Subject,
         warm: &Warm<'_>,
-        paired: Option<&Side<'_>>,
+        paired: Option<&Side>,
     ) -> Ended<Sample> {
         let Warm { seen, known, capacity, .. } = *warm;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
@@ -233,21 +233,21 @@ impl Bench<'_> {
         let limit = self.plan.campaign.environment.max_foreign_cpu.0;
         let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
         let wire = self.captured(capture)?;
-        let loaded = self.read_window(&ready, put)?;
+        let (load, background) = self.read_window(&ready, &put)?;
         meet(paired)?;
         // A server that failed the load may fail this question too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
-            Err(_) if loaded.sample.failures() > 0 => None,
+            Err(_) if load.failures() > 0 => None,
             counted => counted?,
         };
         let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
 
         let sample = Sample {
-            load: loaded.sample,
+            load,
             server_cpu,
             server_requests: counted.map(|counted| counted.requests),
             server_peak_memory_bytes,
-            client_cpu: loaded.client_cpu,
+            client_cpu: put.own.cpu,
             window_s,
             network,
             host,
@@ -256,7 +256,7 @@ impl Bench<'_> {
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
-            connecting: loaded.connecting,
+            connecting: put.own.connecting,
             first_half: half.half,
             sampler_cpu_s: sampled
                 .cpu_s
@@ -265,26 +265,12 @@ impl Bench<'_> {
             warmup: Some(warm.warmup.clone()),
             capacity,
             threads: threads.unwrap_or_default(),
-            background: loaded.background.map(Box::new),
-            stalls: loaded.stalls,
+            background: background.map(Box::new),
+            stalls: put.stalls,
             wire,
             checked: checked.checked,
         };
-        counts::check_answers(sample.checked.as_ref())?;
-        if sample.load.succeeded == 0 {
-            return Err(Outcome::NoSuccess(Box::new(sample)).into());
-        }
-        if is_silent(known, subject) {
-            return Err(Outcome::Silent(Box::new(sample)).into());
-        }
-        verify(known, subject, "after the window")?;
-        let loads: Vec<&LoadSample> =
-            std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-        counts::check(counted, &loads, trial.connections, sample.checked.as_ref())?;
-        if sample.short_of().is_some() {
-            return Err(Outcome::NotHeld(Box::new(sample)).into());
-        }
-        Ok(sample)
+        Ok(judged(sample, known, subject, counted, trial.connections)?)
     }
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it shows why.
@@ -298,12 +284,13 @@ impl Bench<'_> {
         let campaign = &self.plan.campaign;
         let network = NetworkCounters::read();
         let duration = Duration::from_millis(campaign.warmup_ms);
-        let sampler = seen.map(|seen| Sampler::start(seen.pid, seen.at_rest, duration, None));
+        let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
         let most = campaign.warmup_connections;
         let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
-        let ended = self.ask(trial, "warmup", load, trial.tool, bodies, target);
-        let established = sampler.and_then(|sampler| sampler.stop().most_open_files());
+        let order = Order::new("warmup", trial.tool, load);
+        let ended = self.ask(trial, order, bodies, target);
+        let established = sampler.and_then(|sampler| sampler.end().most_open_files());
         let (sample, _) = ended?;
         Ok(Warmup {
             succeeded: sample.succeeded,
@@ -315,12 +302,9 @@ impl Bench<'_> {
     }
 
     /// The trial's load for `duration_ms`: a closed loop or, at a rate, an open one.
-    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> AnyLoad {
-        let timeout_ms = self.plan.campaign.timeout_ms;
-        match trial.rate {
-            None => AnyLoad::Closed(Load { connections, duration_ms, timeout_ms, client: trial.client }),
-            Some(rate) => AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }),
-        }
+    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
+        let Trial { rate, client, .. } = *trial;
+        Load { connections, duration_ms, timeout_ms: self.plan.campaign.timeout_ms, rate, client }
     }
 
     /// The bodies of a load: the workload's one, or a stream of their own.
@@ -343,7 +327,7 @@ impl Bench<'_> {
     /// is.
     fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
         let known = self.truths_of(trial).known(&workload.name)?;
-        let server = find(&self.plan.servers, |server: &Server| &server.name, &trial.server)?;
+        let server = self.plan.server(&trial.server)?;
         Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
     }
 
@@ -355,22 +339,24 @@ impl Bench<'_> {
         workload: &Workload,
         known: &[Known],
         subject: &Subject,
-    ) -> Result<Option<Checker>> {
+    ) -> Result<Option<Watcher<checker::Found>>> {
         if trial.rate.is_none() {
             return Ok(None);
         }
-        let all = self.truths_of(trial).known(&workload.name)?;
+        let truths = self.truths_of(trial);
         let questions = match known {
-            [one] if all.len() > 1 => Arc::new(Questions::one(one.body.clone(), one.truth.clone())),
-            _ => self.truths_of(trial).questions(&workload.name)?,
+            [one] if truths.known(&workload.name)?.len() > 1 => {
+                Arc::new(Questions::one(one.body.clone(), one.truth.clone()))
+            }
+            _ => truths.questions(&workload.name)?,
         };
-        Ok(Some(checker::begin(checker::Task {
-            target: subject.target.clone(),
-            questions,
-            seed: self.seed(trial, Draw::Check),
-            state: self.truths_of(trial).state(),
-            any_context: self.truths_of(trial).any_context(),
-            timeout: Duration::from_millis(self.plan.campaign.timeout_ms),
+        let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
+        Ok(Some(checker::begin(Checker {
+            connection: Connection::new(&subject.target, timeout),
+            stream: questions.stream(self.seed(trial, Draw::Check)),
+            state: Arc::clone(&truths.state),
+            any_context: truths.any_context,
+            checked: Checked::default(),
         })))
     }
 }
@@ -398,19 +384,39 @@ fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result
     })
 }
 
+/// The sample, or the outcome of a trial whose sample is evidence and no figure.
+fn judged(
+    sample: Sample,
+    known: &[Known],
+    subject: &Subject,
+    counted: Option<ServerCounts>,
+    connections: u32,
+) -> std::result::Result<Sample, Outcome> {
+    counts::check_answers(sample.checked.as_ref())?;
+    if sample.load.succeeded == 0 {
+        return Err(Outcome::NoSuccess(Box::new(sample)));
+    }
+    if is_silent(known, subject) {
+        return Err(Outcome::Silent(Box::new(sample)));
+    }
+    verify(known, subject, "after the window")?;
+    let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
+    counts::check(counted, &loads, connections, sample.checked.as_ref())?;
+    if sample.short_of().is_some() {
+        return Err(Outcome::NotHeld(Box::new(sample)));
+    }
+    Ok(sample)
+}
+
 /// Whether the server answers nothing at all, not even wrongly.
 fn is_silent(known: &[Known], subject: &Subject) -> bool {
     known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.target, body, truth).is_err())
 }
 
 /// Waits for the paired trial, where there is one.
-fn meet(paired: Option<&Side<'_>>) -> std::result::Result<(), Outcome> {
+fn meet(paired: Option<&Side>) -> std::result::Result<(), Outcome> {
     let met = paired.map_or(Ok(()), Side::meet);
     met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
-}
-
-pub(super) fn find<'a, T>(items: &'a [T], name_of: impl Fn(&T) -> &String, name: &str) -> Result<&'a T> {
-    items.iter().find(|item| name_of(item) == name).with_context(|| format!("the plan has no {name:?}"))
 }
 
 fn died(error: anyhow::Error) -> Outcome {

@@ -6,7 +6,7 @@ use rpc_bench::load::{Latency, LoadSample};
 use rpc_bench::observation::{Capacity, Sample};
 use rpc_bench::probe::host::HostActivity;
 use rpc_bench::probe::network::NetworkCounters;
-use rpc_bench::probe::process::CpuTime;
+use rpc_bench::probe::process_usage::CpuTime;
 
 /// A window of one second in which a server answered `rate` requests for `cpu_us` each.
 pub fn sample(rate: f64, cpu_us: f64) -> Sample {

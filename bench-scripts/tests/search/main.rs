@@ -16,7 +16,7 @@ use rpc_bench::analysis::schedule::Searches;
 use rpc_bench::analysis::search::{Judgement, Rule, Search};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;
-use rpc_bench::probe::foreign::ForeignCpu;
+use rpc_bench::probe::other_processes::ForeignCpu;
 
 /// Seeded draws; the same in every run.
 struct Draw(Xoshiro256PlusPlus);

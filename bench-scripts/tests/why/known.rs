@@ -9,7 +9,7 @@ use rpc_bench::cost::{CountObservation, InProcessObservation, InProcessOutcome, 
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::plan::{Plan, WhyPlan};
-use rpc_bench::probe::process::CpuTime;
+use rpc_bench::probe::process_usage::CpuTime;
 
 use crate::samples::sample;
 

@@ -11,7 +11,7 @@ use crate::observation::{Capacity, Connecting, Outcome, Sample};
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
 use crate::probe::network::NetworkCounters;
-use crate::probe::process::CpuTime;
+use crate::probe::process_usage::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
 

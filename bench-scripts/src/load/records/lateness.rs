@@ -1,7 +1,7 @@
 //! Whose a late send is, or one that never came: the load tool's own, or the server's, which had all connections waiting.
 
 use super::{NOT_SENT, Record};
-use crate::load::OpenLoad;
+use crate::load::Load;
 
 /// All connections are at work from this share of them on: a tool needs a moment between an answer and the next request.
 const BUSY: f64 = 0.9;
@@ -21,7 +21,7 @@ pub(super) struct Lateness {
 /// The server is the reason where all connections were at work when a request was due or just before it was sent, and for all
 /// requests behind it, up to the first that found nobody waiting: a backlog takes its time to be sent.
 /// A request that ran into its timeout held a connection that long, also where the tool does not report when it was sent.
-pub(super) fn lateness(records: &[Record], load: &OpenLoad) -> Lateness {
+pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
     let most = BUSY * f64::from(load.connections);
     let sorted = |times: Vec<u64>| {
         let mut times = times;
@@ -82,7 +82,10 @@ mod tests {
     use super::*;
 
     fn of(records: &[Record], connections: u32) -> Lateness {
-        lateness(records, &OpenLoad { rate: 100, connections, duration_ms: 1_000, timeout_ms: 300 })
+        lateness(
+            records,
+            &Load { rate: Some(100), connections, duration_ms: 1_000, timeout_ms: 300, ..Load::default() },
+        )
     }
 
     #[test]

@@ -5,14 +5,17 @@
 pub mod histogram;
 pub mod kept;
 mod lateness;
+#[cfg(test)]
+pub(super) mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use self::lateness::{Lateness, lateness};
-use super::{Bin, Latency, LoadSample, OpenLoad, OpenWindow};
+use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.
 const PARTS: u64 = 80;
@@ -59,6 +62,7 @@ impl Record {
         !matches!(self.failure.as_deref(), Some(NOT_SENT | EXHAUSTED))
     }
 
+    /// How late it was sent, in microseconds.
     fn lag_us(&self) -> Option<u64> {
         Some(self.sent_us?.saturating_sub(self.intended_us))
     }
@@ -70,6 +74,17 @@ impl Record {
     fn since_due_us(&self) -> Option<u64> {
         Some(self.ended_us?.saturating_sub(self.intended_us))
     }
+}
+
+/// The requests of these places in a window's order that were not sent: there were bodies for the first `bodies` of all.
+pub(super) fn not_sent(
+    places: Range<u64>,
+    bodies: u64,
+    due_us: impl Fn(u64) -> u64,
+) -> impl Iterator<Item = Record> {
+    let (not_sent, exhausted): (Arc<str>, Arc<str>) = (NOT_SENT.into(), EXHAUSTED.into());
+    places
+        .map(move |place| Record::failed(due_us(place), if place < bodies { &not_sent } else { &exhausted }))
 }
 
 /// Probabilities that a sample's quantile function is given at: those of `bombardier.template`.
@@ -84,7 +99,8 @@ const PROBABILITIES: [f64; 55] = [
 ///
 /// # Errors
 /// There are fewer records than requests that were due, or none whose time is known, so that there is no latency.
-pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
+pub fn sample(records: &[Record], load: &Load) -> Result<LoadSample> {
+    let rate = load.rate.context("records of a closed loop")?;
     ensure!(
         records.len() as u64 >= load.intended(),
         "{} records of {} requests that were due",
@@ -94,11 +110,10 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
     let mut failed: BTreeMap<String, u64> = BTreeMap::new();
     for kind in records.iter().filter_map(|record| record.failure.as_deref()) {
         // A kind is looked up before it is copied: there may be hundreds of thousands.
-        match failed.get_mut(kind) {
-            Some(count) => *count += 1,
-            None => {
-                failed.insert(kind.to_owned(), 1);
-            }
+        if let Some(count) = failed.get_mut(kind) {
+            *count += 1;
+        } else {
+            failed.insert(kind.to_owned(), 1);
         }
     }
     let waited = Sorted::new(records.iter().filter_map(Record::since_due_us));
@@ -129,8 +144,8 @@ pub fn sample(records: &[Record], load: &OpenLoad) -> Result<LoadSample> {
         latency_us,
         quantiles: PROBABILITIES.iter().filter_map(|of| Some((*of, waited.quantile(*of)?))).collect(),
         open: Some(OpenWindow {
-            requested_rate: f64::from(load.rate),
-            achieved_rate: sent as f64 / sending_s(records, load.rate),
+            requested_rate: f64::from(rate),
+            achieved_rate: sent as f64 / sending_s(records, rate),
             intended: records.len() as u64,
             sent,
             send_lag_us: Some(send_lag_us),
@@ -203,82 +218,5 @@ impl Sorted {
             p999: Some(self.quantile(0.999)?),
             max: self.quantile(1.0)?,
         })
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::load::bombardier;
-
-    pub(in crate::load) fn load(rate: u32, duration_ms: u64) -> OpenLoad {
-        OpenLoad { rate, connections: 10, duration_ms, timeout_ms: 1_000 }
-    }
-
-    pub(in crate::load) fn answered(intended_us: u64, lag_us: u64, took_us: u64) -> Record {
-        let sent_us = intended_us + lag_us;
-        let times = (Some(sent_us), Some(sent_us + took_us));
-        Record { intended_us, sent_us: times.0, ended_us: times.1, bytes_in: 40, failure: None }
-    }
-
-    #[test]
-    fn the_probabilities_are_those_of_the_template() {
-        let list = bombardier::TEMPLATE.split("FloatsToArray").nth(1).unwrap().split(')').next().unwrap();
-        let theirs: Vec<f64> = list.split_whitespace().map(|word| word.parse().unwrap()).collect();
-        assert_eq!(theirs, PROBABILITIES);
-    }
-
-    #[test]
-    fn quantiles_are_exact() {
-        let thousand = Sorted::new((1..=1_000).rev());
-        let of = |probability| thousand.quantile(probability).unwrap();
-        assert_eq!((of(0.0), of(0.001), of(0.5), of(0.99)), (1.0, 1.0, 500.0, 990.0));
-        assert_eq!((of(0.999), of(0.9991), of(1.0)), (999.0, 1_000.0, 1_000.0));
-        assert_eq!(Sorted::new([7].into_iter()).quantile(0.5), Some(7.0));
-        assert_eq!(Sorted::new(std::iter::empty()).quantile(0.5), None);
-    }
-
-    #[test]
-    fn a_wait_before_the_send_counts_from_when_a_request_was_due() {
-        // A hundred a second for a second; the server takes 1 ms, and from the 50th to the 70th nothing could be sent.
-        let records: Vec<Record> = (0..100)
-            .map(|i| {
-                let lag_us = if (50..70).contains(&i) { 10_000 * (70 - i) } else { 100 };
-                answered(10_000 * i, lag_us, 1_000)
-            })
-            .collect();
-        let sample = sample(&records, &load(100, 1_000)).unwrap();
-        let open = sample.open.unwrap();
-        assert_eq!((sample.succeeded, sample.failures(), open.intended, open.sent), (100, 0, 100, 100));
-        assert_eq!((sample.latency_us.p50, sample.latency_us.max), (1_100.0, 201_000.0));
-        assert_eq!((sample.latency_us.p90, open.from_send_us.max), (101_000.0, 1_000.0));
-        assert_eq!(open.send_lag_us.unwrap().max, 200_000.0);
-        assert_eq!(sample.quantiles.len(), PROBABILITIES.len());
-        assert_eq!((sample.bytes_read, sample.time_taken_s), (4_000, 1.0));
-        // The last was due at 990 ms and sent 0.1 ms late.
-        assert!((open.achieved_rate - 100.0 / (0.9901 + 0.01)).abs() < 1e-9, "{}", open.achieved_rate);
-    }
-
-    #[test]
-    fn what_was_not_sent_is_a_failure_and_no_latency() {
-        let not_sent: Arc<str> = NOT_SENT.into();
-        let refused: Arc<str> = "refused".into();
-        let mut records: Vec<Record> = (0..60).map(|i| answered(10_000 * i, 0, 500)).collect();
-        records[3].failure = Some(refused.clone());
-        records.extend((60..62).map(|i| Record::failed(10_000 * i, &refused)));
-        records.extend((62..100).map(|i| Record::failed(10_000 * i, &not_sent)));
-        let sample = sample(&records, &load(100, 1_000)).unwrap();
-        assert_eq!((sample.succeeded, sample.failures()), (59, 41));
-        assert_eq!(sample.failed, BTreeMap::from([(TOOL_LATE.to_owned(), 38), ("refused".to_owned(), 3)]));
-        assert_eq!(sample.open.unwrap().sent, 62);
-        assert_eq!(sample.latency_us.max, 500.0);
-    }
-
-    #[test]
-    fn without_a_known_time_there_is_no_sample() {
-        let records: Vec<Record> = (0..10).map(|i| Record::failed(i, &"refused".into())).collect();
-        let error = sample(&records, &load(10, 1_000)).unwrap_err().to_string();
-        assert!(error.ends_with("failed: 10 x refused"), "{error}");
-        assert!(sample(&records, &load(11, 1_000)).unwrap_err().to_string().contains("10 records of 11"));
     }
 }

@@ -8,13 +8,11 @@ use crate::analysis::schedule::NextTrial;
 use crate::analysis::search::Judgement;
 use crate::analysis::slo::{Goal, Rules, Search, SloPlan, Tested};
 use crate::config::Slo;
-use crate::interrupt::Interrupt;
-use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
-use crate::plan::Plan;
 use crate::results::{CEILINGS, RunFolder};
 use crate::run::ceilings::{WINDOW_MS, on_ceiling};
-use crate::run::{Bench, Truths, begin_folder};
+use crate::run::stage::Stage;
+use crate::run::{Bench, Truths, begin_inside};
 
 /// How it is searched: 10 % apart; the tool holds a rate that it held in one window of two.
 const RULES: Rules = Rules {
@@ -28,18 +26,11 @@ const RULES: Rules = Rules {
 ///
 /// # Errors
 /// The run is ended, or the campaign names no server that answers at once.
-pub(super) fn find(
-    folder: &RunFolder,
-    plan: &Plan,
-    slo: &Slo,
-    tools: &Tools,
-    command: &str,
-    interrupt: &Interrupt,
-) -> Result<Ceiling> {
-    let inner = RunFolder::create_inside(folder, CEILINGS)?;
-    let plan = on_ceiling(plan)?;
-    begin_folder(&inner, &plan, "", tools, command)?;
+pub(super) fn find(folder: &RunFolder, outer: &Stage<'_>, slo: &Slo) -> Result<Ceiling> {
+    let plan = on_ceiling(&outer.plan)?;
+    let inner = begin_inside(folder, CEILINGS, &plan, outer.tools, &outer.folder.conditions()?.command)?;
     let truths = Truths::of(&plan)?;
+    let Stage { tools, interrupt, .. } = *outer;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
     eprintln!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
     let mut search = Search::new(slo.from, slo.most, RULES);
@@ -49,7 +40,7 @@ pub(super) fn find(
         number += 1;
         let trial = SloPlan::trial_of(slo, NextTrial { search: 0, round: 1, number, load }, server, workload);
         let observation = bench.run(&trial)?;
-        bench.folder.forget_tool_output(&trial)?;
+        inner.forget_tool_output(&trial)?;
         inner.append(&observation)?;
         let judgement = judgement(&observation);
         let held = if judgement.passed() == Some(true) { "held" } else { "not held" };

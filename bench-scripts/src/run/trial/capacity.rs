@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Seen;
 use crate::observation::Capacity;
-use crate::probe::listen::Listening;
-use crate::probe::process::cpu_time;
+use crate::probe::listen_queue::Listening;
+use crate::probe::process_usage::cpu_time;
 use crate::probe::threads;
 use crate::target::Target;
 
@@ -35,22 +35,14 @@ pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capaci
         open_files_before: seen.and_then(|seen| seen.at_rest.open_files),
         listen_limit: queue.map(|queue| queue.limit),
         listen_sockets: queue.map(|queue| queue.sockets),
-        alone_us: alone.map(|alone| alone.fastest_us),
-        alone_cpu_us: alone.and_then(|alone| alone.cpu_us),
+        alone_us: alone.map(|(fastest_us, _)| fastest_us),
+        alone_cpu_us: alone.and_then(|(_, cpu_us)| cpu_us),
     }
 }
 
-/// What requests took.
-#[derive(Debug, Clone, Copy)]
-struct Alone {
-    /// The fastest, in microseconds.
-    pub fastest_us: f64,
-    /// CPU time of the server for one, on average, in microseconds; `None` where its process can't be seen.
-    pub cpu_us: Option<f64>,
-}
-
-/// Sends requests on one connection, which is closed before this returns; `None` where the server does not answer in time.
-fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<Alone> {
+/// Sends requests on one connection, which is closed before this returns. Gives the time of the fastest and the server's CPU time for
+/// one, on average, in microseconds; that is `None` where its process can't be seen. `None` where the server does not answer in time.
+fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
     let (addr, path) = (target.addr(), target.path());
     let mut client = TcpStream::connect(addr).ok()?;
     client.set_nodelay(true).ok()?;
@@ -76,7 +68,7 @@ fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<Alone> {
     }
     let cpu = pid.and_then(|pid| Some(cpu_time(pid).ok()?.since(cpu_before?)));
     let cpu_us = cpu.map(|cpu| cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED));
-    Some(Alone { fastest_us, cpu_us })
+    Some((fastest_us, cpu_us))
 }
 
 /// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other.
@@ -124,9 +116,9 @@ mod tests {
     #[test]
     fn a_server_that_waits_shows_in_the_fastest_request() {
         let wait = Duration::from_millis(3);
-        let alone = ask(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
-        assert!(alone.fastest_us >= 3_000.0 && alone.cpu_us.is_some(), "{alone:?}");
-        assert_eq!(ask(&server(Some(wait)), "{}", None).unwrap().cpu_us, None);
+        let (fastest_us, cpu_us) = ask(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
+        assert!(fastest_us >= 3_000.0 && cpu_us.is_some(), "{fastest_us} {cpu_us:?}");
+        assert_eq!(ask(&server(Some(wait)), "{}", None).unwrap().1, None);
     }
 
     #[test]

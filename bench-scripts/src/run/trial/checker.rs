@@ -2,17 +2,16 @@
 //! load's are. The answers before and after a window can't show a server that is right only without load.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use validator_state::State;
 
 use crate::http::Connection;
 use crate::observation::Checked;
-use crate::probe::process::thread_cpu_s;
-use crate::target::Target;
-use crate::workload::questions::{Question, Questions, Stream, is_true, without_context};
+use crate::probe::process_usage::thread_cpu_s;
+use crate::probe::watcher::Watcher;
+use crate::workload::questions::{Question, Stream, is_true, without_context};
 
 /// Time between two questions.
 const EVERY: Duration = Duration::from_millis(100);
@@ -23,26 +22,18 @@ const CORE_PARTS: f64 = 50.0;
 /// Characters of a question, of an answer and of the true one that are kept.
 const SHOWN: usize = 200;
 
-/// What to ask, and whom.
-pub(super) struct Task {
-    /// Where the server answers.
-    pub target: Target,
-    /// The load's own questions.
-    pub questions: Arc<Questions>,
-    /// Decides which of it; not the load's own seed, so that other questions are drawn.
-    pub seed: u64,
+/// Whom to ask what, and the counts so far.
+pub(super) struct Checker {
+    /// To the server, with the time after which a question is given up.
+    pub connection: Connection,
+    /// The load's own questions, drawn with another seed than the load's, so that other ones come.
+    pub stream: Stream,
     /// The ledger that gives the true answers.
     pub state: Arc<State>,
     /// Whether the answers' context is left open.
     pub any_context: bool,
-    /// When a question is given up.
-    pub timeout: Duration,
-}
-
-/// Questions that go on until the window ends.
-pub(super) struct Checker {
-    window_ended: Sender<()>,
-    thread: JoinHandle<Found>,
+    /// The counts.
+    pub checked: Checked,
 }
 
 /// The result.
@@ -54,51 +45,21 @@ pub(super) struct Found {
     pub cpu_s: Option<f64>,
 }
 
-/// Begins to send.
-pub(super) fn begin(task: Task) -> Checker {
-    let (window_ended, ended) = channel();
-    let thread = std::thread::spawn(move || {
-        let mut asking = Asking::new(task);
+/// Begins to send, until the window ends and the last question has its answer or is given up.
+pub(super) fn begin(mut checker: Checker) -> Watcher<Found> {
+    Watcher::start(move |ended| {
         let mut pause = EVERY;
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
             let before = thread_cpu_s();
-            asking.ask();
+            checker.ask();
             let took_s = thread_cpu_s() - before;
             pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
         }
-        Found { checked: Some(asking.checked), cpu_s: Some(thread_cpu_s()) }
-    });
-    Checker { window_ended, thread }
+        Found { checked: Some(checker.checked), cpu_s: Some(thread_cpu_s()) }
+    })
 }
 
 impl Checker {
-    /// The result, once the last question has its answer or is given up.
-    pub fn end(self) -> Found {
-        // A thread that was lost takes no message.
-        let _ = self.window_ended.send(());
-        self.thread.join().unwrap_or_default()
-    }
-}
-
-struct Asking {
-    connection: Connection,
-    stream: Stream,
-    state: Arc<State>,
-    any_context: bool,
-    checked: Checked,
-}
-
-impl Asking {
-    fn new(task: Task) -> Self {
-        Self {
-            connection: Connection::new(&task.target, task.timeout),
-            stream: task.questions.stream(task.seed),
-            state: task.state,
-            any_context: task.any_context,
-            checked: Checked::default(),
-        }
-    }
-
     fn ask(&mut self) {
         let Some(question) = self.stream.next() else { return };
         self.checked.asked += 1;
@@ -137,6 +98,7 @@ mod tests {
     use validator_state::{Ledger, SeededSpec};
 
     use super::*;
+    use crate::target::Target;
     use crate::workload::Workload;
 
     const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 100, seed: 1 };
@@ -178,13 +140,12 @@ mod tests {
             let mix = r#"{"why":"a test","request":[{"weight":1,"method":"getBalance","account":"uniform"},
                 {"weight":1,"method":"getBlocks","blocks":{"slots":9,"from":"random"}}]}"#;
             let workload: Workload = serde_json::from_str(mix).unwrap();
-            let checker = begin(Task {
-                target: Target::http(&self.addr),
-                questions: Arc::new(workload.questions(&LEDGER).unwrap()),
-                seed: 1,
+            let checker = begin(Checker {
+                connection: Connection::new(&Target::http(&self.addr), timeout),
+                stream: Arc::new(workload.questions(&LEDGER).unwrap()).stream(1),
                 state: self.state.clone(),
                 any_context: false,
-                timeout,
+                checked: Checked::default(),
             });
             let mut patience = 10_000;
             while self.requests.load(Ordering::SeqCst) < requests && patience > 0 {

@@ -10,20 +10,14 @@ use anyhow::Result;
 use super::Seen;
 use crate::interrupt::Interrupt;
 use crate::observation::Connecting;
-use crate::probe::resources::held;
-use crate::process::Owned;
+use crate::owned_process::Owned;
+use crate::probe::resources::{held, settle};
 
 /// Usual time between two counts of the server's open files.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where counting them is slow, the pause is 50 times as long as a count takes.
 const PAUSE_PER_COUNT: u32 = 50;
-
-/// How long the connections of the warm-up may take to go.
-const SETTLING: Duration = Duration::from_secs(1);
-
-/// A server that closes nothing for this long keeps what it has open.
-const UNCHANGED: Duration = Duration::from_millis(50);
 
 /// A window that begins once a server holds its connections.
 #[derive(Debug, Clone, Copy)]
@@ -69,15 +63,7 @@ impl Holding {
     /// # Errors
     /// An interrupt.
     pub(super) fn settle(&self, interrupt: &Interrupt) -> Result<()> {
-        let (mut least, mut changed) = (u64::MAX, Instant::now());
-        interrupt.wait(SETTLING, || {
-            let open = held(self.seen.pid, self.seen.at_rest).unwrap_or(0);
-            if open < least {
-                (least, changed) = (open, Instant::now());
-            }
-            Ok((open == 0 || changed.elapsed() >= UNCHANGED).then_some(()))
-        })?;
-        Ok(())
+        settle(interrupt, || held(self.seen.pid, self.seen.at_rest))
     }
 }
 
@@ -93,8 +79,8 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
+    use crate::owned_process::Output;
     use crate::probe::resources::AtRest;
-    use crate::process::Output;
 
     #[test]
     fn ninety_nine_of_a_hundred_are_enough_and_all_of_a_few() {

@@ -12,20 +12,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::Signal;
 
 use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::config::Placement;
 use crate::interrupt::Interrupted;
 use crate::load::bodies::Bodies;
-use crate::load::driver::{Driver, Files, Invocation, Job, Reading};
+use crate::load::driver::{Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
-use crate::load::{AnyLoad, LoadSample, LoadTool};
+use crate::load::{Load, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
+use crate::owned_process::{Limits, Output, Owned, describe, last_line, remove_if_empty};
 use crate::plan::Trial;
-use crate::probe::process::{CpuTime, cpu_time};
-use crate::process::{Limits, Output, Owned, describe};
-use crate::results::RunFolder;
+use crate::probe::process_usage::{CpuTime, cpu_time};
+use crate::results::{RunFolder, with_ending};
 use crate::target::Target;
 
 /// How long a load tool may take beyond its window and its timeout.
@@ -45,50 +46,47 @@ impl Drop for Scratch {
 }
 
 /// Which load, by which tool.
-pub(super) struct Order<'a> {
+pub(in crate::run) struct Order {
     /// What its files are called by.
-    pub what: &'a str,
+    pub what: &'static str,
     pub tool: LoadTool,
-    pub load: AnyLoad,
+    pub load: Load,
     /// Where a closed loop's window begins once the server holds all connections.
-    pub holding: Option<Holding>,
+    pub(super) holding: Option<Holding>,
+}
+
+impl Order {
+    /// A load whose window begins at once.
+    pub fn new(what: &'static str, tool: LoadTool, load: Load) -> Self {
+        Self { what, tool, load, holding: None }
+    }
 }
 
 /// A load that is ready to be put on.
 pub(super) struct Prepared {
-    driver: &'static dyn Driver,
-    load: AnyLoad,
-    program: PathBuf,
+    order: Order,
     niceness: u8,
     invocation: Invocation,
-    holding: Option<Holding>,
     files: Files,
     _scratch: [Scratch; 2],
     /// Where the tool's own output goes, and what is worked out from its requests: all but the ending.
     stem: PathBuf,
-    what: String,
 }
 
 impl Prepared {
     fn path(&self, ending: &str) -> PathBuf {
-        with_ending(&self.stem, ending)
+        with_ending(&self.stem, &format!(".{ending}"))
     }
 
     fn stdout(&self) -> PathBuf {
-        self.path(if self.driver.decoding(&self.files).is_some() { "stdout" } else { "json" })
+        let is_decoded = self.order.tool.driver().decoding(&self.files).is_some();
+        self.path(if is_decoded { "stdout" } else { "json" })
     }
 
     /// The load gave no result.
     fn failed(&self, error: &anyhow::Error) -> Outcome {
-        failed(&self.what, format!("{error:#}"))
+        failed(self.order.what, format!("{error:#}"))
     }
-}
-
-fn with_ending(stem: &Path, ending: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 /// A load that is over.
@@ -108,13 +106,10 @@ impl Bench<'_> {
     pub(in crate::run) fn ask(
         &self,
         trial: &Trial,
-        what: &str,
-        load: AnyLoad,
-        tool: LoadTool,
+        order: Order,
         mut bodies: Bodies<'_>,
         target: &Target,
     ) -> Ended<(LoadSample, CpuTime)> {
-        let order = Order { what, tool, load, holding: None };
         let prepared = self.prepare(trial, order, &mut bodies, target)?;
         let ran = self.put_on(&prepared)?;
         Ok((self.read(&prepared, &ran)?, ran.cpu))
@@ -127,44 +122,31 @@ impl Bench<'_> {
     pub(super) fn prepare(
         &self,
         trial: &Trial,
-        order: Order<'_>,
+        order: Order,
         bodies: &mut Bodies<'_>,
         target: &Target,
     ) -> Ended<Prepared> {
-        let Order { what, tool, load, holding } = order;
-        let (driver, can) = (tool.driver(), tool.can());
+        let Order { what, tool, ref load, holding } = order;
+        let can = tool.can();
         if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
-            return Err(failed(what, format!("{} sends the same body again and again", driver.name())).into());
+            return Err(failed(what, format!("{} sends the same body again and again", can.name)).into());
         }
         if !can.transports.contains(&target.transport()) {
-            return Err(anyhow!("{} can't reach {target}", driver.name()).into());
+            return Err(anyhow!("{} can't reach {target}", can.name).into());
         }
         let stem = self.folder.tool_output(trial, what);
-        let [asked, answered] = ["asked", "answered"].map(|ending| with_ending(&stem, ending));
+        let [asked, answered] = [".asked", ".answered"].map(|ending| with_ending(&stem, ending));
         let scratch = [Scratch(asked.clone()), Scratch(answered.clone())];
         let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
         let url = target.url();
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
-        let job = Job { load: &load, url: &url, files: &files, connecting_ms };
-        let invocation = driver.prepare(&job, bodies)?;
+        let job = Job { load, url: &url, files: &files, connecting_ms };
+        let invocation = tool.driver().prepare(&job, bodies)?;
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
-        let program = self.tools.get(tool)?.path.clone();
-        let what = what.to_owned();
         let niceness = self.tool_niceness(&trial.server);
-        Ok(Prepared {
-            driver,
-            load,
-            program,
-            niceness,
-            invocation,
-            holding,
-            files,
-            _scratch: scratch,
-            stem,
-            what,
-        })
+        Ok(Prepared { order, niceness, invocation, files, _scratch: scratch, stem })
     }
 
     /// How far the load tool gives way to other processes while it loads a server.
@@ -177,33 +159,31 @@ impl Bench<'_> {
 
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
     pub(super) fn put_on(&self, prepared: &Prepared) -> Ended<Ran> {
-        let Prepared { driver, load, invocation, what, .. } = prepared;
+        let Prepared { order: Order { what, tool, load, holding }, invocation, .. } = prepared;
+        let (driver, program) = (tool.driver(), &self.tools.get(*tool)?.path);
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.plan.campaign.environment.placement;
         let began = SystemTime::now();
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
-        let mut tool = Owned::spawn_with(&prepared.program, &invocation.args, &output, placement, limits)?;
-        let connecting = match &prepared.holding {
-            Some(holding) => holding.connect(load.connections(), &mut tool, self.interrupt)?,
+        let mut tool = Owned::spawn_with(program, &invocation.args, &output, placement, limits)?;
+        let connecting = match holding {
+            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
             None => None,
         };
         let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
-        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms() });
+        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms });
         let mut at_window_end = None;
         if tool.wait_through(window, window, self.interrupt)?.is_none() {
-            if load.is_open() {
+            if load.rate.is_some() {
                 at_window_end = cpu_time(tool.pid()).ok();
             }
             if invocation.interrupted {
-                tool.interrupt()?;
+                tool.signal(Signal::INT)?;
             }
         }
-        let requests = match load {
-            AnyLoad::Open(load) => u32::try_from(load.intended()).unwrap_or(u32::MAX),
-            AnyLoad::Closed(_) => 0,
-        };
-        let limit = Duration::from_millis(load.timeout_ms()) + TOOL_GRACE + WRITING.saturating_mul(requests);
+        let requests = u32::try_from(load.intended()).unwrap_or(u32::MAX);
+        let limit = Duration::from_millis(load.timeout_ms) + TOOL_GRACE + WRITING.saturating_mul(requests);
         self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])?;
         if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
             // Where it can't be removed, it stays, and says no more than that.
@@ -217,7 +197,8 @@ impl Bench<'_> {
 
     /// Reads the tool's output, and keeps its requests.
     pub(super) fn read(&self, prepared: &Prepared, ran: &Ran) -> Ended<LoadSample> {
-        let Prepared { driver, load, invocation, files, .. } = prepared;
+        let Prepared { order: Order { tool, load, .. }, invocation, files, .. } = prepared;
+        let driver = tool.driver();
         let stdout = prepared.stdout();
         let read = |printed: &mut dyn Read| driver.read(load, invocation.bodies, files, printed);
         let reading = match driver.decoding(files) {
@@ -236,9 +217,6 @@ impl Bench<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error.into()),
             Err(error) => return Err(prepared.failed(&error).into()),
         };
-        let AnyLoad::Open(load) = load else {
-            return Err(anyhow!("{}: records of a closed loop", driver.name()).into());
-        };
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
         histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
@@ -252,10 +230,10 @@ impl Bench<'_> {
         args: &[String],
         read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
     ) -> Result<Reading> {
-        let name = prepared.driver.name();
+        let (name, program) = (prepared.order.tool.name(), &self.tools.get(prepared.order.tool)?.path);
         let stderr = Scratch(prepared.path("decode.stderr"));
         let output = Output { stdout: None, stderr: &stderr.0 };
-        let mut decoder = Owned::spawn(&prepared.program, args, &output, Placement::Free)?;
+        let mut decoder = Owned::spawn(program, args, &output, Placement::Free)?;
         let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
         let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
         let ended_well = ended.is_some_and(|status| status.success());
@@ -305,17 +283,4 @@ pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Resul
         path.display()
     );
     Ok(path)
-}
-
-/// The last line that says something in a file, if there is one.
-pub(super) fn last_line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
-}
-
-/// An empty file says nothing. Where it can't be removed, it stays, and is still empty.
-pub(in crate::run) fn remove_if_empty(path: &Path) {
-    if fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) {
-        let _ = fs::remove_file(path);
-    }
 }

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use super::checker::{self, Checker};
-use super::{Seen, half};
+use super::{Seen, checker, steadiness};
 use crate::http::ServerCounts;
-use crate::probe::listen::Listening;
-use crate::probe::process::CpuTime;
-use crate::probe::resources::{Sampled, Sampler};
+use crate::probe::listen_queue::Listening;
+use crate::probe::process_usage::CpuTime;
+use crate::probe::resources::{Sampled, sample};
+use crate::probe::watcher::Watcher;
 use crate::subject::Subject;
 
 /// What observes a window, each from a thread of its own.
 pub(super) struct Watch {
-    sampler: Option<Sampler>,
-    question: Option<half::Question>,
-    pub(super) checker: Option<Checker>,
+    sampler: Option<Watcher<Sampled>>,
+    question: Option<Watcher<steadiness::Counted>>,
+    pub(super) checker: Option<Watcher<checker::Found>>,
 }
 
 /// What was seen.
 pub(super) struct Watched {
     pub(super) sampled: Sampled,
-    pub(super) half: half::Counted,
+    pub(super) half: steadiness::Counted,
     pub(super) checked: checker::Found,
 }
 
@@ -36,18 +36,19 @@ impl Watch {
         let Some((Seen { pid, at_rest }, cpu)) = process else {
             return Self { sampler: None, question: None, checker: None };
         };
-        let sampler = Sampler::start(pid, at_rest, window, Listening::at(subject.target.addr()));
+        let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
-            half::ask_after(window / 2, half::Start { pid, metrics, counts, cpu_s: cpu.total_s() })
+            let start = steadiness::Start { pid, metrics, counts, cpu_s: cpu.total_s() };
+            steadiness::ask_after(window / 2, start)
         });
         Self { sampler: Some(sampler), question, checker: None }
     }
 
     pub(super) fn end(self) -> Watched {
         Watched {
-            sampled: self.sampler.map(Sampler::stop).unwrap_or_default(),
-            half: self.question.map(half::Question::answer).unwrap_or_default(),
-            checked: self.checker.map(Checker::end).unwrap_or_default(),
+            sampled: self.sampler.map(Watcher::end).unwrap_or_default(),
+            half: self.question.map(Watcher::end).unwrap_or_default(),
+            checked: self.checker.map(Watcher::end).unwrap_or_default(),
         }
     }
 }

@@ -7,14 +7,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::Signal;
 
 use super::Bench;
-use super::tool::{Scratch, last_line};
+use super::tool::Scratch;
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
+use crate::owned_process::{Output, Owned, last_line};
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
-use crate::process::{Output, Owned};
 use crate::target::Target;
 
 const TCPDUMP: &str = "tcpdump";
@@ -92,7 +93,7 @@ impl Capture {
         if self.tcpdump.ended()?.is_some() {
             return Ok(Err(self.complaint("it ended by itself")));
         }
-        self.tcpdump.interrupt()?;
+        self.tcpdump.signal(Signal::INT)?;
         Ok(match self.tcpdump.wait(END, interrupt)? {
             None => Err(self.complaint("it did not end in time")),
             Some(_) => self.read(),

@@ -6,18 +6,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 
-use super::Stage;
+use super::Part;
 use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
 use crate::http;
 use crate::interrupt::recorded;
 use crate::load::bodies::Bodies;
-use crate::load::{AnyLoad, Client, Load};
-use crate::plan::Trial;
-use crate::plan::WhyPlan;
+use crate::load::{Client, Load};
+use crate::owned_process::{Output, Owned, last_line};
+use crate::plan::{Trial, WhyPlan};
 use crate::probe::syscalls::{INSTALL, Tracer};
-use crate::process::{Output, Owned};
+use crate::run::stage::Stage;
+use crate::run::trial::tool::Order;
 use crate::run::{Bench, Truths};
 use crate::subject::Subject;
 use crate::workload::Workload;
@@ -25,21 +27,19 @@ use crate::workload::Workload;
 /// How long a tracer may take to begin or to end.
 const TRACER_WITHIN: Duration = Duration::from_secs(10);
 
-impl Stage<'_> {
+impl Part<'_> {
     /// Counts what was not counted yet, of both servers.
-    pub(super) fn count(&self, asked: &WhyPlan) -> Result<()> {
-        let counted: Vec<CountObservation> = self.folder.lines(COUNTS)?;
-        let truths = Truths::of(self.plan)?;
-        let bench = self.bench(&truths);
-        let workload = self.plan.workloads.iter().find(|workload| workload.name == asked.workload);
-        let workload = workload.with_context(|| format!("the plan has no {:?}", asked.workload))?;
-        for server in &self.plan.servers {
+    pub(super) fn count(&self) -> Result<()> {
+        let Stage { folder, plan, .. } = &self.stage;
+        let counted: Vec<CountObservation> = folder.lines(COUNTS)?;
+        let truths = Truths::of(plan)?;
+        let bench = &self.stage.bench(&truths);
+        let counting = Counting { bench, asked: self.asked, workload: plan.workload(&self.asked.workload)? };
+        for server in &plan.servers {
             for kind in CountKind::ALL {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
                     continue;
                 }
-                let counting =
-                    Counting { stage: self, bench: &bench, workload, connections: asked.connections };
                 let outcome = match kind {
                     CountKind::Allocations => counting.allocations(server),
                     CountKind::Syscalls => counting.syscalls(server),
@@ -48,8 +48,7 @@ impl Stage<'_> {
                     eprintln!("{}: {kind:?} unavailable: {reason}", server.name);
                     CountOutcome::Unavailable { reason }
                 })?;
-                self.folder
-                    .append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;
+                folder.append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;
             }
         }
         Ok(())
@@ -58,10 +57,9 @@ impl Stage<'_> {
 
 /// What all counting of a run shares.
 struct Counting<'a> {
-    stage: &'a Stage<'a>,
     bench: &'a Bench<'a>,
+    asked: &'a WhyPlan,
     workload: &'a Workload,
-    connections: u32,
 }
 
 impl Counting<'_> {
@@ -83,7 +81,7 @@ impl Counting<'_> {
         let before = (count()?, http::server_counts(&metrics)?);
         self.load(&subject, &server, "allocations")?;
         let after = (count()?, http::server_counts(&metrics)?);
-        subject.process.stop(self.stage.interrupt)?;
+        subject.process.stop(self.bench.interrupt)?;
         Ok(CountOutcome::Allocations {
             requests: after.1.requests - before.1.requests,
             allocations: after.0.allocations - before.0.allocations,
@@ -101,24 +99,25 @@ impl Counting<'_> {
         let output = Output { stdout: Some(&self.file(server, "tracer.stdout")), stderr: &stderr };
         let pid = subject.pid().context("its process is not known")?;
         let args = tracer.arguments(pid, &summary);
-        let placement = self.stage.plan.campaign.environment.placement;
+        let placement = self.bench.plan.campaign.environment.placement;
         let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
-        let said = || fs::read_to_string(&stderr).unwrap_or_default();
-        let attached = self.stage.interrupt.wait(TRACER_WITHIN, || {
-            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), last_line(&said()));
-            Ok(tracer.is_attached(tracing.pid(), &said()).then_some(()))
+        let said = || last_line(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+        let attached = self.bench.interrupt.wait(TRACER_WITHIN, || {
+            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), said());
+            let printed = fs::read_to_string(&stderr).unwrap_or_default();
+            Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
         })?;
         attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;
         let before = http::server_counts(&metrics)?;
         self.load(&subject, server, "syscalls")?;
         let requests = http::server_counts(&metrics)?.requests - before.requests;
         ensure!(requests > 0, "no request was answered under {}", tracer.program());
-        tracing.interrupt()?;
-        let ended = tracing.wait(TRACER_WITHIN, self.stage.interrupt)?;
+        tracing.signal(Signal::INT)?;
+        let ended = tracing.wait(TRACER_WITHIN, self.bench.interrupt)?;
         ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
-        subject.process.stop(self.stage.interrupt)?;
+        subject.process.stop(self.bench.interrupt)?;
         let text = fs::read_to_string(&summary)
-            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), last_line(&said())))?;
+            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), said()))?;
         let calls = tracer.parse(&text)?;
         ensure!(
             !tracer.missed(&calls, requests),
@@ -131,41 +130,37 @@ impl Counting<'_> {
     /// A fresh server whose answer is the true one.
     fn start(&self, server: &Server, what: &str) -> Result<Subject> {
         let stderr = self.file(server, &format!("{what}.stderr"));
-        let environment = &self.stage.plan.campaign.environment;
+        let environment = &self.bench.plan.campaign.environment;
         let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
-        let subject = Subject::start(server, environment, &known.body, &stderr, self.stage.interrupt)?;
+        let subject = Subject::start(server, environment, &known.body, &stderr, self.bench.interrupt)?;
         match http::verify(&subject.target, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
         }
     }
 
-    fn load(&self, subject: &Subject, server: &Server, what: &str) -> Result<()> {
+    fn load(&self, subject: &Subject, server: &Server, what: &'static str) -> Result<()> {
         let load = Load {
-            connections: self.connections,
-            duration_ms: self.stage.why.counting_ms,
-            timeout_ms: self.stage.why.timeout_ms,
+            connections: self.asked.connections,
+            duration_ms: self.asked.why.counting_ms,
+            timeout_ms: self.asked.why.timeout_ms,
+            rate: None,
             client: Client::default(),
         };
         let trial = Trial {
-            number: 0,
-            block: 0,
             server: server.name.clone(),
             workload: self.workload.name.clone(),
-            connections: self.connections,
+            connections: self.asked.connections,
             ..Trial::default()
         };
         let bodies = Bodies::One(self.workload.body()?);
-        self.bench.ask(&trial, what, AnyLoad::Closed(load), trial.tool, bodies, &subject.target)?;
+        let order = Order::new(what, trial.tool, load);
+        self.bench.ask(&trial, order, bodies, &subject.target)?;
         Ok(())
     }
 
     fn file(&self, server: &Server, what: &str) -> std::path::PathBuf {
-        let folder: &Path = &self.stage.folder.0;
+        let folder: &Path = &self.bench.folder.0;
         folder.join("tool-output").join(format!("counts-{}.{what}", server.name))
     }
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing")
 }

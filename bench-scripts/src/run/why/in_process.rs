@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::Stage;
+use super::Part;
 use crate::config::{InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::recorded;
-use crate::process::{Output, Owned, describe};
+use crate::owned_process::{Output, Owned, describe, last_line, remove_if_empty};
 use crate::run::Truths;
 use crate::workload::Workload;
 
@@ -26,15 +26,15 @@ pub(super) struct Call<'a> {
     pub rung: Rung,
 }
 
-impl Stage<'_> {
+impl Part<'_> {
     /// Calls the programs. Whatever goes wrong with one becomes its observation.
     ///
     /// # Errors
     /// Only an interrupt.
     pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
-        let requests = self.why.in_process_requests(truths.answer_bytes(&call.workload.name));
+        let requests = self.asked.why.in_process_requests(truths.answer_bytes(&call.workload.name));
         let programs =
-            self.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
+            self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.
         let started: Vec<(&Server, Result<Owned>)> =
             programs.map(|(server, program)| (server, self.spawn(call, server, program, requests))).collect();
@@ -56,7 +56,7 @@ impl Stage<'_> {
     fn file(&self, call: &Call<'_>, server: &Server, what: &str) -> std::path::PathBuf {
         let Call { block, workload, rung } = call;
         let name = format!("in-process-b{block}-{}-{}-{}.{what}", server.name, workload.name, rung.flag());
-        self.folder.0.join("tool-output").join(name)
+        self.stage.folder.0.join("tool-output").join(name)
     }
 
     fn spawn(&self, call: &Call<'_>, server: &Server, program: &InProcess, requests: u64) -> Result<Owned> {
@@ -64,7 +64,7 @@ impl Stage<'_> {
         ensure!(path.is_file(), "there is no {}; was it built?", path.display());
         let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let placement = self.plan.campaign.environment.placement;
+        let placement = self.stage.plan.campaign.environment.placement;
         Owned::spawn(path, &self.arguments(call, program, requests)?, &output, placement)
     }
 
@@ -76,21 +76,17 @@ impl Stage<'_> {
         requests: u64,
     ) -> Result<Vec<f64>> {
         let stderr = self.file(call, server, "stderr");
-        let status = process.wait_through(Duration::ZERO, LIMIT, self.interrupt)?;
+        let status = process.wait_through(Duration::ZERO, LIMIT, self.stage.interrupt)?;
         let status = status.with_context(|| format!("it did not end within {LIMIT:?}"))?;
-        // A file that can't be read says nothing.
-        let said = fs::read_to_string(&stderr).unwrap_or_default();
-        ensure!(status.success(), "{}: {}", describe(status), said.lines().last().unwrap_or_default());
-        if said.is_empty() {
-            // Where it can't be removed, it stays, and is still empty.
-            let _ = fs::remove_file(&stderr);
-        }
+        let said = || last_line(&stderr).unwrap_or_default();
+        ensure!(status.success(), "{}: {}", describe(status), said());
+        remove_if_empty(&stderr);
         let text = fs::read_to_string(self.file(call, server, "ndjson")).context("it printed nothing")?;
         read(&text, &server.name, call.rung, requests)
     }
 
     fn arguments(&self, call: &Call<'_>, program: &InProcess, requests: u64) -> Result<Vec<String>> {
-        let environment = &self.plan.campaign.environment;
+        let environment = &self.stage.plan.campaign.environment;
         let mut args = program.args.clone();
         let flags = [
             ("--rung", call.rung.flag().to_owned()),
@@ -99,7 +95,7 @@ impl Stage<'_> {
             ("--slots", environment.slots.to_string()),
             ("--seed", environment.ledger_seed.to_string()),
             ("--requests", requests.to_string()),
-            ("--repeats", self.why.repeats.to_string()),
+            ("--repeats", self.asked.why.repeats.to_string()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
         Ok(args)

@@ -12,14 +12,14 @@ use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::{Bench, Truths, begin_folder, most_connections, note_ready_lines, progress};
+use super::stage::Stage;
+use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
 use crate::analysis::why::blocks;
-use crate::config::{ConfigDir, Placement, Server, Why};
-use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation, Rung};
+use crate::config::{Campaign, ConfigDir, Placement, Server};
+use crate::cost::{IN_PROCESS, InProcessObservation, Rung};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
-use crate::plan::{self, Trial};
-use crate::plan::{Plan, WhyPlan};
+use crate::plan::{self, Plan, Trial, WhyPlan};
 use crate::probe::host;
 use crate::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
 use crate::subject;
@@ -82,7 +82,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     );
     let pair = [servers[0].name.clone(), servers[1].name.clone()];
     let threads = why.environment.threads.unwrap_or_else(|| host::cores() as u32);
-    let plan = |campaign: crate::config::Campaign, workloads: Vec<Workload>| Plan {
+    let plan = |campaign: Campaign, workloads: Vec<Workload>| Plan {
         trials: plan::trials(&campaign),
         campaign,
         workloads,
@@ -135,9 +135,9 @@ pub fn build(servers: &[Server]) -> Result<()> {
 /// Starts a why run: its folder and those inside it.
 pub fn begin(results: &Path, resolved: &Resolved, tools: &Tools, command: &str) -> Result<RunFolder> {
     let folder = RunFolder::create(results, "why")?;
-    for (name, plan) in [(LADDER, Some(&resolved.ladder)), (SLOPE, resolved.slope.as_ref())] {
-        let Some(plan) = plan else { continue };
-        begin_folder(&RunFolder::create_inside(&folder, name)?, plan, "", tools, command)?;
+    begin_inside(&folder, LADDER, &resolved.ladder, tools, command)?;
+    if let Some(slope) = &resolved.slope {
+        begin_inside(&folder, SLOPE, slope, tools, command)?;
     }
     folder.write_new(WHY, &pretty(&resolved.asked)?)?;
     begin_folder(&folder, &resolved.main, &resolved.text, tools, command)?;
@@ -145,82 +145,65 @@ pub fn begin(results: &Path, resolved: &Resolved, tools: &Tools, command: &str) 
 }
 
 /// The folders of a run that are there: its own, the ladder's and the slope's.
-fn folders(folder: &RunFolder) -> Result<Vec<RunFolder>> {
-    let inside = [folder.inside(LADDER), folder.inside(SLOPE)];
-    Ok(std::iter::once(folder.clone()).chain(inside.into_iter().flatten()).collect())
+fn folders(folder: &RunFolder) -> Vec<RunFolder> {
+    let inside = [LADDER, SLOPE].into_iter().filter_map(|name| folder.inside(name));
+    std::iter::once(folder.clone()).chain(inside).collect()
 }
 
 /// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
-    for folder in folders(folder)? {
-        folder.repair_lines(IN_PROCESS)?;
-        folder.repair_lines(COUNTS)?;
-        super::resume(&folder)?;
-    }
-    Ok(())
+    folders(folder).iter().try_for_each(super::resume)
 }
 
 /// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
 pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let asked = folder.why()?;
-    for folder in folders(folder)? {
-        let plan = folder.plan()?;
-        Stage { folder: &folder, plan: &plan, why: &asked.why, tools, interrupt }.carry_out()?;
+    let asked = &folder.why()?;
+    for folder in folders(folder) {
+        Part { stage: Stage::open(folder, tools, interrupt)?, asked }.carry_out()?;
     }
-    let plan = folder.plan()?;
-    Stage { folder, plan: &plan, why: &asked.why, tools, interrupt }.count(&asked)
+    Part { stage: Stage::open(folder.clone(), tools, interrupt)?, asked }.count()
 }
 
 /// A part of the run with a plan and a folder of its own.
-struct Stage<'a> {
-    folder: &'a RunFolder,
-    plan: &'a Plan,
-    why: &'a Why,
-    tools: &'a Tools,
-    interrupt: &'a Interrupt,
+struct Part<'a> {
+    stage: Stage<'a>,
+    asked: &'a WhyPlan,
 }
 
-impl Stage<'_> {
+impl Part<'_> {
     /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the machine
     /// does to a block it does to all that is compared.
     fn carry_out(&self) -> Result<()> {
-        let truths = Truths::of(self.plan)?;
-        note_ready_lines(self.folder, self.plan, self.interrupt)?;
-        let bench = self.bench(&truths);
-        let mut observations = self.folder.observations()?;
+        let Stage { folder, plan, interrupt, .. } = &self.stage;
+        let truths = Truths::of(plan)?;
+        note_ready_lines(folder, plan, interrupt)?;
+        let bench = self.stage.bench(&truths);
+        let mut observations = folder.observations()?;
         let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
-        let called: Vec<InProcessObservation> = self.folder.lines(IN_PROCESS)?;
-        let mut progress = progress::Progress::new(self.plan);
-        let left: Vec<&Trial> =
-            self.plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+        let called: Vec<InProcessObservation> = folder.lines(IN_PROCESS)?;
+        let mut progress = progress::Progress::new(plan);
+        let left: Vec<&Trial> = plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
         let mut last_block = 0;
         for block in 1.. {
-            let to = blocks(self.plan, &observations);
+            let to = blocks(plan, &observations);
             if block > to {
                 break;
             }
             if to > last_block {
                 let to_run = left.iter().filter(|trial| (block..=to).contains(&trial.block)).count();
-                let run_again = to.saturating_sub(self.plan.campaign.max_blocks);
+                let run_again = to.saturating_sub(plan.campaign.max_blocks);
                 progress.stage(to_run, observations.len(), run_again);
                 last_block = to;
             }
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
-            for group in bench.groups(&trials) {
-                group.iter().for_each(|trial| progress.begin(trial));
-                for observation in bench.run_group(group)? {
-                    self.folder.append(&observation)?;
-                    progress.end(&observation);
-                    observations.push(observation);
-                }
-            }
+            bench.run_all(&trials, &mut progress, &mut observations)?;
             for call in self.calls(block) {
                 let is_done = called.iter().any(|done| {
                     done.block == block && done.workload == call.workload.name && done.rung == call.rung
                 });
                 if !is_done {
                     for observation in self.in_process(&call, &truths)? {
-                        self.folder.append_to(IN_PROCESS, &observation)?;
+                        folder.append_to(IN_PROCESS, &observation)?;
                     }
                 }
             }
@@ -228,22 +211,18 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn bench<'a>(&'a self, truths: &'a Truths) -> Bench<'a> {
-        let Self { folder, plan, tools, interrupt, .. } = *self;
-        Bench { folder, plan, tools, truths, interrupt }
-    }
-
     /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run at the
     /// same time: nothing of the others is taken apart.
     fn calls(&self, block: u32) -> Vec<in_process::Call<'_>> {
-        if self.plan.campaign.environment.placement != Placement::Duet {
+        let plan = &self.stage.plan;
+        if plan.campaign.environment.placement != Placement::Duet {
             return Vec::new();
         }
-        let workloads = self.plan.workloads.iter();
+        let workloads = plan.workloads.iter();
         let mut calls: Vec<in_process::Call<'_>> = workloads
             .flat_map(|workload| Rung::ALL.map(|rung| in_process::Call { block, workload, rung }))
             .collect();
-        let seed = self.plan.campaign.seed.wrapping_add(u64::from(block));
+        let seed = plan.campaign.seed.wrapping_add(u64::from(block));
         plan::shuffle(&mut calls, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
         calls
     }

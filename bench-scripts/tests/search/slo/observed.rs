@@ -15,7 +15,7 @@ use rpc_bench::load::records::{HELD, TOOL_LATE};
 use rpc_bench::load::{Latency, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Plan;
-use rpc_bench::probe::process::CpuTime;
+use rpc_bench::probe::process_usage::CpuTime;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, SLO, SLO_PLAN, pretty};
 use serde_json::json;

@@ -8,8 +8,8 @@ use super::super::Ending;
 use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
+use crate::load::OpenWindow;
 use crate::load::toolchain::{Build, Tool, Tools};
-use crate::load::{OpenLoad, OpenWindow};
 use crate::plan::Plan;
 use crate::results::RunFolder;
 use crate::run::Truths;
@@ -32,7 +32,7 @@ impl Fixture {
     fn new(tool: LoadTool) -> Option<Self> {
         let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let pins = crate_dir.join("tools");
-        let found = match tool.driver().pin().build {
+        let found = match tool.can().build {
             Build::Cargo => Tool::find_built(tool, &pins).unwrap(),
             Build::Go { .. } => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
         };
@@ -67,14 +67,14 @@ impl Fixture {
     fn ask(
         &self,
         tool: LoadTool,
-        load: &OpenLoad,
+        load: &Load,
         bodies: Bodies<'_>,
         target: &Target,
     ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
-        let load = AnyLoad::Open(load.clone());
-        let ended = bench.ask(&self.plan.trials[0], tool.name(), load, tool, bodies, target);
+        let order = Order::new(tool.name(), tool, load.clone());
+        let ended = bench.ask(&self.plan.trials[0], order, bodies, target);
         ended.map_err(|ending| match ending {
             Ending::Trial(outcome) => outcome,
             Ending::Run(error) => panic!("{error:#}"),
@@ -96,8 +96,8 @@ fn with_each(test: impl Fn(LoadTool, &Fixture)) {
     }
 }
 
-fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> OpenLoad {
-    OpenLoad { rate, connections: 8, duration_ms, timeout_ms }
+fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> Load {
+    Load { rate: Some(rate), connections: 8, duration_ms, timeout_ms, ..Load::default() }
 }
 
 fn open(sample: &LoadSample) -> OpenWindow {
@@ -137,9 +137,9 @@ fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
         let (sample, _) = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(700));
-                subject.process.owned().unwrap().hold().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
                 thread::sleep(hold);
-                subject.process.owned().unwrap().release().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
             });
             fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
         });
@@ -160,11 +160,11 @@ fn a_server_that_stops_answering_leaves_timeouts() {
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(500));
-                subject.process.owned().unwrap().hold().unwrap();
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
             });
             fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
         });
-        subject.process.owned().unwrap().release().unwrap();
+        subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
         let (sample, _) = ended.unwrap();
         let window = open(&sample);
         let count = |part: &str| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::process::clock_s;
+use super::process_usage::clock_s;
 
 /// The children of this process, so that their CPU time can be distinguished from that of other processes.
 static CHILDREN: Mutex<Children> = Mutex::new(Children { running: BTreeSet::new(), ended_s: 0.0 });

@@ -9,35 +9,26 @@ use serde_json::Value;
 use super::{resolved, truth_of};
 use crate::config::{Campaign, ConfigDir, Environment, Holds, Percent, Ready, RunningAt, Server};
 use crate::http;
-use crate::plan::Plan;
+use crate::plan::{MostLoad, Plan};
 use crate::subject::{Process, find_running};
 use crate::target::Target;
 use crate::workload::questions::{is_true, without_context};
 use crate::workload::{Asks, Expected, Workload};
 
-/// The most load that may be put on a target.
-#[derive(Debug, Clone, Copy)]
-pub struct Bound {
-    /// Connections at one time.
-    pub connections: u32,
-    /// Seconds of load in all.
-    pub seconds: u64,
-}
-
 /// Resolves a campaign's sweep for one server that runs already: the campaign's workloads at its connection counts. Its duets, its
-/// searches and its other servers are left out.
+/// searches and its other servers are left out. `bound` is the most load that may be put on the target.
 ///
 /// # Errors
 /// One line: the campaign has no sweep of closed loops, the bound is too low for it, nobody answers there, it is not on loopback
 /// and not the user's own, or its answers can't serve as a reference.
-pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> Result<(Plan, String)> {
+pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: MostLoad) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
     ensure!(
         !campaign.connections.is_empty() && campaign.open.is_none(),
         "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as quick"
     );
     let server = Server::target(at.clone()).context("--target")?;
-    let mut plan = resolved(config, sweep_of(campaign, &server), vec![server])?;
+    let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
     check_bound(&plan, bound)?;
     let target = Target::parse(&at.url)?;
     let (_, process) = find_running(&target)?;
@@ -50,9 +41,8 @@ pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: Bound) -> R
 }
 
 /// The campaign without all that needs other servers, or to start them.
-fn sweep_of(campaign: Campaign, server: &Server) -> Campaign {
+fn sweep_of(campaign: &Campaign, server: &Server) -> Campaign {
     Campaign {
-        name: format!("{}-target", campaign.name),
         why: format!(
             "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's other servers, its \
              duets and its searches are left out.",
@@ -60,38 +50,28 @@ fn sweep_of(campaign: Campaign, server: &Server) -> Campaign {
         ),
         servers: vec![server.name.clone()],
         arms: Vec::new(),
-        baseline: None,
-        ceiling: None,
-        comparisons: Vec::new(),
-        compare_headline_only: false,
+        headline: campaign.headline.clone(),
         precision: None,
-        duets: None,
+        max_minutes: None,
         remedy_trials: 0,
-        pass: Vec::new(),
-        threshold: None,
-        slo: None,
-        stores: None,
-        ..campaign
+        ..campaign.part(&format!("{}-target", campaign.name))
     }
 }
 
-fn check_bound(plan: &Plan, bound: Bound) -> Result<()> {
-    let load = plan.most_load();
+fn check_bound(plan: &Plan, bound: MostLoad) -> Result<()> {
     let name = &plan.campaign.name;
+    let MostLoad { connections, seconds } = plan.most_load();
     ensure!(
-        load.connections <= bound.connections,
-        "campaign {name}: puts up to {} connections on the target, more than the bound of {}; if it may have them, give \
-         --max-connections {}",
-        load.connections,
-        bound.connections,
-        load.connections
+        connections <= bound.connections,
+        "campaign {name}: puts up to {connections} connections on the target, more than the bound of {}; if it may have them, give \
+         --max-connections {connections}",
+        bound.connections
     );
     ensure!(
-        load.seconds <= bound.seconds,
-        "campaign {name}: puts load on the target for up to {} s, more than the bound of {} s; if it may, give --max-seconds {}",
-        load.seconds,
-        bound.seconds,
-        load.seconds
+        seconds <= bound.seconds,
+        "campaign {name}: puts load on the target for up to {seconds} s, more than the bound of {} s; if it may, give --max-seconds \
+         {seconds}",
+        bound.seconds
     );
     Ok(())
 }

@@ -1,19 +1,23 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
 use std::fs::File;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, kill_process_group, set_parent_process_death_signal, setpriority_process,
+    setrlimit,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
+use crate::probe::harness_usage::children;
 use crate::probe::host;
-use crate::probe::own::children;
-use crate::probe::process::CpuTime;
+use crate::probe::process_usage::CpuTime;
 
 /// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(6);
@@ -86,24 +90,19 @@ impl Owned {
             .stderr(create(output.stderr)?)
             .process_group(0);
         let harness = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid, setrlimit, setpriority,
-        // sched_setaffinity), and
-        // nothing is allocated.
+        // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
         unsafe {
             command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                set_parent_process_death_signal(Some(Signal::KILL))?;
                 // The harness may have gone before the line above.
-                if libc::getppid() as u32 != harness {
+                if parent_id() != harness {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
                 }
-                if let Some(most) = open_files {
-                    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-                    if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
-                        return Err(std::io::Error::last_os_error());
-                    }
+                if open_files.is_some() {
+                    setrlimit(Resource::Nofile, Rlimit { current: open_files, maximum: open_files })?;
                 }
-                if niceness > 0 && libc::setpriority(libc::PRIO_PROCESS, 0, i32::from(niceness)) != 0 {
-                    return Err(std::io::Error::last_os_error());
+                if niceness > 0 {
+                    setpriority_process(None, niceness.into())?;
                 }
                 if let Some(set) = &only {
                     sched_setaffinity(None, set)?;
@@ -190,47 +189,28 @@ impl Owned {
 
     /// Asks the child to end (SIGTERM) and waits; kills it where it doesn't listen.
     pub fn stop(mut self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
-        if self.ended()?.is_none() {
-            self.signal(libc::SIGTERM);
-            return self.wait(GRACE, interrupt);
-        }
-        self.ended()
+        self.signal(Signal::TERM)?;
+        self.wait(GRACE, interrupt)
     }
 
-    /// Interrupts the child (SIGINT): a load tool then prints its result.
-    pub fn interrupt(&mut self) -> Result<()> {
-        if self.ended()?.is_none() {
-            self.signal(libc::SIGINT);
-        }
-        Ok(())
-    }
-
-    /// Stops the child (SIGSTOP): it runs no instruction until [`Self::release`]. The system still accepts connections for it.
-    pub fn hold(&mut self) -> Result<()> {
-        if self.ended()?.is_none() {
-            self.signal(libc::SIGSTOP);
+    /// Sends a signal to the child and its group, unless it has ended. A load tool prints its result at `INT`; after `STOP` a server
+    /// runs no instruction until `CONT`, and the system still accepts connections for it.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        if self.ended()?.is_none()
+            && let Some(group) = Pid::from_raw(self.child.id() as i32)
+        {
+            // It has not been waited for, so the id is its own; that it may be gone by now is fine.
+            let _ = kill_process_group(group, signal);
         }
         Ok(())
-    }
-
-    /// Continues a child that was held (SIGCONT).
-    pub fn release(&mut self) -> Result<()> {
-        if self.ended()?.is_none() {
-            self.signal(libc::SIGCONT);
-        }
-        Ok(())
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: the child has not been waited for (`ended` is empty), so its id, which is also its group's, is its own.
-        unsafe { libc::kill(-(self.child.id() as i32), signal) };
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Ok(None) = self.ended() {
-            self.signal(libc::SIGKILL);
+        if let Ok(None) = self.ended()
+            && self.signal(Signal::KILL).is_ok()
+        {
             // The child was killed, so this wait is short; nothing can be done where it fails.
             let _ = self.reap(0);
         }
@@ -260,6 +240,19 @@ impl Drop for Adopted {
     }
 }
 
+/// The last line that says something in a file, if there is one.
+pub fn last_line(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+}
+
+/// Removes a file that says nothing. Where it can't be removed, it stays, and is still empty.
+pub fn remove_if_empty(path: &Path) {
+    if path.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// How a process ended, for a person.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -273,8 +266,8 @@ pub fn describe(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::own::{own_cpu_s, own_pids};
-    use crate::probe::process::clock_s;
+    use crate::probe::harness_usage::{own_cpu_s, own_pids};
+    use crate::probe::process_usage::clock_s;
 
     fn sleeper(placement: Placement, dir: &Path) -> Owned {
         let output = Output { stdout: None, stderr: &dir.join("stderr") };
@@ -302,7 +295,7 @@ mod tests {
     fn an_interrupted_child_ends_by_that_signal() {
         let dir = tempfile::tempdir().unwrap();
         let mut child = sleeper(Placement::Free, dir.path());
-        child.interrupt().unwrap();
+        child.signal(Signal::INT).unwrap();
         let interrupt = Interrupt::install().unwrap();
         let ended = child.wait(Duration::from_secs(60), &interrupt).unwrap().unwrap();
         assert_eq!(ended.signal(), Some(libc::SIGINT));
@@ -335,7 +328,7 @@ mod tests {
         }
         let while_it_runs = own_cpu_s().unwrap();
         assert!(while_it_runs - before >= 0.05, "{before} to {while_it_runs}");
-        child.interrupt().unwrap();
+        child.signal(Signal::INT).unwrap();
         child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap();
         // The system reports an ended child's time to the microsecond, a running one's to the nanosecond.
         assert!(own_cpu_s().unwrap() >= while_it_runs - 1e-4);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::interrupt::Interrupt;
-use crate::probe::listener::listener_at;
-use crate::process::{Adopted, Owned, describe};
+use crate::owned_process::{Adopted, Owned, describe};
+use crate::probe::listening_process::listener_at;
 use crate::target::Target;
 
 /// A server's process.

@@ -1,7 +1,5 @@
 //! A process's CPU time and memory, from outside it.
 
-use std::fs;
-
 use anyhow::{Context, Result};
 use procfs::process::Process;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +18,14 @@ impl CpuTime {
     /// Both together.
     pub fn total_s(self) -> f64 {
         self.user_s + self.system_s
+    }
+
+    /// An exact total, divided as the ticks of user and system time are. Before the first tick there is nothing to divide by, and next
+    /// to nothing to divide.
+    pub(super) fn divided(total_s: f64, user_ticks: u64, system_ticks: u64) -> Self {
+        let ticks = user_ticks + system_ticks;
+        let user_s = total_s * if ticks > 0 { user_ticks as f64 / ticks as f64 } else { 0.5 };
+        Self { user_s, system_s: total_s - user_s }
     }
 
     /// The time between an earlier reading and this one.
@@ -41,16 +47,10 @@ impl From<&libc::rusage> for CpuTime {
 /// and system, in ticks of usually 10 ms.
 pub fn cpu_time(pid: u32) -> Result<CpuTime> {
     let total_s = clock_s(pid)?;
-    let stat =
-        fs::read_to_string(format!("/proc/{pid}/stat")).with_context(|| format!("process {pid} is gone"))?;
-    // The second field is the program's name in brackets, and may hold anything.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok());
-    let (user, system) =
-        ticks(11).zip(ticks(12)).with_context(|| format!("/proc/{pid}/stat has no CPU times"))?;
-    // Before the first tick there is nothing to divide by, and next to nothing to divide.
-    let share = if user + system > 0.0 { user / (user + system) } else { 0.5 };
-    Ok(CpuTime { user_s: total_s * share, system_s: total_s * (1.0 - share) })
+    let stat = process(pid)
+        .and_then(|process| process.stat().ok())
+        .with_context(|| format!("process {pid} is gone"))?;
+    Ok(CpuTime::divided(total_s, stat.utime, stat.stime))
 }
 
 /// A process's CPU clock, all its threads included, in seconds.
@@ -75,10 +75,14 @@ pub fn thread_cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// A process in `/proc`; `None` where it is gone.
+pub(super) fn process(pid: u32) -> Option<Process> {
+    Process::new(i32::try_from(pid).ok()?).ok()
+}
+
 /// The most memory that a process has held, in bytes.
 pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
-    let status = Process::new(i32::try_from(pid).ok()?).ok()?.status().ok()?;
-    status.vmhwm.map(|kib| kib * 1024)
+    process(pid)?.status().ok()?.vmhwm.map(|kib| kib * 1024)
 }
 
 #[cfg(test)]

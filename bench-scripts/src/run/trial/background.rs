@@ -10,15 +10,14 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use rustix::process::Signal;
 
 use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
-use super::{Bench, Draw, Ended, Ending, find};
+use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stall};
-use crate::load::{AnyLoad, Client, Load, LoadSample, LoadTool, OpenLoad};
-use crate::observation::Connecting;
+use crate::load::{Client, Load, LoadSample, LoadTool};
 use crate::plan::Trial;
-use crate::probe::process::CpuTime;
 use crate::subject::{Process, Subject};
 use crate::target::Target;
 use crate::workload::Workload;
@@ -34,21 +33,9 @@ pub(super) struct ReadyWindow {
 
 /// The loads of a window that is over.
 pub(super) struct PutWindow {
-    own: Ran,
+    /// The measured load.
+    pub own: Ran,
     background: Option<Ran>,
-    stalls: Option<u32>,
-}
-
-/// The results of a window's loads.
-pub(super) struct Loaded {
-    /// What the measured load's tool saw.
-    pub sample: LoadSample,
-    /// CPU time of that tool.
-    pub client_cpu: CpuTime,
-    /// How the measured load's connections were established, in a closed loop.
-    pub connecting: Option<Connecting>,
-    /// What the background load's tool saw, where there was one.
-    pub background: Option<LoadSample>,
     /// How often the server was stopped, where it was to be.
     pub stalls: Option<u32>,
 }
@@ -84,21 +71,16 @@ impl Bench<'_> {
         target: &Target,
         window_ms: u64,
     ) -> Ended<Prepared> {
-        let workload =
-            find(&self.plan.workloads, |workload: &Workload| &workload.name, &background.workload)?;
-        let (connections, timeout_ms) = (background.connections, self.plan.campaign.timeout_ms);
-        let duration_ms = background.for_ms.unwrap_or(window_ms - background.from_ms);
-        let (tool, load) = match background.rate {
-            None => {
-                let client = Client::default();
-                let load = Load { connections, duration_ms, timeout_ms, client };
-                (LoadTool::default(), AnyLoad::Closed(load))
-            }
-            Some(rate) => {
-                (background.tool, AnyLoad::Open(OpenLoad { rate, connections, duration_ms, timeout_ms }))
-            }
+        let workload = self.plan.workload(&background.workload)?;
+        let load = Load {
+            connections: background.connections,
+            duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
+            timeout_ms: self.plan.campaign.timeout_ms,
+            rate: background.rate,
+            client: Client::default(),
         };
-        let order = Order { what: "background", tool, load, holding: None };
+        let tool = if load.rate.is_some() { background.tool } else { LoadTool::default() };
+        let order = Order::new("background", tool, load);
         let mut bodies = self.bodies(trial, workload, Draw::Background)?;
         self.prepare(trial, order, &mut bodies, target)
     }
@@ -124,13 +106,16 @@ impl Bench<'_> {
         Ok(PutWindow { own: own?, background: background.transpose()?, stalls: stalls.transpose()? })
     }
 
-    /// Reads the output of the window's tools.
-    pub(super) fn read_window(&self, window: &ReadyWindow, put: PutWindow) -> Ended<Loaded> {
-        let PutWindow { own, background, stalls } = put;
-        let sample = self.read(&window.own, &own)?;
-        let background = window.background.as_ref().zip(background);
-        let background = background.map(|((_, ready), ran)| self.read(ready, &ran)).transpose()?;
-        Ok(Loaded { sample, client_cpu: own.cpu, connecting: own.connecting, background, stalls })
+    /// Reads the output of the window's tools: what that of the measured load saw, and that of the background load, where there was
+    /// one.
+    pub(super) fn read_window(
+        &self,
+        window: &ReadyWindow,
+        put: &PutWindow,
+    ) -> Ended<(LoadSample, Option<LoadSample>)> {
+        let background = window.background.as_ref().zip(put.background.as_ref());
+        let sample = self.read(&window.own, &put.own)?;
+        Ok((sample, background.map(|((_, ready), ran)| self.read(ready, ran)).transpose()?))
     }
 }
 
@@ -149,9 +134,9 @@ fn stall_at_times(server: &mut Process, stall: Stall, window: Duration, over: &R
         if !passes(next.saturating_sub(began.elapsed())) {
             return Ok(stalls);
         }
-        server.hold()?;
+        server.signal(Signal::STOP)?;
         let went_on = passes(Duration::from_millis(stall.for_ms));
-        server.release()?;
+        server.signal(Signal::CONT)?;
         stalls += 1;
         if !went_on {
             return Ok(stalls);
@@ -169,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::config::Placement;
-    use crate::process::{Output, Owned};
+    use crate::owned_process::{Output, Owned};
 
     #[test]
     fn no_stop_lasts_beyond_the_window() {

@@ -1,6 +1,6 @@
 //! Whether servers have what a plan's workloads and loads need. A node may have a chain of its own and no metrics, or run already.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use validator_state::Method;
 
 use crate::config::{Campaign, Holds, Placement, RunningAt, Server};
@@ -79,7 +79,7 @@ pub fn notes(server: &Server) -> Vec<String> {
 }
 
 /// What of the ledger a true answer comes from.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq)]
 enum Part {
     Nothing,
     Version,
@@ -95,15 +95,6 @@ impl Part {
             Some(Method::GetVersion) => Self::Version,
             Some(Method::GetBalance) => Self::Accounts,
             Some(_) => Self::Slots,
-        }
-    }
-
-    fn words(&self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Version => "version",
-            Self::Accounts => "accounts",
-            Self::Slots => "slots",
         }
     }
 
@@ -126,11 +117,11 @@ fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
     let lacking =
         methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));
     let Some((method, part)) = lacking else { return Ok(()) };
-    anyhow::bail!(
-        "server {}: does not have the {} of the campaign's ledger, from which the true answer of {method} (workload {}) comes; leave \
+    let part = format!("{part:?}").to_lowercase();
+    bail!(
+        "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} (workload {}) comes; leave \
          one of them out, or state the answer in a workload of your own (expected = {{ answer = … }})",
         server.name,
-        part.words(),
         workload.name
     )
 }

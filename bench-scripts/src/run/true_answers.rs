@@ -15,8 +15,10 @@ use crate::workload::questions::{Known, Questions, without_context};
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
 pub struct Truths {
-    state: Arc<State>,
-    any_context: bool,
+    /// The ledger that gives the true answers.
+    pub(super) state: Arc<State>,
+    /// Whether the context of an answer is left open.
+    pub(super) any_context: bool,
     workloads: BTreeMap<String, Requests>,
     /// Those of servers that answer otherwise: from another ledger than the campaign's environment, or in another version.
     others: BTreeMap<String, Arc<Self>>,
@@ -86,20 +88,17 @@ impl Truths {
         let environment = &plan.campaign.environment;
         let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
         let mut truths = Self::of_source(plan, &usual)?;
-        let mut made: Vec<(Source, Arc<Self>)> = Vec::new();
-        for server in &plan.servers {
+        for (index, server) in plan.servers.iter().enumerate() {
             let source = Source::of(server, environment);
             if source == usual {
                 continue;
             }
-            let same = made.iter().find(|(of, _)| *of == source).map(|(_, truths)| Arc::clone(truths));
-            let other = match same {
-                Some(other) => other,
+            let alike = plan.servers[..index].iter().find(|known| Source::of(known, environment) == source);
+            let other = match alike.and_then(|known| truths.others.get(&known.name)) {
+                Some(other) => Arc::clone(other),
                 None => {
                     let other = Self::of_source(plan, &source);
-                    let other = Arc::new(other.with_context(|| format!("server {}", server.name))?);
-                    made.push((source, Arc::clone(&other)));
-                    other
+                    Arc::new(other.with_context(|| format!("server {}", server.name))?)
                 }
             };
             truths.others.insert(server.name.clone(), other);
@@ -147,16 +146,6 @@ impl Truths {
     /// The plan has no such workload.
     pub fn questions(&self, workload: &str) -> Result<Arc<Questions>> {
         Ok(Arc::clone(&self.requests(workload)?.questions))
-    }
-
-    /// The ledger that gives the true answers.
-    pub fn state(&self) -> Arc<State> {
-        Arc::clone(&self.state)
-    }
-
-    /// Whether the context of an answer is left open.
-    pub const fn any_context(&self) -> bool {
-        self.any_context
     }
 
     /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.

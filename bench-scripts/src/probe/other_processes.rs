@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::harness_usage::{own_cpu_s, own_pids};
 use super::host::may_use;
-use super::own::{own_cpu_s, own_pids};
-use super::process::clock_s;
+use super::process_usage::clock_s;
 
 /// The share of the processors' time above which other processes make a trial invalid. Readings of `/proc/stat` are good to
 /// 10 ms a processor, 2 % of the shortest window there is (500 ms); the services of an idle machine use well below 1 %. What is
@@ -39,7 +39,6 @@ pub struct ForeignCpu {
     /// The share of that time, from 0 to 1, above which the trial is invalid.
     pub limit: f64,
     /// The busiest other process right after the window, and its share of one processor; searched only above the limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<(String, f64)>,
 }
 

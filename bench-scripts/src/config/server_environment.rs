@@ -11,9 +11,9 @@ use validator_state::SeededSpec;
 
 use super::percent::Percent;
 use crate::field::within;
-use crate::probe::foreign::MUCH_FOREIGN;
 use crate::probe::host;
-use crate::words::count;
+use crate::probe::other_processes::MUCH_FOREIGN;
+use crate::words::{count, counted};
 
 /// What the servers run in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,13 +30,13 @@ pub struct Environment {
     /// Seed of the ledger.
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_queue_interval: Option<u32>,
     /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out or 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub walk_ns_per_slot: Option<u64>,
     /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
     /// Which cores server and load tool may use.
     #[serde(default)]
@@ -48,27 +48,6 @@ pub struct Environment {
 
 fn default_max_foreign_cpu() -> Percent {
     Percent(MUCH_FOREIGN)
-}
-
-/// Settings of one server where they differ from the campaign's environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Overrides {
-    /// Threads that answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
-    /// Slots in the seeded ledger.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slots: Option<u64>,
-    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub global_queue_interval: Option<u32>,
-    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub walk_ns_per_slot: Option<u64>,
-    /// See [`Environment::tool_niceness`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_niceness: Option<u8>,
 }
 
 /// Whose setting it is.
@@ -85,78 +64,78 @@ struct Setting {
     of: Of,
     /// Its field and, of a server's setting, its placeholder in the server's arguments.
     name: &'static str,
+    /// From 0 on, a server need not have an argument for it: 0 leaves the argument out.
     least: u64,
     most: u64,
-    /// Whether a server need not have an argument for it: 0 leaves the argument out.
-    optional: bool,
     value: fn(&Overrides) -> Option<u64>,
     words: fn(u64) -> String,
 }
 
-/// The settings that arms may change, in the order in which a reader is given them.
-static SETTINGS: [Setting; 5] = [
-    Setting {
-        of: Of::Server,
-        name: "threads",
-        least: 1,
-        most: 1_024,
-        optional: false,
-        value: |own| own.threads.map(u64::from),
-        words: |threads| format!("{threads} worker{}", if threads == 1 { "" } else { "s" }),
-    },
-    Setting {
-        of: Of::Server,
-        name: "global_queue_interval",
-        least: 0,
-        most: 1_000_000,
-        optional: true,
-        value: |own| own.global_queue_interval.map(u64::from),
-        words: |polls| match polls {
-            0 => "global queue interval left to tokio".to_owned(),
-            polls => format!("global queue interval {polls}"),
-        },
-    },
-    Setting {
-        of: Of::Server,
-        name: "slots",
-        least: 1,
-        most: 20_000_000,
-        optional: false,
-        value: |own| own.slots,
-        words: |slots| format!("chain of {} slots", count(slots)),
-    },
-    Setting {
-        of: Of::Server,
-        name: "walk_ns_per_slot",
-        least: 0,
-        most: 1_000_000,
-        optional: true,
-        value: |own| own.walk_ns_per_slot,
-        words: |ns| match ns {
-            0 => "no simulated walk".to_owned(),
-            ns => format!("simulated walk of {ns} ns a slot"),
-        },
-    },
-    Setting {
-        of: Of::Tool,
-        name: "tool_niceness",
-        least: 0,
-        most: 19,
-        optional: true,
-        value: |own| own.tool_niceness.map(u64::from),
-        words: |niceness| match niceness {
-            0 => "load tool with the server's priority".to_owned(),
-            niceness => format!("load tool with niceness {niceness}"),
-        },
-    },
-];
+impl Setting {
+    const fn is_optional(&self) -> bool {
+        self.least == 0
+    }
+}
+
+/// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its range, and its
+/// words.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:literal, $words:expr;)+) => {
+        /// Settings of one server where they differ from the campaign's environment.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Overrides {
+            $($(#[doc = $doc])+ pub $name: Option<$type>,)+
+        }
+
+        impl Overrides {
+            /// These settings, and those of `base` where they say nothing.
+            #[must_use]
+            pub fn or(&self, base: &Self) -> Self {
+                Self { $($name: self.$name.or(base.$name),)+ }
+            }
+        }
+
+        static SETTINGS: &[Setting] = &[$(Setting {
+            of: Of::$of,
+            name: stringify!($name),
+            least: $least,
+            most: $most,
+            value: |own| own.$name.map(u64::from),
+            words: $words,
+        },)+];
+    };
+}
+
+settings! {
+    /// Threads that answer.
+    threads: u32 = Server, 1, 1_024, |threads| counted(threads, "worker");
+    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
+    global_queue_interval: u32 = Server, 0, 1_000_000, |polls| match polls {
+        0 => "global queue interval left to tokio".to_owned(),
+        polls => format!("global queue interval {polls}"),
+    };
+    /// Slots in the seeded ledger.
+    slots: u64 = Server, 1, 20_000_000, |slots| format!("chain of {} slots", count(slots));
+    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
+    walk_ns_per_slot: u64 = Server, 0, 1_000_000, |ns| match ns {
+        0 => "no simulated walk".to_owned(),
+        ns => format!("simulated walk of {ns} ns a slot"),
+    };
+    /// See [`Environment::tool_niceness`].
+    tool_niceness: u8 = Tool, 0, 19, |niceness| match niceness {
+        0 => "load tool with the server's priority".to_owned(),
+        niceness => format!("load tool with niceness {niceness}"),
+    };
+}
 
 /// Placeholders of an environment that always have a value.
 pub(super) const ALWAYS: [&str; 5] = ["tuning", "threads", "accounts", "slots", "seed"];
 
 /// Placeholders of an environment that have a value where the campaign says so.
 pub(super) fn optional() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().filter(|setting| setting.optional && setting.of == Of::Server).map(|setting| setting.name)
+    let of_server = SETTINGS.iter().filter(|setting| setting.of == Of::Server);
+    of_server.filter(|setting| setting.is_optional()).map(|setting| setting.name)
 }
 
 /// Whether a placeholder is one of [`optional`].
@@ -172,15 +151,11 @@ impl Environment {
     pub fn plain(tuning: Tuning, ledger: SeededSpec) -> Self {
         Self {
             tuning,
-            threads: None,
             accounts: ledger.accounts,
             slots: ledger.slots,
             ledger_seed: ledger.seed,
-            global_queue_interval: None,
-            walk_ns_per_slot: None,
-            tool_niceness: None,
-            placement: Placement::Free,
             max_foreign_cpu: default_max_foreign_cpu(),
+            ..Self::default()
         }
     }
 
@@ -207,11 +182,11 @@ impl Environment {
     /// What a started server gets: the values of the placeholders in its arguments.
     pub fn values(&self) -> Placeholders {
         let settings = self.settings();
-        let set = SETTINGS.iter().filter(|setting| setting.of == Of::Server).filter_map(|setting| {
-            let value = (setting.value)(&settings).filter(|value| *value > 0 || !setting.optional)?;
-            Some((setting.name, value.to_string()))
-        });
-        let mut values: Placeholders = set.collect();
+        let is_given =
+            |setting: &Setting, value: u64| setting.of == Of::Server && (value > 0 || !setting.is_optional());
+        let given = settings.each().filter(|(setting, value)| is_given(setting, *value));
+        let mut values: Placeholders =
+            given.map(|(setting, value)| (setting.name, value.to_string())).collect();
         values.entry("threads").or_insert_with(|| host::cores().to_string());
         values.extend([
             ("tuning", self.tuning.flag().to_owned()),
@@ -237,40 +212,30 @@ impl Overrides {
         *self == Self::default()
     }
 
-    /// These settings, and those of `base` where they say nothing.
-    #[must_use]
-    pub fn or(&self, base: &Self) -> Self {
-        Self {
-            threads: self.threads.or(base.threads),
-            slots: self.slots.or(base.slots),
-            global_queue_interval: self.global_queue_interval.or(base.global_queue_interval),
-            walk_ns_per_slot: self.walk_ns_per_slot.or(base.walk_ns_per_slot),
-            tool_niceness: self.tool_niceness.or(base.tool_niceness),
-        }
-    }
-
     /// The settings in words, such as `1 worker, global queue interval 61`.
     pub fn words(&self) -> String {
-        let words = SETTINGS.iter().filter_map(|setting| Some((setting.words)((setting.value)(self)?)));
+        let words = self.each().map(|(setting, value)| (setting.words)(value));
         words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The settings that are stated, and their values.
+    fn each(&self) -> impl Iterator<Item = (&'static Setting, u64)> {
+        SETTINGS.iter().filter_map(|setting| Some((setting, (setting.value)(self)?)))
     }
 
     /// Which settings are stated, and their values.
     pub(super) fn stated(&self) -> Vec<(&'static str, u64)> {
-        SETTINGS.iter().filter_map(|setting| Some((setting.name, (setting.value)(self)?))).collect()
+        self.each().map(|(setting, value)| (setting.name, value)).collect()
     }
 
-    /// Those of them that are the server's.
-    pub(super) fn stated_of_server(&self) -> Vec<(&'static str, u64)> {
-        let of_server =
-            |name: &str| SETTINGS.iter().any(|known| known.name == name && known.of == Of::Server);
-        self.stated().into_iter().filter(|(name, _)| of_server(name)).collect()
+    /// Whether it states a setting of the server's of that name.
+    pub(super) fn states_of_server(&self, name: &str) -> bool {
+        self.each().any(|(setting, _)| setting.of == Of::Server && setting.name == name)
     }
 
     pub(super) fn check_ranges(&self, table: &str) -> Result<()> {
-        SETTINGS.iter().try_for_each(|Setting { name, least, most, value, .. }| match value(self) {
-            Some(value) => within(&format!("{table}.{name}"), value, *least, *most),
-            None => Ok(()),
+        self.each().try_for_each(|(Setting { name, least, most, .. }, value)| {
+            within(&format!("{table}.{name}"), value, *least, *most)
         })
     }
 }

@@ -3,13 +3,13 @@
 //! One request to a port of its own costs the server some 100 µs, next to nothing in a window. On a machine that is full the
 //! answer may take some milliseconds, so its time is kept with it.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use crate::http::{self, ServerCounts};
 use crate::observation::Half;
-use crate::probe::process::{cpu_time, thread_cpu_s};
+use crate::probe::process_usage::{cpu_time, thread_cpu_s};
+use crate::probe::watcher::Watcher;
 use crate::target::Target;
 
 /// The window's start, which the first half counts from.
@@ -24,13 +24,7 @@ pub(super) struct Start {
     pub cpu_s: f64,
 }
 
-/// A request for the count that will be sent, unless the window ends before.
-pub(super) struct Question {
-    window_ended: Sender<()>,
-    thread: JoinHandle<Counted>,
-}
-
-/// The result of that request.
+/// The result of the request.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     /// The first half; `None` where the window ended before, or the server gave no count.
@@ -39,27 +33,16 @@ pub(super) struct Counted {
     pub cpu_s: Option<f64>,
 }
 
-/// Sends the request after a time, which counts from this call.
-pub(super) fn ask_after(time: Duration, start: Start) -> Question {
-    let (window_ended, ended) = channel();
+/// Sends the request after a time, which counts from this call, unless the window ends before.
+pub(super) fn ask_after(time: Duration, start: Start) -> Watcher<Counted> {
     let began = Instant::now();
-    let thread = std::thread::spawn(move || {
+    Watcher::start(move |ended| {
         let half = match ended.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => ask(began, &start),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
         };
         Counted { half, cpu_s: Some(thread_cpu_s()) }
-    });
-    Question { window_ended, thread }
-}
-
-impl Question {
-    /// The result, after the window.
-    pub(super) fn answer(self) -> Counted {
-        // A thread that has its answer takes no message.
-        let _ = self.window_ended.send(());
-        self.thread.join().unwrap_or_default()
-    }
+    })
 }
 
 fn ask(began: Instant, start: &Start) -> Option<Half> {
@@ -104,11 +87,11 @@ mod tests {
         let question = ask_after(Duration::from_millis(20), start(&addr));
         server.join().unwrap();
         let mut left = 1_000;
-        while !question.thread.is_finished() && left > 0 {
+        while !question.has_ended() && left > 0 {
             std::thread::sleep(Duration::from_millis(5));
             left -= 1;
         }
-        let counted = question.answer();
+        let counted = question.end();
         let half = counted.half.unwrap();
         assert_eq!(half.requests, 10);
         assert!(half.wall_s >= 0.02 && half.question_s > 0.0 && counted.cpu_s.unwrap() > 0.0, "{half:?}");
@@ -117,12 +100,12 @@ mod tests {
     #[test]
     fn a_window_that_ends_before_its_middle_has_no_first_half() {
         let question = ask_after(Duration::from_secs(3_600), start("127.0.0.1:9"));
-        assert!(question.answer().half.is_none());
+        assert!(question.end().half.is_none());
     }
 
     #[test]
     fn a_server_that_does_not_answer_has_no_first_half() {
         let question = ask_after(Duration::ZERO, start("127.0.0.1:9"));
-        assert!(question.answer().half.is_none());
+        assert!(question.end().half.is_none());
     }
 }

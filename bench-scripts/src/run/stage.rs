@@ -1,0 +1,91 @@
+//! A part of a run that has a folder and a plan of its own: the run itself, or one inside it.
+
+use anyhow::Result;
+
+use super::{Bench, Truths, begin_folder, needed, note_ready_lines, progress};
+use crate::interrupt::Interrupt;
+use crate::load::toolchain::Tools;
+use crate::observation::Observation;
+use crate::plan::{Plan, Trial};
+use crate::results::RunFolder;
+
+/// A part of a run, begun or resumed.
+pub(super) struct Stage<'a> {
+    /// Its folder.
+    pub folder: RunFolder,
+    /// Its plan.
+    pub plan: Plan,
+    /// The load tools.
+    pub tools: &'a Tools,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+impl<'a> Stage<'a> {
+    /// The stage of a folder with a plan.
+    pub fn open(folder: RunFolder, tools: &'a Tools, interrupt: &'a Interrupt) -> Result<Self> {
+        Ok(Self { plan: folder.plan()?, folder, tools, interrupt })
+    }
+
+    /// A stage inside this one: resumed where it was begun, and otherwise begun with this plan. What else belongs into its folder,
+    /// `plan` writes.
+    pub fn inside(&self, name: &str, plan: impl FnOnce(&RunFolder) -> Result<Plan>) -> Result<Self> {
+        let folder = match RunFolder::open_inside(&self.folder, name)? {
+            Some(folder) => folder,
+            None => {
+                let folder = RunFolder::create_inside(&self.folder, name)?;
+                let command = self.folder.conditions()?.command;
+                begin_folder(&folder, &plan(&folder)?, "", self.tools, &command)?;
+                folder
+            }
+        };
+        Self::open(folder, self.tools, self.interrupt)
+    }
+
+    /// What its trials share.
+    pub fn bench<'b>(&'b self, truths: &'b Truths) -> Bench<'b> {
+        let Self { folder, plan, tools, interrupt } = self;
+        Bench { folder, plan, tools, truths, interrupt }
+    }
+
+    /// Runs the trials of its plan that are needed and have no observation yet. At each interim analysis settled comparisons stop.
+    pub fn sweep(&self) -> Result<()> {
+        let Self { folder, plan, interrupt, .. } = self;
+        if plan.trials.is_empty() {
+            return Ok(());
+        }
+        let truths = Truths::of(plan)?;
+        note_ready_lines(folder, plan, interrupt)?;
+        let bench = self.bench(&truths);
+        let mut observations = folder.observations()?;
+        let mut progress = progress::Progress::new(plan);
+        loop {
+            let (needed, run_again) = needed(plan, &observations);
+            if needed.is_empty() {
+                return Ok(());
+            }
+            progress.stage(needed.len(), observations.len(), run_again);
+            bench.run_all(&needed, &mut progress, &mut observations)?;
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// Runs trials, group by group, and records each observation before the next group begins.
+    pub fn run_all(
+        &self,
+        trials: &[&Trial],
+        progress: &mut progress::Progress<'_>,
+        observations: &mut Vec<Observation>,
+    ) -> Result<()> {
+        for group in self.groups(trials) {
+            group.iter().for_each(|trial| progress.begin(trial));
+            for observation in self.run_group(group)? {
+                self.folder.append(&observation)?;
+                progress.end(&observation);
+                observations.push(observation);
+            }
+        }
+        Ok(())
+    }
+}
