@@ -239,10 +239,9 @@ impl<'a> Comparisons<'a> {
     }
 
     fn uncompared_blocks(&self) -> u32 {
-        match self.campaign.precision {
-            Some(_) => UNCOMPARED_BLOCKS.min(self.campaign.max_blocks),
-            None => self.campaign.max_blocks,
-        }
+        let most = self.campaign.max_blocks;
+        let enough = self.campaign.precision.map_or(most, |_| UNCOMPARED_BLOCKS);
+        self.campaign.curve_blocks.unwrap_or(enough).min(most)
     }
 }
 

@@ -46,6 +46,10 @@ pub struct Campaign {
     /// Whether pairs are compared at the headline's load alone; cells at other loads are shown and cost fewer blocks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compare_headline_only: bool,
+    /// How often each trial is repeated whose cell is compared with none: points of a curve. As often as it takes for an interval
+    /// where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve_blocks: Option<u32>,
     /// How often each trial of the sweep is repeated at most.
     #[serde(alias = "blocks", default)]
     pub max_blocks: u32,
@@ -204,6 +208,7 @@ impl Campaign {
             headline: BTreeMap::new(),
             comparisons: Vec::new(),
             compare_headline_only: false,
+            curve_blocks: None,
             duets: None,
             pass: Vec::new(),
             threshold: None,
@@ -293,6 +298,7 @@ impl Campaign {
 
     fn check_ranges(&self) -> Result<()> {
         within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("curve_blocks", self.curve_blocks.unwrap_or(1).into(), 1, 1_000)?;
         within("max_minutes", self.max_minutes.unwrap_or(1), 1, 600)?;
         ensure!(
             self.max_minutes.is_none() || self.precision.is_some(),

@@ -6,6 +6,7 @@ mod ceilings;
 mod duet;
 mod live;
 mod progress;
+mod ratios_so_far;
 mod remedies;
 pub mod requirements;
 pub mod running_server;

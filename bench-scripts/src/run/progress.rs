@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::ratios_so_far;
 use super::trial_line::TrialLine;
-use crate::analysis::invalid_reason;
+use crate::analysis::{Comparisons, Observed, invalid_reason};
 use crate::config::Campaign;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
@@ -16,6 +17,8 @@ pub struct Progress<'a> {
     plan: &'a Plan,
     total: usize,
     left: usize,
+    /// Trials that are done, and those up to the next interim analysis.
+    known: usize,
     done_here: u32,
     run_again: u32,
     began: Instant,
@@ -27,13 +30,14 @@ impl<'a> Progress<'a> {
     pub fn new(plan: &'a Plan) -> Self {
         let total = plan::planned(&plan.campaign, &plan.trials);
         let (began, line) = (Instant::now(), TrialLine::new());
-        Self { plan, total, left: 0, done_here: 0, run_again: 0, began, line }
+        Self { plan, total, left: 0, known: 0, done_here: 0, run_again: 0, began, line }
     }
 
     /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
     pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
         let Campaign { name, precision, .. } = &self.plan.campaign;
         self.left = needed;
+        self.known = done + needed;
         if run_again > self.run_again {
             let blocks = match run_again - self.run_again {
                 1 => "1 block was lost and is".to_owned(),
@@ -45,6 +49,10 @@ impl<'a> Progress<'a> {
         let time = minutes(self.trial_s() * needed as f64);
         let most = self.total.saturating_sub(done);
         if precision.is_some() && needed < most {
+            let most = match self.plan.campaign.max_minutes {
+                Some(minutes) => format!("{minutes} min"),
+                None => format!("{most} trials"),
+            };
             eprintln!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all");
         } else {
             eprintln!("{name}: {needed} of {} trials to run, {time}", self.total);
@@ -67,7 +75,6 @@ impl<'a> Progress<'a> {
 
     /// A trial has ended.
     pub fn end(&mut self, observation: &Observation) {
-        self.left -= 1;
         self.done_here += 1;
         let gave = match &observation.outcome.sample() {
             Some(sample) => format!(
@@ -83,18 +90,30 @@ impl<'a> Progress<'a> {
                 format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
             }
         };
+        let head = self.head(&observation.trial);
+        self.left -= 1;
         let left = minutes(self.trial_s() * self.left as f64);
-        self.line.end(&self.head(&observation.trial), &format!("{gave}  {left} left"));
+        self.line.end(&head, &format!("{gave}  {left} left"));
+    }
+
+    /// A block has ended: where the comparisons stand.
+    pub fn block_ended(&self, observations: &[Observation]) {
+        let Plan { campaign, trials, .. } = self.plan;
+        let observed = Observed::new(observations);
+        let compared = Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons();
+        if let Some(line) = ratios_so_far::line(campaign.environment.placement, &compared) {
+            eprintln!("{}: {line}", campaign.name);
+        }
     }
 
     fn head(&self, trial: &Trial) -> String {
-        let width = self.total.to_string().len();
+        // Of those up to the next interim analysis: how many more there will be is not known before it.
+        let (done, known) = (self.known - self.left, self.known);
+        let width = known.to_string().len();
         format!(
-            "[{:>width$}/{}] block {}/{}  {:<17} {:<10} {:>5} {}",
-            trial.number,
-            self.total,
+            "[{:>width$}/{known}] block {}  {:<17} {:<10} {:>5} {}",
+            (done + 1).min(known),
             trial.block,
-            self.plan.campaign.max_blocks,
             trial.server,
             trial.workload,
             trial.level().amount(),

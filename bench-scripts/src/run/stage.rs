@@ -78,7 +78,13 @@ impl Bench<'_> {
         progress: &mut progress::Progress<'_>,
         observations: &mut Vec<Observation>,
     ) -> Result<()> {
+        let mut block = None;
         for group in self.groups(trials) {
+            let next = group.first().map(|trial| trial.block);
+            if block.is_some() && block != next {
+                progress.block_ended(observations);
+            }
+            block = next;
             group.iter().for_each(|trial| progress.begin(trial));
             for observation in self.run_group(group)? {
                 self.folder.append(&observation)?;
