@@ -50,7 +50,7 @@ fn no_figure_stands_without_a_run() {
 fn a_figure_that_was_changed_by_hand_is_found() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     for (there, changed) in [
-        (" for getBlocks. For getBlocks", "1 for getBlocks. For getBlocks"),
+        ("CPU per request, with ", "CPU per request, 1 with "),
         ("timeouts count -->", "timeouts count -->1"),
     ] {
         let by_hand = readme.replacen(there, changed, 1);

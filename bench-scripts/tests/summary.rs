@@ -162,7 +162,7 @@ fn what_is_resolved_stops_costing_time() {
 fn cells_that_are_not_compared_cost_less() {
     let (campaign, gave) = mixed();
     let headline = BTreeMap::from([("getBalance".to_owned(), 500)]);
-    let campaign = Campaign { compare_headline_only: true, headline, ..campaign };
+    let campaign = Campaign { compare_headline_only: true, curve_blocks: None, headline, ..campaign };
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let trials = plan::trials(&campaign);
     let summary = summarize(&campaign, &campaign.connections, &trials, &observations);
@@ -172,6 +172,12 @@ fn cells_that_are_not_compared_cost_less() {
     let blocks =
         |server: &str, connections: u32| summary.cell(server, "getBalance", connections).unwrap().completed;
     assert_eq!((blocks("jsonrpsee", 500), blocks("jsonrpsee", 125)), (40, 6));
+    let curve = Campaign { curve_blocks: Some(3), ..campaign.clone() };
+    let of_curve = run_in_stints(&curve, usize::MAX, &gave);
+    let at_125 = |observation: &&Observation| {
+        (observation.trial.server.as_str(), observation.trial.connections) == ("jsonrpsee", 125)
+    };
+    assert_eq!(of_curve.iter().filter(at_125).count(), 3, "a curve's points are made as often as it says");
     let all = Campaign { compare_headline_only: false, ..campaign.clone() };
     let looks =
         |campaign: &Campaign| summarize(campaign, &campaign.connections, &trials, &observations).looks[0];

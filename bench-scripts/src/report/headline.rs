@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{Run, answer, crossed, duets, lost, open, original, sections, slo, stores, threshold};
-use crate::analysis::{Cell, Finding, Mark, Summary, Verdict};
+use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
 use crate::load::Level;
 use crate::load::toolchain::Tool;
 
 /// The first screen in Markdown: what must be known before anything is believed, and the answer.
 pub fn headline(run: &Run) -> String {
-    let first = warnings(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
+    let first =
+        warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
     if open::of(run).is_some() {
         return first + &open::headline(run);
     }
@@ -56,58 +57,61 @@ fn works(run: &Run) -> String {
     )
 }
 
+/// The compared pairs of a sweep at the headline's load, each with its comparison where there is one.
+fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option<&Comparison>)> {
+    let compared = run.plan.campaign.compared();
+    run.plan.campaign.workloads.iter().flat_map(move |workload| {
+        let level = run.plan.headline_level(workload);
+        compared.clone().into_iter().map(move |(server, over)| {
+            let pair = run.summary.comparison(&server, &over, workload, level);
+            (server, over, workload.as_str(), level, pair)
+        })
+    })
+}
+
+/// Pairs that have no ratio, and why.
+fn missing(run: &Run) -> String {
+    if !run.has_sweep() {
+        return String::new();
+    }
+    let missing = pairs(run).filter(|(.., pair)| pair.is_none()).map(|(server, over, workload, level, _)| {
+        let why = not_compared(&run.summary, [&server, &over], workload, level);
+        let (server, over) = (run.label(&server), run.label(&over));
+        format!("{}: {server} and {over} are **not compared**: {why}.", at(workload, level))
+    });
+    bullets(missing)
+}
+
 /// Every headline ratio with its interval and its verdict.
 pub(super) fn verdicts(run: &Run) -> String {
     if compares_nothing(run) {
         return String::new();
     }
-    let campaign = &run.plan.campaign;
-    let mut missing = Vec::new();
-    let mut rows = Vec::new();
-    for workload in &campaign.workloads {
-        let level = run.plan.headline_level(workload);
-        for (server, over) in campaign.compared() {
-            let Some(pair) = run.summary.comparison(&server, &over, workload, level) else {
-                let why = not_compared(&run.summary, [&server, &over], workload, level);
-                let (server, over) = (run.label(&server), run.label(&over));
-                missing.push(format!(
-                    "{}: {server} and {over} are **not compared**: {why}.",
-                    at(workload, level)
-                ));
-                continue;
-            };
-            let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
-            let has_rate = !sections::is_duet(run) && open::of(run).is_none();
-            let (rate, cpu) = (has_rate.then_some(&pair.rate), duet.unwrap_or(pair));
-            rows.push(vec![
-                at(workload, level),
-                run.pair(pair),
-                dash(rate, |rate| ratio(rate.ratio)),
-                dash(rate, Finding::words),
-                ratio(cpu.cpu.ratio),
-                cpu.cpu.words(),
-            ]);
-        }
-    }
+    let has_rate = !sections::is_duet(run) && open::of(run).is_none();
+    let rows = pairs(run).filter_map(|(server, over, workload, level, pair)| {
+        let pair = pair?;
+        let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
+        let (rate, cpu) = (has_rate.then_some(&pair.rate), &duet.unwrap_or(pair).cpu);
+        Some(vec![
+            at(workload, level),
+            run.pair(pair),
+            dash(rate, |rate| ratio(rate.ratio)),
+            dash(rate, Finding::words),
+            ratio(cpu.ratio),
+            cpu.words(),
+        ])
+    });
     let headers =
         "request | servers | ratio of requests/s | verdict | ratio of CPU per request | its verdict";
     let table = Table::of(headers, 2, rows);
     if table.is_empty() {
-        return bullets(missing);
+        return String::new();
     }
-    let beside = match &run.duets {
-        Some(duets) => format!(
-            " CPU per request is that of both servers at the same time on one core, at {} each.",
-            known(duets.plan.levels().first().copied(), "-", load)
-        ),
-        None => String::new(),
-    };
-    format!(
-        "{}{}\n{PAIRED_RATIOS}{beside} The margin is {}.\n",
-        bullets(missing),
-        table.markdown(),
-        campaign.margin
-    )
+    let duets = known(run.duets.as_ref(), "", |duets| {
+        let each = known(duets.plan.levels().first().copied(), "-", load);
+        format!(" CPU per request is that of both servers at the same time on one core, at {each} each.")
+    });
+    format!("{}\n{PAIRED_RATIOS}{duets} The margin is {}.\n", table.markdown(), run.plan.campaign.margin)
 }
 
 /// Why a pair has no ratio at a load.

@@ -31,7 +31,11 @@ pub fn markdown(run: &Run) -> String {
         bounds(run),
         main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
-        folded(known(run.duets.as_deref().filter(|_| !headline::compares_nothing(run)), "", duets::section)),
+        folded(known(
+            run.duets.as_deref().filter(|duets| !headline::compares_nothing(duets)),
+            "",
+            duets::section,
+        )),
         main(causes::section(run)),
         main(original::section(run)),
         workloads.collect::<Vec<_>>().join("\n"),

@@ -67,8 +67,7 @@ fn duets_follow_a_sweep_and_are_resumed_after_ctrl_c() {
     let report = bench.report();
     assert!(
         report.contains("## Side by side")
-            && report
-                .contains("In duets, both servers at the same time on one core at 3 connections each: actix"),
+            && report.contains("The two servers of a pair run at the same time on one core"),
         "{report}"
     );
     assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");
