@@ -2,7 +2,7 @@
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
 //! `observations.ndjson` with one line a trial (`observations.ndjson.gz` once the run is packed), `tool-output/` byte for byte;
-//! and what is worked out from these and can be made again: `summary.json`, `report.md`, `*.svg`.
+//! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
 mod pack;
 

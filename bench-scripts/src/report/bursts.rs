@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::format::{Table, count, dash, known, thousands};
+use super::html;
 use crate::analysis::bursts::{self, BurstPlan};
 use crate::analysis::causes::{Tried, predict};
 use crate::results::RunFolder;
@@ -35,6 +36,7 @@ enum Outcome {
 pub fn write(folder: &RunFolder) -> Result<Written> {
     let written = read(folder)?;
     folder.write_derived("report.md", &written.text)?;
+    html::write(folder, &written.text, &[])?;
     Ok(written)
 }
 

@@ -10,6 +10,7 @@ use super::charts;
 use super::format::{
     Table, available, bullets, bytes, count, dash, estimate, known, list, percent, sections,
 };
+use super::html;
 use super::sections::facts;
 use crate::analysis::Verdict;
 use crate::analysis::calibration::{
@@ -33,9 +34,19 @@ const PATIENCE_S: f64 = 180.0;
 pub fn write(folder: &RunFolder) -> Result<CalibrationSummary> {
     let (plan, summary) = read(folder)?;
     folder.write_derived("summary.json", &pretty(&summary)?)?;
-    folder.write_derived("power.svg", &charts::svg(&charts::power(&summary)))?;
-    folder.write_derived("report.md", &text(folder, &plan, &folder.conditions()?, &summary))?;
+    let drawn = drawn(&summary);
+    for (file, chart) in &drawn {
+        folder.write_derived(file, &charts::svg(chart))?;
+    }
+    let text = text(folder, &plan, &folder.conditions()?, &summary);
+    folder.write_derived("report.md", &text)?;
+    html::write(folder, &text, &drawn)?;
     Ok(summary)
+}
+
+/// The charts of a calibration's report, by their files.
+pub(super) fn drawn(summary: &CalibrationSummary) -> Vec<(String, charts::Chart)> {
+    vec![("power.svg".to_owned(), charts::power(summary))]
 }
 
 /// The report of a calibration.

@@ -2,9 +2,10 @@
 
 use super::format::shell;
 use super::{Run, targets};
-use crate::config::{Placement, Server};
+use crate::config::{Campaign, Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Level, Load, LoadTool};
+use crate::plan::Trial;
 use crate::target::Target;
 use crate::workload::Workload;
 
@@ -27,15 +28,40 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
 
 /// The command that puts a load on it; of a mix, what it sends, for which bombardier has no command.
 pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
+    let Campaign { window_ms, timeout_ms, .. } = run.plan.campaign;
+    closed_load(run, workload, Load { connections, duration_ms: window_ms, timeout_ms, ..Load::default() })
+}
+
+/// The commands that make a trial again: its server's, where the plan has it, and its load's, where one command can send that. What ran at
+/// the same time stands before them as a comment.
+pub fn of_trial(run: &Run, trial: &Trial) -> Vec<String> {
+    let of_name = |workload: &&Workload| workload.name == trial.workload;
+    let Some(workload) = run.plan.workloads.iter().find(of_name) else { return Vec::new() };
+    let Campaign { window_ms, timeout_ms, .. } = run.plan.campaign;
+    let duration_ms = trial.window_ms.unwrap_or(window_ms);
+    let paired =
+        trial.beside.as_ref().map(|other| format!("# at the same time: {other} under the same load"));
+    let disturbed = trial.disturbed.then(|| "# at the same time: the campaign's background load".to_owned());
+    let own = run.plan.servers.iter().find(|server| server.name == trial.server);
+    let own = own.map(|own| server(run, own, workload));
+    let load = match trial.rate {
+        Some(_) => open_load(run, workload, trial.level(), duration_ms),
+        None => {
+            let Trial { connections, client, .. } = *trial;
+            Some(closed_load(
+                run,
+                workload,
+                Load { connections, duration_ms, timeout_ms, client, rate: None },
+            ))
+        }
+    };
+    paired.into_iter().chain(disturbed).chain(own).chain(load).collect()
+}
+
+/// The command that puts a closed loop's load on it.
+fn closed_load(run: &Run, workload: &Workload, load: Load) -> String {
     let Ok(body) = workload.body() else {
         return format!("# a mix, and bombardier sends one body only: {}", workload.words());
-    };
-    let campaign = &run.plan.campaign;
-    let load = Load {
-        connections,
-        duration_ms: campaign.window_ms,
-        timeout_ms: campaign.timeout_ms,
-        ..Load::default()
     };
     let folder = match run.conditions.tool.source {
         Source::Pinned => "bench-scripts/tools/bin/",

@@ -14,6 +14,7 @@ mod differences;
 mod duets;
 mod format;
 mod headline;
+pub mod html;
 mod lost;
 mod open;
 mod original;
@@ -37,7 +38,7 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::results::{CEILINGS, Conditions, DUETS, RunFolder, SLO, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, THRESHOLD, pretty};
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
@@ -184,7 +185,7 @@ impl Run {
     }
 }
 
-/// Writes `summary.json`, the charts and `report.md` into a results folder, in place of earlier ones.
+/// Writes `summary.json`, the charts, `report.md` and `report.html` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
     folder.write_derived("summary.json", &pretty(&run.summary)?)?;
@@ -196,17 +197,20 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
             folder.write_derived("summary.json", &pretty(&inner.summary)?)?;
         }
     }
-    for picture in charts::pictures(&run)? {
-        folder.write_derived(&picture.file, &charts::svg(&picture.chart))?;
+    let drawn = drawn(&run)?;
+    for (file, chart) in &drawn {
+        folder.write_derived(file, &charts::svg(chart))?;
     }
-    if let Some(picture) = answer::chart(&run) {
-        folder.write_derived(&picture.file, &charts::svg(&picture.chart))?;
-    }
-    for (name, chart) in [("recovery.svg", charts::recovery(&run)), ("slo.svg", charts::slo(&run))] {
-        if let Some(chart) = chart {
-            folder.write_derived(name, &charts::svg(&chart))?;
-        }
-    }
-    folder.write_derived("report.md", &sections::markdown(&run))?;
+    let text = sections::markdown(&run);
+    folder.write_derived(REPORT, &text)?;
+    html::write(folder, &text, &drawn)?;
     Ok(run)
+}
+
+/// The charts of a run's report, by their files.
+fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
+    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
+    let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
+    let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
+    Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())
 }

@@ -3,6 +3,7 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. The background is drawn, so that a
 //! chart reads the same on a light page and on a dark one.
 
+mod inline;
 mod original;
 mod palette;
 mod power;
@@ -16,6 +17,7 @@ mod slo;
 mod svg;
 mod why;
 
+pub(super) use inline::{inline, variable};
 pub(super) use palette::COLOURS;
 pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};

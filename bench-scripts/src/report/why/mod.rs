@@ -5,7 +5,7 @@ mod words;
 
 use anyhow::{Context, Result};
 
-use super::{Run, charts};
+use super::{Run, charts, html};
 use crate::analysis::why::{Line, Part, Seen, WhySummary, explain};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
@@ -81,12 +81,25 @@ fn labelled(run: &Run, summary: &WhySummary) -> WhySummary {
     shown
 }
 
-/// Writes `summary.json`, the charts and `report.md`, in place of earlier ones. Gives the summary as it is shown.
+/// Writes `summary.json`, the charts, `report.md` and `report.html`, in place of earlier ones. Gives the summary as it is shown.
 pub fn write(folder: &RunFolder) -> Result<WhySummary> {
     let why = WhyRun::load(folder)?;
     folder.write_derived("summary.json", &pretty(&why.summary)?)?;
+    let drawn = drawn(&why);
+    for (file, chart) in &drawn {
+        folder.write_derived(file, &charts::svg(chart))?;
+    }
+    let text = sections::markdown(&why);
+    folder.write_derived("report.md", &text)?;
+    html::write(folder, &text, &drawn)?;
+    Ok(why.shown)
+}
+
+/// The charts of a why run's report, by their files.
+pub(super) fn drawn(why: &WhyRun) -> Vec<(String, charts::Chart)> {
+    let mut drawn = Vec::new();
     if let Ok(ladder) = &why.shown.ladder {
-        folder.write_derived("ladder.svg", &charts::svg(&charts::ladder(&why.shown, ladder)))?;
+        drawn.push(("ladder.svg".to_owned(), charts::ladder(&why.shown, ladder)));
     }
     if let Some(slope) = &why.shown.slope {
         let servers = &why.run.plan.servers;
@@ -94,10 +107,9 @@ pub fn write(folder: &RunFolder) -> Result<WhySummary> {
         let named = why.summary.slope.iter().flat_map(|slope| &slope.lines);
         let place = |line: &Line| servers.iter().position(|server| server.name == line.server).unwrap_or(0);
         let styles: Vec<charts::Style> = named.map(|line| all[place(line)]).collect();
-        folder.write_derived("slope.svg", &charts::svg(&charts::slope(slope, &styles)))?;
+        drawn.push(("slope.svg".to_owned(), charts::slope(slope, &styles)));
     }
-    folder.write_derived("report.md", &sections::markdown(&why))?;
-    Ok(why.shown)
+    drawn
 }
 
 /// What a part is called.
