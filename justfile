@@ -73,6 +73,12 @@ why *question:
 report run:
     @{{bench}} report {{run}}
 
+# Open a run's report in the browser, the newest one where none is named: tabs, zoom, every trial, and the list of all runs
+[group('measure')]
+[no-exit-message]
+open *run:
+    @{{bench}} open {{run}}
+
 # Make finished runs small enough to keep in the repository; they can't be resumed after that
 [group('measure')]
 [no-exit-message]

@@ -40,6 +40,11 @@ enum Verb {
         /// The run's folder, such as results/2026-11-20T120000Z-quick.
         run: PathBuf,
     },
+    /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is a desktop.
+    Open {
+        /// The run's folder; the newest run where left out.
+        run: Option<PathBuf>,
+    },
     /// Make finished runs small enough to keep: compress their observations, and remove raw output and summary.json.
     Pack {
         /// The runs' folders. A packed run can't be resumed.
@@ -98,6 +103,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run } => commands::report::report(&run)?.into(),
+        Verb::Open { run } => commands::open::open(&cli.results, run.as_deref())?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),

@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod gate;
+pub mod open;
 pub mod pack;
 pub mod report;
 pub mod run;
