@@ -24,5 +24,6 @@ pub mod run;
 pub mod stats;
 pub mod subject;
 pub mod target;
+pub mod transport;
 pub mod words;
 pub mod workload;

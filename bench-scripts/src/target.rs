@@ -6,21 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-/// How requests reach a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// JSON-RPC in the bodies of POST requests, over HTTP/1.1 without TLS.
-    Http,
-}
-
-impl Transport {
-    /// What its URLs begin with.
-    const fn scheme(self) -> &'static str {
-        match self {
-            Self::Http => "http://",
-        }
-    }
-}
+use crate::transport::Transport;
 
 /// Where a server answers, and by which transport. This is the one place that builds a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]

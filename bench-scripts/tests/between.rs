@@ -401,7 +401,7 @@ fn false_alarms_are_as_rare_as_stated() {
 fn the_runs_that_are_kept_can_still_be_compared() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     let load = |name: &str| compare::load(&RunFolder::open(&results.join(name)).unwrap()).unwrap();
-    let (before, after) = (load("2026-11-20T171943Z-adapter-cost"), load("2026-11-20T182521Z-adapter-cost"));
+    let (before, after) = (load("2026-11-22T144113Z-crossed"), load("2026-11-22T151007Z-crossed"));
     let between = compared(&before, &after);
     assert_eq!((between.absolute.len(), between.relative.len()), (7, 6));
     assert_eq!(between.reference.as_deref(), Some("control"));

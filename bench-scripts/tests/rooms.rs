@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate, the lowest first. A module uses only modules that stand before it.
-const ROOMS: [&str; 23] = [
+const ROOMS: [&str; 24] = [
     "interrupt",
     "words",
     "field",
+    "transport",
     "target",
     "figure",
     "stats",

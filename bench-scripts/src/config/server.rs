@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::server_environment::{self, Environment, Overrides, Placeholders};
+use super::server_settings::{self, Environment, Overrides, Placeholders};
 use crate::target::Target;
 
 /// Colours of lines in charts.
@@ -227,8 +227,7 @@ impl Server {
 
     /// Which of the settings that an environment or the server's overrides make it has no argument for.
     pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
-        let is_set =
-            |name: &str| self.overrides.states_of_server(name) || server_environment::is_optional(name);
+        let is_set = |name: &str| self.overrides.states_of_server(name) || server_settings::is_optional(name);
         environment.values().into_keys().find(|name| is_set(name) && !self.takes(name))
     }
 
@@ -302,14 +301,14 @@ impl Server {
         ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
         for arg in &self.args {
             let Some((flag, name)) = placeholder(arg) else { continue };
-            let always = || ALWAYS.iter().chain(&server_environment::ALWAYS).copied();
+            let always = || ALWAYS.iter().chain(&server_settings::ALWAYS).copied();
             ensure!(
-                always().any(|known| known == name) || server_environment::is_optional(name),
+                always().any(|known| known == name) || server_settings::is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
-                always().chain(server_environment::optional()).collect::<Vec<_>>().join(", ")
+                always().chain(server_settings::optional()).collect::<Vec<_>>().join(", ")
             );
             ensure!(
-                !flag.is_empty() || !server_environment::is_optional(name),
+                !flag.is_empty() || !server_settings::is_optional(name),
                 "field args: write --flag={arg}, which is left out where the campaign says nothing"
             );
         }

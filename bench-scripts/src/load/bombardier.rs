@@ -13,10 +13,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
-use super::driver::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
 use super::toolchain::Build;
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
-use crate::target::Transport;
+use crate::transport::Transport;
 
 /// What the tool prints its result by: counts and the quantile function of latency.
 pub(super) const TEMPLATE: &str = include_str!("bombardier.template");

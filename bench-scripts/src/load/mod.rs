@@ -1,11 +1,11 @@
-//! Load tools. To add one, write a module that implements [`driver::Driver`], and an entry in [`LoadTool`]'s table.
+//! Load tools. To add one, write a module that implements [`load_tool::Driver`], and an entry in [`LoadTool`]'s table.
 //!
 //! A load is closed-loop (a connection sends again once it has its answer) or open-loop (requests are due at a rate, answered or not). Units are converted here, once. No other module reads a tool's output.
 
 pub mod bodies;
 pub mod bombardier;
 pub mod burst;
-pub mod driver;
+pub mod load_tool;
 pub mod oha;
 pub mod records;
 pub mod toolchain;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use self::driver::{About, Driver};
+use self::load_tool::{About, Driver};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -18,11 +18,11 @@ use serde::Deserialize;
 
 use super::Load;
 use super::bodies::Bodies;
-use super::driver::{About, Driver, Files, Invocation, Job, Reading, command, rate_of, text};
+use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, rate_of, text};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
 use super::toolchain::Build;
-use crate::target::Transport;
+use crate::transport::Transport;
 
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its last tick.
 /// What it sends in that time is recorded as all the rest.

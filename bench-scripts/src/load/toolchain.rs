@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LoadTool;
-use super::driver::About;
+use super::load_tool::About;
 use crate::probe::host::on_path;
 
 /// A load tool that was found, and what is known of it.

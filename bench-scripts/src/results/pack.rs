@@ -27,8 +27,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Compresses the files of lines of a finished run, in folders inside too, and removes the tools' raw output, empty files and
-    /// `summary.json`. The same run always gives the same bytes. What is packed already stays as it is.
+    /// Compresses the files of lines of a finished run, in folders inside too, and removes the tools' raw output and what
+    /// can be made again. The same run always gives the same bytes. What is packed already stays as it is.
     ///
     /// # Errors
     /// The run has no report, or the folder can't be changed.
@@ -78,6 +78,9 @@ fn holds_packed(folder: &Path) -> Result<bool> {
     Ok(false)
 }
 
+/// Files that a kept run does not need.
+const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
+
 fn pack_folder(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -85,8 +88,10 @@ fn pack_folder(folder: &Path) -> io::Result<()> {
         match entry.file_type()?.is_dir() {
             true if name == TOOL_OUTPUT => fs::remove_dir_all(&path)?,
             true => pack_folder(&path)?,
-            // A run inside another one has no campaign file of its own, but an empty one.
-            false if name == SUMMARY || entry.metadata()?.len() == 0 => fs::remove_file(&path)?,
+            // The plan holds the campaign as it was resolved, and the others are made again from the rest.
+            false if REMOVED.iter().any(|removed| name == *removed) || entry.metadata()?.len() == 0 => {
+                fs::remove_file(&path)?;
+            }
             false if path.extension().is_some_and(|ending| ending == "ndjson") => compress(&path)?,
             false => {}
         }

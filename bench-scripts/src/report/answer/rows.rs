@@ -95,16 +95,14 @@ impl Measured<'_> {
                 |server: &str| self.cell(server, workload, level)?.figure(Figure::P99Us).map(Value::of);
             self.row(Topic::P99, workload, at(level), value)
         }));
-        let most = run.plan.levels().into_iter().max_by_key(|level| level.amount());
-        rows.extend(workloads().next().zip(most).map(|(workload, level)| {
+        // At the headline's load there are trials enough for an interval.
+        let most = workloads().max_by_key(|workload| headline(workload).amount());
+        rows.extend(most.map(|workload| {
+            let level = headline(workload);
             let figure = Figure::ConnectionMemoryBytes;
             let value = |server: &str| self.cell(server, workload, level)?.figure(figure).map(Value::of);
-            self.row(
-                Topic::ConnectionMemory,
-                "",
-                format!("with {} open", count(level.connections.into())),
-                value,
-            )
+            let at = format!("with {} open", count(level.connections.into()));
+            self.row(Topic::ConnectionMemory, workload, at, value)
         }));
         rows
     }

@@ -19,7 +19,7 @@ use super::{Bench, Ended};
 use crate::config::Placement;
 use crate::interrupt::Interrupted;
 use crate::load::bodies::Bodies;
-use crate::load::driver::{Files, Invocation, Job, Reading};
+use crate::load::load_tool::{Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
 use crate::load::{Load, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
