@@ -58,18 +58,17 @@ fn a_campaign_runs_to_its_report() {
 
 #[test]
 fn the_report_has_what_a_reader_needs() {
-    let Some(bench) = Bench::new(1) else { return };
+    let Some(bench) = Bench::new(2) else { return };
     assert!(bench.run(&["run", "tiny"]).status.success());
     let report = bench.report();
     for needed in [
         "## Headline",
-        "inconclusive",
-        "(after 1 of about 6 blocks that it would take)",
+        "inconclusive (about 6 blocks would tell)",
         "![Successful requests a second against connections](throughput.svg)",
         "CPU µs/request",
         "% of",
         "## What to distrust",
-        "Nothing: all 2 trials that ran were measured",
+        "Nothing: all 4 trials that ran were measured",
         "## By hand",
         "bombardier -c 3 -d 1000ms -t 1000ms -m POST",
         "--listen 127.0.0.1:8899",
@@ -79,6 +78,15 @@ fn the_report_has_what_a_reader_needs() {
     }
     let checked = bench.run(&["check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[test]
+fn one_block_compares_nothing() {
+    let Some(bench) = Bench::new(1) else { return };
+    assert!(bench.run(&["run", "tiny"]).status.success());
+    let report = bench.report();
+    assert!(report.contains("Everything works") && report.contains("nothing is compared"), "{report}");
+    assert!(!report.contains("inconclusive"), "{report}");
 }
 
 #[test]
