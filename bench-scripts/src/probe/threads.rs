@@ -83,13 +83,20 @@ mod tests {
     #[test]
     fn a_busy_thread_comes_first_and_an_idle_one_not_at_all() {
         let pid = std::process::id();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let idle = std::thread::Builder::new().name("idle-of-test".into()).spawn(move || {
+            ready.send(()).unwrap();
+            stopped.recv()
+        });
+        // Its start is work too, and on a busy machine a long wait for a processor.
+        is_ready.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
         let before = read(pid);
         if before.is_empty() {
             eprintln!("SKIPPED: this machine has no schedstat");
             return;
         }
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let idle = std::thread::Builder::new().name("idle-of-test".into()).spawn(move || stopped.recv());
         let busy = std::thread::Builder::new().name("busy-of-test".into()).spawn(move || {
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(200) {
