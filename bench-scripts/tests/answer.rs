@@ -34,13 +34,7 @@ fn sentences(page: &str) -> Vec<String> {
 
 #[test]
 fn the_answer_is_short() {
-    for campaign in ["quick", "isolation", "recovery", "duets"] {
-        if !std::fs::read_dir(root().join("results"))
-            .unwrap()
-            .any(|entry| entry.unwrap().file_name().to_string_lossy().ends_with(&format!("Z-{campaign}")))
-        {
-            continue;
-        }
+    for campaign in ["quick", "isolation", "recovery"] {
         let run = kept(campaign);
         let first = report::headline(&run);
         assert!(first.contains("| question "), "{campaign}: {first}");
