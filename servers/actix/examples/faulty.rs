@@ -24,6 +24,7 @@ const FRAMEWORK: Framework = Framework {
     },
     fixed_backlog: None,
     global_queue: false,
+    websocket: false,
 };
 
 #[derive(Debug, Clone, Copy, clap::Args, serde::Serialize)]

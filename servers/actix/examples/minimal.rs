@@ -9,7 +9,7 @@ use actix_web::web::{self, Data, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use server_actix::tuning;
-use server_kit::{Context, Counters, StartError};
+use server_kit::{Context, Counters, Framework, StartError};
 use validator_state::{Answer, Method, Params, State};
 
 #[derive(Deserialize)]
@@ -32,7 +32,8 @@ struct Node {
 }
 
 fn main() -> ExitCode {
-    server_kit::run(&tuning::framework("actix-minimal"), serve)
+    let framework = Framework { websocket: false, ..tuning::framework("actix-minimal") };
+    server_kit::run(&framework, serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

@@ -13,6 +13,7 @@
 mod rpc;
 pub mod tuning;
 mod unsocketed;
+mod ws;
 
 use std::process::ExitCode;
 

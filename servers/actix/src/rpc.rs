@@ -7,22 +7,24 @@ use actix_web::guard::GuardContext;
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
-use actix_web::{Error, HttpResponse, Resource, Route, guard};
+use actix_web::{Error, FromRequest, HttpResponse, Resource, Route, guard};
 use core_rpc::{Handler, Meta};
 use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
 use validator_state::State;
 
+use crate::ws;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// What [`typed`] answers with.
-struct Node {
+pub struct Node {
     state: Arc<State>,
     counters: Counters,
-    offload: Option<Offload>,
+    pub offload: Option<Offload>,
 }
 
 impl Node {
-    fn answer(&self, body: &str) -> Vec<u8> {
+    pub fn answer(&self, body: &str) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
         let tally = typed_rpc::answer(&self.state, body, &mut answer);
         self.counters.count(tally.answered, tally.errors);
@@ -45,21 +47,31 @@ pub fn routes(
             Rpc::Typed => web::post().to(typed),
             Rpc::JsonrpcCore => web::post().to(jsonrpc_core),
         };
+        let upgrade = || match rpc {
+            Rpc::Typed => upgrade::<Data<Node>>(max_body_bytes),
+            Rpc::JsonrpcCore => upgrade::<Data<Handler>>(max_body_bytes),
+        };
         app.app_data(node.clone())
             .app_data(handler.clone())
             .app_data(PayloadConfig::new(max_body_bytes))
-            .service(resource("/", post()))
+            .service(resource("/", post(), upgrade()))
             .service(web::resource("/health").get(health).post(health))
-            .service(resource("/{path:.*}", post()));
+            .service(resource("/{path:.*}", post(), upgrade()));
     }
 }
 
-/// A path that takes JSON by POST; other HTTP methods get the framework's 405.
-fn resource(path: &str, post: Route) -> Resource {
+/// A path that takes JSON by POST and WebSocket connections by GET; other HTTP methods get the framework's 405.
+fn resource(path: &str, post: Route, upgrade: Route) -> Resource {
     web::resource(path)
         .route(post.guard(guard::fn_guard(has_json)))
         .route(web::post().to(HttpResponse::UnsupportedMediaType))
         .route(web::method(Method::OPTIONS).to(HttpResponse::Ok))
+        .route(upgrade.guard(guard::fn_guard(|request| request.head().upgrade())))
+}
+
+/// A route whose sockets are answered by the `A` of the app.
+fn upgrade<A: ws::Answers + FromRequest>(max_body_bytes: usize) -> Route {
+    web::get().to(move |request, payload, answers: A| ws::upgrade(request, payload, answers, max_body_bytes))
 }
 
 fn has_json(request: &GuardContext<'_>) -> bool {

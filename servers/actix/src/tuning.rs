@@ -32,6 +32,7 @@ pub const fn framework(name: &'static str) -> Framework {
         },
         fixed_backlog: None,
         global_queue: false,
+        websocket: true,
     }
 }
 

@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use server_axum::serving;
-use server_kit::{Context, Counters, StartError};
+use server_kit::{Context, Counters, Framework, StartError};
 use validator_state::{Answer, Method, Params};
 
 #[derive(Deserialize)]
@@ -34,7 +34,8 @@ struct Node {
 }
 
 fn main() -> ExitCode {
-    server_kit::run(&serving::framework("axum-minimal"), serve)
+    let framework = Framework { websocket: false, ..serving::framework("axum-minimal") };
+    server_kit::run(&framework, serve)
 }
 
 fn serve(context: Context) -> Result<(), StartError> {

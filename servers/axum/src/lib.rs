@@ -14,6 +14,7 @@
 mod rpc;
 pub mod serving;
 mod unsocketed;
+mod ws;
 
 use std::process::ExitCode;
 

@@ -12,23 +12,25 @@ use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
 use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
 
+use crate::ws;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// What the handlers of a router share: the methods, and the longest body in bytes.
-struct Shared<M> {
-    methods: M,
-    max_body_bytes: usize,
+pub struct Shared<M> {
+    pub methods: M,
+    pub max_body_bytes: usize,
 }
 
 /// What [`typed`] answers with.
-struct Node {
+pub struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
-    offload: Option<Offload>,
+    pub offload: Option<Offload>,
 }
 
 impl Node {
-    fn answer(&self, body: &str) -> Vec<u8> {
+    pub fn answer(&self, body: &str) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
         let tally = typed_rpc::answer(&self.state, body, &mut answer);
         self.counters.count(tally.answered, tally.errors);
@@ -36,7 +38,8 @@ impl Node {
     }
 }
 
-/// The routes: any path takes JSON by POST, but for `/health`; other HTTP methods get the framework's 405.
+/// The routes: any path takes JSON by POST and WebSocket connections by GET, but for `/health`; other HTTP methods get the
+/// framework's 405.
 pub fn router(
     rpc: Rpc,
     state: &Arc<validator_state::State>,
@@ -47,11 +50,13 @@ pub fn router(
     let rpc = match rpc {
         Rpc::Typed => {
             let methods = Node { state: Arc::clone(state), counters, offload };
-            post(typed).with_state(Arc::new(Shared { methods, max_body_bytes }))
+            post(typed).get(ws::upgrade::<Node>).with_state(Arc::new(Shared { methods, max_body_bytes }))
         }
         Rpc::JsonrpcCore => {
             let methods = core_rpc::handler(state, counters, offload.as_ref());
-            post(jsonrpc_core).with_state(Arc::new(Shared { methods, max_body_bytes }))
+            post(jsonrpc_core)
+                .get(ws::upgrade::<Handler>)
+                .with_state(Arc::new(Shared { methods, max_body_bytes }))
         }
     };
     let rpc = rpc.options(async || ());

@@ -22,6 +22,7 @@ pub const fn framework(name: &'static str) -> Framework {
         },
         fixed_backlog: None,
         global_queue: true,
+        websocket: true,
     }
 }
 

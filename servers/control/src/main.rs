@@ -40,6 +40,7 @@ const FRAMEWORK: Framework = Framework {
     },
     fixed_backlog: None,
     global_queue: false,
+    websocket: false,
 };
 
 #[derive(Debug, clap::Args, serde::Serialize)]

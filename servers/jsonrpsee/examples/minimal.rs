@@ -13,7 +13,8 @@ use validator_state::{Method, Params};
 
 fn main() -> ExitCode {
     // Its runtime is built by the framework's documentation, without an interval.
-    let framework = Framework { global_queue: false, ..framework::framework("jsonrpsee-minimal") };
+    let framework =
+        Framework { global_queue: false, websocket: false, ..framework::framework("jsonrpsee-minimal") };
     server_kit::run(&framework, serve)
 }
 

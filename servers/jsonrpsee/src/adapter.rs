@@ -52,7 +52,6 @@ pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
 pub fn config(settings: &Settings) -> ServerConfig {
     let limit = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
-        .http_only()
         .max_request_body_size(limit(settings.max_body_bytes))
         .set_batch_request_config(BatchRequestConfig::Limit(limit(MAX_BATCH_ENTRIES)))
         .set_tcp_no_delay(settings.tcp_nodelay)

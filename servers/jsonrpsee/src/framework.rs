@@ -17,5 +17,6 @@ pub const fn framework(name: &'static str) -> Framework {
         },
         fixed_backlog: None,
         global_queue: true,
+        websocket: true,
     }
 }

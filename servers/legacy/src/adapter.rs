@@ -14,13 +14,16 @@ use jsonrpc_http_server::{
     AccessControlAllowOrigin, DomainsValidation, RequestMiddlewareAction, Response as HttpResponse,
     ServerBuilder,
 };
-use server_kit::{BlocksOnFlags, Context, Offload, StartError};
+use server_kit::{Context, Offload, StartError, WsFlags};
 
-/// Answers until the end: one listener, whose connections and calls all run on one multi-threaded runtime.
+use crate::ws;
+
+/// Answers until the end: one listener, whose connections and calls all run on one multi-threaded runtime, and where the
+/// flags say so a second one for WebSocket.
 ///
 /// # Errors
 /// The server could not start.
-pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
+pub fn serve(context: Context, flags: WsFlags) -> Result<(), StartError> {
     let listen = context.settings.listen;
     let mut runtime = runtime::Builder::new_multi_thread();
     runtime.worker_threads(context.settings.threads).thread_name("rpc-worker").enable_all();
@@ -28,7 +31,7 @@ pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
         runtime.global_queue_interval(interval);
     }
     let runtime = runtime.build().map_err(|error| StartError::failed("start the runtime", error))?;
-    let offload = Offload::new(flags.blocks_on)?;
+    let offload = Offload::new(flags.blocks_on.blocks_on)?;
     let server = ServerBuilder::new(handler(&context.state, context.counters, offload.as_ref()))
         .event_loop_executor(runtime.handle().clone())
         .threads(1)
@@ -38,9 +41,17 @@ pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
         .max_request_body_size(context.settings.max_body_bytes)
         .start_http(&listen)
         .map_err(|error| StartError::cannot_listen(listen, error))?;
-    context.ready(*server.address())?;
+    let ws = match flags.ws_listen {
+        Some(addr) => {
+            let methods = handler(&context.state, context.counters, offload.as_ref());
+            Some(ws::start(addr, methods, runtime.handle(), &context.settings)?)
+        }
+        None => None,
+    };
+    context.ready_with_ws(*server.address(), ws.as_ref().map(ws::addr))?;
     context.shutdown().wait();
     server.close();
+    drop(ws);
     Ok(())
 }
 

@@ -17,5 +17,7 @@ pub const fn framework(name: &'static str) -> Framework {
         },
         fixed_backlog: Some(1_024),
         global_queue: true,
+        // jsonrpc-ws-server has a port of its own.
+        websocket: false,
     }
 }

@@ -13,6 +13,7 @@
 mod adapter;
 pub mod framework;
 mod unsocketed;
+mod ws;
 
 use std::process::ExitCode;
 

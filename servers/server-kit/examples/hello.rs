@@ -18,6 +18,7 @@ const FRAMEWORK: Framework = Framework {
     },
     fixed_backlog: None,
     global_queue: false,
+    websocket: false,
 };
 
 fn main() -> ExitCode {

@@ -28,6 +28,8 @@ pub struct Context {
     pub counters: Counters,
     shutdown: Shutdown,
     server: &'static str,
+    /// Whether the address of `--listen` takes WebSocket connections too.
+    websocket: bool,
     /// The flags that only this binary has.
     extra: Value,
     metrics: Option<SocketAddr>,
@@ -49,6 +51,8 @@ struct Ready<'a> {
     open_files: u64,
     ledger: LedgerSummary,
     metrics: Option<SocketAddr>,
+    /// Where WebSocket connections are taken: a URL.
+    ws: Option<String>,
 }
 
 impl Context {
@@ -69,7 +73,8 @@ impl Context {
         let state = Arc::new(node::open(flags)?.with_simulated_walk(settings.walk_ns_per_slot));
         let extra = serde_json::to_value(extra)
             .map_err(|error| StartError::failed("write the flags as JSON", error))?;
-        Ok(Self { settings, state, counters, shutdown, server: framework.name, extra, metrics, open_files })
+        let (server, websocket) = (framework.name, framework.websocket);
+        Ok(Self { settings, state, counters, shutdown, server, websocket, extra, metrics, open_files })
     }
 
     /// A listener on the address of `--listen`, with the backlog and TCP_NODELAY of the settings; non-blocking.
@@ -94,8 +99,17 @@ impl Context {
     /// # Errors
     /// Nobody reads the line any more.
     pub fn ready(&self, addr: SocketAddr) -> Result<(), StartError> {
+        self.ready_with_ws(addr, self.websocket.then_some(addr))
+    }
+
+    /// [`Self::ready`] for a server that takes WebSocket connections on an address of its own.
+    ///
+    /// # Errors
+    /// Nobody reads the line any more.
+    pub fn ready_with_ws(&self, addr: SocketAddr, ws: Option<SocketAddr>) -> Result<(), StartError> {
         let failed = |error: io::Error| StartError::failed("print the ready line", error);
-        for open in [Some(addr), self.metrics].into_iter().flatten().filter(|addr| !addr.ip().is_loopback()) {
+        let open = [Some(addr), ws.filter(|ws| *ws != addr), self.metrics];
+        for open in open.into_iter().flatten().filter(|addr| !addr.ip().is_loopback()) {
             let server = self.server;
             eprintln!("server-{server}: other machines can reach {open}, and there is no access control");
         }
@@ -111,6 +125,7 @@ impl Context {
             open_files: self.open_files,
             ledger: self.state.ledger_summary(),
             metrics: self.metrics,
+            ws: ws.map(|ws| format!("ws://{ws}/")),
         };
         let line = serde_json::to_string(&ready).map_err(|error| failed(error.into()))?;
         let mut stdout = io::stdout().lock();

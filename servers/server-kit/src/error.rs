@@ -68,7 +68,8 @@ impl StartError {
         Self::listen("--listen", addr, source)
     }
 
-    pub(crate) fn listen(flag: &'static str, addr: SocketAddr, source: io::Error) -> Self {
+    /// Nobody could listen on the address of this flag: in use, or by the system's error.
+    pub fn listen(flag: &'static str, addr: SocketAddr, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::AddrInUse {
             Self::AddressInUse { flag, addr }
         } else {

@@ -29,6 +29,8 @@ pub struct Framework {
     pub fixed_backlog: Option<u32>,
     /// Whether its threads are the workers of one tokio runtime, built with `--global-queue-interval`.
     pub global_queue: bool,
+    /// Whether the port of `--listen` takes WebSocket connections too.
+    pub websocket: bool,
 }
 
 impl Framework {
@@ -132,6 +134,21 @@ impl Settings {
 /// For binaries without flags of their own.
 #[derive(Debug, Clone, Copy, Args, Serialize)]
 pub struct NoFlags {}
+
+/// For binaries that take WebSocket connections on a port of their own.
+#[cfg(feature = "offload")]
+#[derive(Debug, Clone, Copy, Args, Serialize)]
+pub struct WsFlags {
+    /// Address to take WebSocket connections on; port 0 takes any free port [default: none are taken]
+    #[arg(long, value_name = "ADDR")]
+    // The ready line has the address that it became.
+    #[serde(skip)]
+    pub ws_listen: Option<SocketAddr>,
+    /// Which thread answers getBlocks.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub blocks_on: BlocksOnFlags,
+}
 
 /// For binaries whose framework has no JSON-RPC.
 #[derive(Debug, Clone, Copy, Args, Serialize)]
@@ -349,6 +366,7 @@ mod tests {
             },
             fixed_backlog,
             global_queue: false,
+            websocket: false,
         }
     }
 

@@ -43,6 +43,8 @@ pub use blocks_on::{BlocksOn, BlocksOnFlags, NoResult, Offload};
 pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;
+#[cfg(feature = "offload")]
+pub use flags::WsFlags;
 pub use flags::{Defaults, Framework, NoFlags, Rpc, RpcFlags, Settings, Threads, Tuning, one_line};
 pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;

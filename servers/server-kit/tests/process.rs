@@ -44,6 +44,7 @@ fn the_ready_line_says_every_setting_that_holds() {
     assert_eq!(ready["ledger"]["accounts"], 10);
     assert_eq!(ready["ledger"]["sha256"].as_str().map(str::len), Some(64));
     assert!(ready["open_files"].as_u64().is_some_and(|limit| limit > 0) && ready["metrics"].is_null());
+    assert!(ready["ws"].is_null(), "it takes no WebSocket connections");
     assert_eq!(greeting(server.addr), "hello\n");
 }
 

@@ -1,0 +1,74 @@
+//! WebSocket on a port of its own, by jsonrpc-ws-server.
+//!
+//! The framework reads and writes all sockets on one thread of its own, on which it also parses and calls; the answers are written
+//! as JSON on the runtime of the HTTP server. It has no way to set TCP_NODELAY, and leaves it off. Out of scope: what a method
+//! means.
+
+use std::net::SocketAddr;
+
+use core_rpc::Handler;
+use jsonrpc_http_server::tokio::runtime::Handle;
+use server_kit::{Settings, StartError};
+
+/// A server that runs until it is dropped; never one in a build without it.
+#[cfg(feature = "ws")]
+pub type Server = jsonrpc_ws_server::Server;
+/// A server that runs until it is dropped; never one in a build without it.
+#[cfg(not(feature = "ws"))]
+pub enum Server {}
+
+/// The flag that has the address.
+const FLAG: &str = "--ws-listen";
+
+/// Connections with `--tuning equal`, where the other servers have no limit: the framework allocates room for all of them at its
+/// start. Shipped it takes 100.
+#[cfg(feature = "ws")]
+const MAX_CONNECTIONS: usize = 20_000;
+
+/// Starts a server of these methods on `addr`.
+///
+/// # Errors
+/// The address is in use or not of this machine.
+#[cfg(feature = "ws")]
+pub fn start(
+    addr: SocketAddr,
+    methods: Handler,
+    runtime: &Handle,
+    settings: &Settings,
+) -> Result<Server, StartError> {
+    use jsonrpc_ws_server::{Error, ServerBuilder};
+    use server_kit::Tuning;
+
+    let server =
+        ServerBuilder::new(methods).event_loop_executor(runtime.clone()).max_payload(settings.max_body_bytes);
+    let server = match settings.tuning {
+        Tuning::Equal => server.max_connections(MAX_CONNECTIONS),
+        Tuning::Shipped => server,
+    };
+    server.start(&addr).map_err(|error| match error {
+        Error::Io(error) => StartError::listen(FLAG, addr, error),
+        error => StartError::failed("start the WebSocket server", error),
+    })
+}
+
+/// Where the server listens.
+#[cfg(feature = "ws")]
+pub fn addr(server: &Server) -> SocketAddr {
+    *server.addr()
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "ws"))]
+pub fn start(addr: SocketAddr, _: Handler, _: &Handle, _: &Settings) -> Result<Server, StartError> {
+    let reason = "this build has no WebSocket; build it with the feature ws, or leave the flag out";
+    Err(StartError::refused(format!("{FLAG} {addr}"), reason))
+}
+
+/// Where the server listens.
+#[cfg(not(feature = "ws"))]
+pub fn addr(server: &Server) -> SocketAddr {
+    match *server {}
+}
