@@ -13,6 +13,7 @@ fn each() -> [Subject; 2] {
 }
 
 server_kit::test_sockets!(each);
+server_kit::test_websocket!(each);
 
 #[test]
 fn the_ready_line_names_the_library() {

@@ -21,6 +21,9 @@ pub const AGAVE_NODE: &str = "agave-node";
 /// Placeholders with other values than the usual: see docs/ADD-A-SERVER.md.
 pub type Values<'a> = &'a [(&'static str, &'a str)];
 
+/// More slots than one answer may have.
+const LARGE: Values<'static> = &[("accounts", "4"), ("slots", "900000"), ("seed", "1")];
+
 /// A server under test.
 #[derive(Debug)]
 pub struct Server {
@@ -168,6 +171,22 @@ impl Server {
         self.launch((command, listen))
     }
 
+    /// [`Self::start`], with WebSocket where a server takes it on request alone.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_with_ws(&self, values: Values<'_>) -> Running {
+        self.launch(self.with_ws(self.command_over_recordings(values)))
+    }
+
+    /// [`Self::start_large`], with WebSocket where a server takes it on request alone.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_large_with_ws(&self) -> Running {
+        self.launch(self.with_ws(self.command(&self.entry, LARGE)))
+    }
+
     /// Starts it over a seeded ledger.
     ///
     /// # Panics
@@ -181,7 +200,7 @@ impl Server {
     /// # Panics
     /// It does not start.
     pub fn start_large(&self) -> Running {
-        self.start_seeded(&[("accounts", "4"), ("slots", "900000"), ("seed", "1")])
+        self.start_seeded(LARGE)
     }
 
     /// Starts it over a seeded ledger with a limit of open files. A server may raise its soft limit to the hard one, so it is
@@ -203,6 +222,14 @@ impl Server {
     /// It starts, or refuses in another way than with one line and exit code 2.
     pub fn refusal(&self, values: Values<'_>) -> String {
         assert_refused(self.command(&self.entry, values).0)
+    }
+
+    /// legacy's WebSocket has a port of its own, and none without its flag.
+    fn with_ws(&self, (mut command, listen): (Command, String)) -> (Command, String) {
+        if self.name == LEGACY {
+            command.args(["--ws-listen", "127.0.0.1:0"]);
+        }
+        (command, listen)
     }
 
     /// `--ledger DIR` in the place of the seeded ledger's arguments.

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use conformance::fuzz::wire::{Client, End};
 use conformance::judge::Node;
-use conformance::malformed::{Row, describe, http_rows, json_rows, large_rows, table};
+use conformance::malformed::{Row, describe, http_rows, json_rows, large_rows, table, websocket};
 use conformance::servers::{Server, all, chosen_names};
 use server_kit::testing::sockets::HEALTH;
+use server_kit::testing::websocket::assert_answers;
+use server_kit::testing::ws::WsConnection;
 use server_kit::testing::{PATIENCE, Running, post};
 
 /// After this time without an answer a server counts as waiting for more of a request.
@@ -38,7 +40,29 @@ fn large_batches_are_answered_as_documented() {
         large_rows().iter().map(answer).collect::<Vec<String>>()
     };
     let columns: Vec<Vec<String>> = all().iter().map(cells).collect();
-    compare("large batches", "batch", &large_rows(), &columns);
+    compare("large batches", "batch", &names(&large_rows()), &columns);
+}
+
+#[test]
+fn websocket_is_answered_as_documented() {
+    let rows = &websocket::rows();
+    let cells = |server: &Server| -> Vec<String> {
+        let running = server.start_with_ws(&[]);
+        let cells = rows.iter().map(|row| websocket::cell(row, &running, SILENCE)).collect();
+        assert_eq!(post(running.addr, HEALTH).json()["result"], "ok", "{}", server.name);
+        assert_answers(&mut WsConnection::open(&running));
+        cells
+    };
+    let columns = std::thread::scope(|scope| {
+        let servers: Vec<_> = all().iter().map(|server| scope.spawn(move || cells(server))).collect();
+        servers.into_iter().map(|server| server.join().unwrap()).collect::<Vec<Vec<String>>>()
+    });
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    compare("other WebSocket", "sent", &names, &columns);
+}
+
+fn names(rows: &[Row]) -> Vec<&str> {
+    rows.iter().map(|row| row.name.as_str()).collect()
 }
 
 fn check(block: &str, first_column: &str, rows: &[Row]) {
@@ -50,7 +74,7 @@ fn check(block: &str, first_column: &str, rows: &[Row]) {
     });
     let faults: Vec<&String> = columns.iter().flatten().filter(|cell| cell.contains("FAULT")).collect();
     assert!(faults.is_empty(), "{faults:#?}");
-    compare(block, first_column, rows, &columns);
+    compare(block, first_column, &names(rows), &columns);
 }
 
 /// A server's column.
@@ -76,7 +100,7 @@ fn answers(server: &Server, rows: &[Row], node: &Node) -> Vec<String> {
 }
 
 /// Compares the rows, with each server's column, with the marked block of the page: it shows all servers.
-fn compare(block: &str, first_column: &str, rows: &[Row], columns: &[Vec<String>]) {
+fn compare(block: &str, first_column: &str, rows: &[&str], columns: &[Vec<String>]) {
     static PAGE: Mutex<()> = Mutex::new(());
     if chosen_names().is_some() {
         return;
@@ -84,7 +108,7 @@ fn compare(block: &str, first_column: &str, rows: &[Row], columns: &[Vec<String>
     let names: Vec<&str> = all().iter().map(|server| server.name.as_str()).collect();
     let cells = |index: usize| columns.iter().map(|column| column[index].clone()).collect();
     let rows: Vec<(&str, Vec<String>)> =
-        rows.iter().enumerate().map(|(index, row)| (row.name.as_str(), cells(index))).collect();
+        rows.iter().enumerate().map(|(index, name)| (*name, cells(index))).collect();
     let table = table(first_column, &names, &rows);
     let _turn = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/CONTRACT.md");

@@ -17,6 +17,12 @@ fn server(args: &[&str]) -> Running {
     subject().start(args)
 }
 
+fn each() -> [Subject; 1] {
+    [subject()]
+}
+
+server_kit::test_websocket!(each);
+
 /// Holds as many requests open as jsonrpsee allows by default, then sends one more on a connection of its own.
 fn one_more_than_shipped(server: &Running) -> (Vec<Connection>, HttpAnswer) {
     let whole = request(HEALTH);

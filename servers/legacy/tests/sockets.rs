@@ -9,6 +9,8 @@ use std::{fs, thread};
 
 use serde_json::json;
 use server_kit::testing::sockets::{HEALTH, Subject};
+use server_kit::testing::websocket::assert_answers;
+use server_kit::testing::ws::WsConnection;
 use server_kit::testing::{
     Connection, PATIENCE, Running, assert_stores_answer_alike, exchange, get, post, refusal, request,
 };
@@ -24,6 +26,13 @@ fn subject() -> Subject {
 fn start(args: &[&str]) -> Running {
     subject().start(args)
 }
+
+/// Those with WebSocket.
+fn each() -> [Subject; 1] {
+    [Subject::new(env!("CARGO_BIN_EXE_server-legacy"), &["--ws-listen", "127.0.0.1:0"])]
+}
+
+server_kit::test_websocket!(each);
 
 /// Listening sockets on the server's port, of whatever process.
 fn listeners(server: &Running) -> usize {
@@ -73,6 +82,17 @@ fn what_the_framework_cannot_do_is_refused() {
     let message = refusal(program(), &["--backlog", "64"]);
     assert!(message.contains("--backlog 64") && message.contains("1024"), "{message}");
     assert_eq!(post(first.addr, HEALTH).json()["result"], "ok");
+}
+
+#[test]
+fn websocket_has_a_port_of_its_own_where_a_flag_says_so() {
+    assert!(start(&[]).ready["ws"].is_null());
+    let server = each()[0].start(&[]);
+    assert_ne!(server.ws_addr(), server.addr);
+    let addr = server.ws_addr().to_string();
+    let message = refusal(program(), &["--ws-listen", &addr]);
+    assert!(message.contains(&format!("--ws-listen {addr}")) && message.contains("in use"), "{message}");
+    assert_answers(&mut WsConnection::open(&server));
 }
 
 #[test]

@@ -15,6 +15,8 @@ mod handicap;
 mod http;
 pub mod sockets;
 mod stores;
+pub mod websocket;
+pub mod ws;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};

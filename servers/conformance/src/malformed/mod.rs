@@ -4,6 +4,7 @@
 
 mod http;
 mod json;
+pub mod websocket;
 
 use std::fmt::Write;
 

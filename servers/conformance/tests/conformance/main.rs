@@ -10,6 +10,7 @@ mod counters;
 mod lifecycle;
 mod oracle;
 mod verdict;
+mod websocket;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,6 +27,9 @@ test_every_server! {
     keeps_the_table_of_cases: cases::hold,
     answers_as_the_recorded_node: oracle::replay,
     counts_what_it_answered: counters::count,
+    keeps_the_table_of_cases_over_websocket: websocket::holds_cases,
+    answers_as_the_recorded_node_over_websocket: websocket::replays,
+    answers_malformed_calls_over_websocket_as_over_http: websocket::answers_malformed_calls,
     ends_with_idle_connections: lifecycle::ends_with_idle_connections,
     finishes_what_it_began: lifecycle::finishes_what_it_began,
     keeps_connections: lifecycle::keeps_connections,

@@ -18,7 +18,7 @@ use crate::servers::{Server, oracle_dir};
 use crate::verdict::Verdict;
 
 /// How many rows are sent, and how many of them are well-formed; other numbers are a recording that changed.
-const ROWS: (usize, usize) = (324, 276);
+pub const ROWS: (usize, usize) = (324, 276);
 
 /// Sends every row to a server.
 pub fn replay(server: &Server) {
@@ -28,16 +28,11 @@ pub fn replay(server: &Server) {
 /// Sends every row to a server whose answers to requests of its version are recorded in another one.
 fn replay_in_version(server: &Server, of_version: &dyn Fn(&str) -> String) {
     let running = server.start(&[]);
-    let rows = std::fs::read_to_string(oracle_dir().join("agave-2.3.13.jsonl")).unwrap();
     let (node, mut verdict) = (Node::load(), Verdict::of(server));
     let mut sent = (0, 0);
-    for mut row in rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap()) {
+    for mut row in rows() {
         row["response"] = json!(of_version(row["response"].as_str().unwrap_or_default()));
         let name = row["name"].as_str().unwrap();
-        // CORS is not part of the contract.
-        if name.starts_with("http/origin/") {
-            continue;
-        }
         let answer = exchange(running.addr, &request(&row));
         let has_one_answer = is_well_formed(&row);
         let outcome = if has_one_answer || [LEGACY, AGAVE_NODE].contains(&server.name.as_str()) {
@@ -52,7 +47,14 @@ fn replay_in_version(server: &Server, of_version: &dyn Fn(&str) -> String) {
     verdict.close();
 }
 
-fn is_well_formed(row: &Value) -> bool {
+/// Every recorded request, with its answer, but for those about CORS, which is not part of the contract.
+pub fn rows() -> Vec<Value> {
+    let rows = std::fs::read_to_string(oracle_dir().join("agave-2.3.13.jsonl")).unwrap();
+    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap());
+    rows.filter(|row| !row["name"].as_str().unwrap().starts_with("http/origin/")).collect()
+}
+
+pub fn is_well_formed(row: &Value) -> bool {
     let headers = row["headers"].as_object().unwrap();
     let media = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     row["method"] == "POST"
@@ -81,7 +83,7 @@ fn request(row: &Value) -> Vec<u8> {
 }
 
 /// The recorded body: text, base64 where it is no text, or a call with spaces behind it where only its length matters.
-fn body(row: &Value) -> Vec<u8> {
+pub fn body(row: &Value) -> Vec<u8> {
     if let Some(base64) = row["body_b64"].as_str() {
         return BASE64_STANDARD.decode(base64).unwrap();
     }
@@ -112,12 +114,22 @@ fn media_type(header: Option<&str>) -> String {
     header.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
+/// The recorded answer of a row, without what depends on its moment.
+pub fn recorded_answer(row: &Value) -> Value {
+    normal(row["response"].as_str().unwrap_or_default(), row["state"].as_str().unwrap_or_default())
+}
+
 /// An answer without what depends on its moment; text that is no JSON stays as it is.
 fn normal(text: &str, state: &str) -> Value {
     if text.trim().is_empty() {
         return json!("");
     }
-    let Ok(mut answer) = serde_json::from_str::<Value>(text) else { return json!(text) };
+    let Ok(answer) = serde_json::from_str::<Value>(text) else { return json!(text) };
+    without_moments(state, answer)
+}
+
+/// An answer without what depends on its moment, which the row's `state` tells.
+pub fn without_moments(state: &str, mut answer: Value) -> Value {
     let moments: &[&str] = match state {
         "context" => &["/result/context/slot", "/error/data/contextSlot"],
         "tip" => &["/result", "/error/data/contextSlot"],

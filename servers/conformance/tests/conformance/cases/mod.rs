@@ -16,10 +16,12 @@ use crate::verdict::Verdict;
 
 /// One row of the table.
 pub struct Case {
-    name: String,
+    pub name: String,
     /// The request, byte for byte.
     request: Vec<u8>,
-    want: Want,
+    /// Its body, where a POST of it is all that the request is.
+    pub body: Option<String>,
+    pub want: Want,
 }
 
 /// The answer that the contract demands.
@@ -34,27 +36,37 @@ pub enum Want {
 /// Sends a server every case.
 pub fn hold(server: &Server) {
     let mut verdict = Verdict::of(server);
-    let small = server.start(&[]);
-    let cases = [methods::cases(), calls::cases(), batches::cases(), http::cases()];
-    for case in cases.into_iter().flatten() {
-        verdict.take(&case.name, case.ask(small.addr));
+    let (ledger, large_ledger) = (server.start(&[]), server.start_large());
+    for case in small() {
+        verdict.take(&case.name, case.ask(ledger.addr));
     }
-    let large = server.start_large();
-    for case in methods::large_cases() {
-        verdict.take(&case.name, case.ask(large.addr));
+    for case in large() {
+        verdict.take(&case.name, case.ask(large_ledger.addr));
     }
     verdict.close();
+}
+
+/// The cases over the ledger of the recordings.
+pub fn small() -> Vec<Case> {
+    let cases = [methods::cases(), calls::cases(), batches::cases(), http::cases()];
+    cases.into_iter().flatten().collect()
+}
+
+/// The cases over a ledger with more slots than one answer may have.
+pub fn large() -> Vec<Case> {
+    methods::large_cases()
 }
 
 impl Case {
     /// A body by POST.
     pub fn post(name: impl Into<String>, body: impl AsRef<str>, want: Want) -> Self {
-        Self { name: name.into(), request: request(body.as_ref()), want }
+        let body = body.as_ref().to_owned();
+        Self { name: name.into(), request: request(&body), body: Some(body), want }
     }
 
     /// Bytes as they are.
     pub fn raw(name: impl Into<String>, request: impl Into<Vec<u8>>, want: Want) -> Self {
-        Self { name: name.into(), request: request.into(), want }
+        Self { name: name.into(), request: request.into(), body: None, want }
     }
 
     fn ask(&self, addr: SocketAddr) -> Result<(), String> {
