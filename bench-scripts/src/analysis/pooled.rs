@@ -14,7 +14,7 @@ use crate::stats::{Estimate, RandomEffects, RunEstimate, random_effects, standar
 use crate::workload::Asks;
 
 /// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
-const NO_SETTINGS: [&str; 5] = ["ready", "addr", "metrics", "server", "open_files"];
+const NO_SETTINGS: [&str; 6] = ["ready", "addr", "metrics", "ws", "server", "open_files"];
 
 /// A run, or a part of one, whose comparisons are pooled.
 #[derive(Debug, Clone, Copy)]

@@ -237,7 +237,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
                 // What differs at every start is no setting.
-                for moment in ["addr", "metrics", "pid"] {
+                for moment in ["addr", "metrics", "pid", "ws"] {
                     ready.as_object_mut().map(|ready| ready.remove(moment));
                 }
                 conditions.servers.insert(server.name.clone(), ready);
