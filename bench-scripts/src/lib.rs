@@ -7,13 +7,14 @@
 //! running part.
 
 pub mod analysis;
+pub mod client;
 pub mod config;
 pub mod cost;
 mod field;
 pub mod figure;
-pub mod http;
 pub mod interrupt;
 pub mod load;
+pub mod metrics;
 pub mod observation;
 pub mod owned_process;
 pub mod plan;

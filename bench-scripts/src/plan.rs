@@ -94,7 +94,7 @@ impl Plan {
         if !self.rates.is_empty() {
             return self.rates.clone();
         }
-        self.connections().into_iter().map(Level::from).collect()
+        self.connections().into_iter().map(|connections| self.campaign.closed_loop(connections)).collect()
     }
 
     /// The load that the headline shows for a workload.
@@ -187,6 +187,9 @@ pub struct Trial {
     /// Whether the campaign's background load runs at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
+    /// Whether `connections` is the number of requests in flight; see [`Level::in_flight`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight: bool,
     /// The measured window in milliseconds, where it is not the campaign's.
     pub window_ms: Option<u64>,
 }
@@ -194,14 +197,15 @@ pub struct Trial {
 impl Trial {
     /// The load on the server.
     pub const fn level(&self) -> Level {
-        let Self { connections, rate, tool, disturbed, .. } = self;
-        Level { connections: *connections, rate: *rate, tool: *tool, disturbed: *disturbed }
+        let Self { connections, rate, tool, disturbed, in_flight, .. } = *self;
+        Level { connections, rate, tool, disturbed, in_flight }
     }
 }
 
 /// The trials of a campaign of closed loops, at all of its connection counts.
 pub fn trials(campaign: &Campaign) -> Vec<Trial> {
-    let levels: Vec<Level> = campaign.connections.iter().copied().map(Level::from).collect();
+    let levels: Vec<Level> =
+        campaign.connections.iter().map(|connections| campaign.closed_loop(*connections)).collect();
     trials_at(campaign, &levels)
 }
 
@@ -217,7 +221,7 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
         }
         shuffle(&mut cells, &mut random);
         for (workload, level) in cells {
-            let Level { connections, rate, tool, disturbed } = level;
+            let Level { connections, rate, tool, disturbed, in_flight } = level;
             for (server, beside) in arms(campaign, &mut random) {
                 if !campaign.measures(&server, workload, level) {
                     continue;
@@ -232,6 +236,7 @@ pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
                     rate,
                     tool,
                     disturbed,
+                    in_flight,
                     ..Trial::default()
                 });
             }

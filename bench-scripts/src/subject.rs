@@ -13,13 +13,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::client;
 use crate::config::{Environment, Ready, ReadyLine, Server};
-use crate::http;
 use crate::interrupt::Interrupt;
+use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe, last_line};
 use crate::probe::host;
 use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
+use crate::transport::Transport;
 
 pub use files::Files;
 pub use server_process::{Process, find_running};
@@ -93,23 +95,28 @@ impl Subject {
         let program = program(server)?;
         let mut values = server.placeholders(environment, &listen, request);
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
+        let transport = environment.with(&server.overrides).transport();
+        let mut args = server.arguments(&values);
+        if transport == Transport::WebSocket {
+            args.extend(server.ws_args.clone());
+        }
         let mut process = Owned::spawn_with(
             &program,
-            &server.arguments(&values),
+            &args,
             &Output { stdout: None, stderr },
             environment.placement,
             Limits { open_files: server.open_files, ..Limits::default() },
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
-        let metrics = metrics.map(|addr| http::metrics_at(&addr));
-        Ok(Self {
-            target: Target::http(&addr),
-            process: Process::Owned(process),
-            metrics,
-            ready,
-            _files: files,
-        })
+        let metrics = metrics.map(|addr| metrics::at(&addr));
+        let target = match transport {
+            Transport::Http => Target::http(&addr),
+            Transport::WebSocket => {
+                websocket(server, &ready).map_err(|error| with_last_line(error, stderr, &server.name))?
+            }
+        };
+        Ok(Self { target, process: Process::Owned(process), metrics, ready, _files: files })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
@@ -121,6 +128,13 @@ impl Subject {
     pub fn died(&mut self) -> Result<Option<String>> {
         self.process.died()
     }
+}
+
+/// Where a server that is ready takes WebSocket connections.
+fn websocket(server: &Server, ready: &Value) -> Result<Target> {
+    let place = server.ws().context("servers.toml does not say where its ready line names a WebSocket")?;
+    let url = ready.pointer(place).and_then(Value::as_str);
+    Target::parse(url.with_context(|| format!("its ready line has no {place}: {ready}"))?)
 }
 
 /// Where a server's program is.
@@ -177,7 +191,7 @@ fn wait_until_ready(
             // What it prints is read all the time, so that it never waits for a reader.
             let _lines = first_line(process)?;
             let (target, lacks) = (Target::http(listen), format!("its getHealth on {listen} did not say ok"));
-            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || http::is_healthy(&target))?;
+            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::is_healthy(&target))?;
         }
         Ready::Connect {} | Ready::Running(_) => {
             let lacks = format!("it took no connection on {listen}");

@@ -24,25 +24,32 @@ impl Target {
         Self { transport: Transport::Http, addr: addr.to_owned(), path: "/".to_owned() }
     }
 
-    /// Reads a URL that a person wrote.
+    /// The root of a WebSocket server at `HOST:PORT`.
+    pub fn websocket(addr: &str) -> Self {
+        Self { transport: Transport::WebSocket, ..Self::http(addr) }
+    }
+
+    /// Reads a URL that a person or a server wrote.
     ///
     /// # Errors
-    /// It is not of the form `http://HOST:PORT`, with or without a path.
+    /// It is not of the form `http://HOST:PORT` or `ws://HOST:PORT`, with or without a path.
     pub fn parse(url: &str) -> Result<Self> {
         let parts = || {
-            let rest = url.strip_prefix(Transport::Http.scheme())?;
+            let has_scheme = |transport: &Transport| url.starts_with(transport.scheme());
+            let transport = Transport::ALL.into_iter().find(has_scheme)?;
+            let rest = url.strip_prefix(transport.scheme())?;
             let (addr, path) = rest.split_once('/').unwrap_or((rest, ""));
             let (host, port) = addr.rsplit_once(':')?;
             let port: u16 = port.parse().ok()?;
-            (!host.is_empty() && port > 0).then(|| (addr.to_owned(), format!("/{path}")))
+            (!host.is_empty() && port > 0).then(|| (transport, addr.to_owned(), format!("/{path}")))
         };
         // Load tools get it as an argument and inside of JSON; whoever is named before an @ is nobody's business in a report.
         let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>@#".contains(c);
         let parts = parts().filter(|_| url.chars().all(is_plain));
-        let (addr, path) = parts.with_context(|| {
-            format!("{url:?} is not of the form http://HOST:PORT (https is not supported)")
+        let (transport, addr, path) = parts.with_context(|| {
+            format!("{url:?} is not of the form http://HOST:PORT or ws://HOST:PORT (TLS is not supported)")
         })?;
-        Ok(Self { transport: Transport::Http, addr, path })
+        Ok(Self { transport, addr, path })
     }
 
     /// `HOST:PORT`.
@@ -114,6 +121,7 @@ mod tests {
             ("http://127.0.0.1:8899", "127.0.0.1:8899", "http://127.0.0.1:8899/"),
             ("http://node:80/rpc?key=1", "node:80", "http://node:80/rpc?key=1"),
             ("http://[::1]:8899/", "[::1]:8899", "http://[::1]:8899/"),
+            ("ws://127.0.0.1:8900", "127.0.0.1:8900", "ws://127.0.0.1:8900/"),
         ] {
             let target = Target::parse(url).unwrap();
             assert_eq!((target.addr(), target.url().as_str()), (addr, built));
@@ -128,6 +136,7 @@ mod tests {
             "8899",
             "127.0.0.1:8899",
             "https://127.0.0.1:8899",
+            "wss://127.0.0.1:8899",
             "http://127.0.0.1",
             "http://:8899",
             "http://a:0",

@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use rpc_bench::client;
 use rpc_bench::config::{ConfigDir, Environment, Tuning};
-use rpc_bench::http;
 use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::toolchain::Tool;
 use rpc_bench::load::{Client, Load, LoadTool, bombardier};
+use rpc_bench::metrics;
 use rpc_bench::probe::host;
 use rpc_bench::probe::process_usage::cpu_time;
 use rpc_bench::run::{requirements, truth_of};
@@ -59,7 +60,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     // The server holds the file open; a name is needed no longer.
     let _ = std::fs::remove_file(&folder);
     let subject = started?;
-    if let Err(answer) = http::verify(&subject.target, body, &truth)? {
+    if let Err(answer) = client::verify(&subject.target, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
     }
     println!(
@@ -68,11 +69,11 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
         subject.target.addr(),
         workload.name
     );
-    let counts = |subject: &Subject| subject.metrics.as_ref().map(http::server_counts).transpose();
+    let counts = |subject: &Subject| subject.metrics.as_ref().map(metrics::server_counts).transpose();
     let cpu = |subject: &Subject| subject.pid().map(cpu_time).transpose();
     let (before, cpu_before) = (counts(&subject)?, cpu(&subject)?);
     let (connections, duration_ms, client) = (args.connections, args.seconds * 1_000, args.client);
-    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, rate: None };
+    let load = Load { connections, duration_ms, timeout_ms: 2_000, client, ..Load::default() };
     let arguments = bombardier::arguments(&load, body, &subject.target.url(), &[]);
     let mut child = Command::new(&tool.path).args(&arguments).spawn().context("can't start bombardier")?;
     let limit = std::time::Duration::from_secs(args.seconds + 15);

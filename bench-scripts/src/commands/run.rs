@@ -128,14 +128,14 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
 fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
     let open = plan.campaign.open.as_ref();
     let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
-    let named = open.iter().flat_map(|open| open.tools.iter().copied());
     let chosen = plan.rates.iter().map(|level| level.tool);
     let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
     let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
     let before = LoadTool::of_open_loops().filter(known);
     let stores = plan.campaign.stores.as_ref();
     let next_to_heavy = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
-    named
+    plan.campaign
+        .tools()
         .chain(chosen)
         .chain(background.map(|other| other.tool))
         .chain(searched)

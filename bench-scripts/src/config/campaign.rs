@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stores, Threshold};
 use crate::field::{distinct, known, within};
-use crate::load::Level;
+use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
@@ -35,8 +35,12 @@ pub struct Campaign {
     pub ceiling: Option<String>,
     /// The requests, by name.
     pub workloads: Vec<String>,
-    /// Connection counts of the sweep; none where the campaign is a search alone.
+    /// Connection counts of the sweep; none where the campaign is a search alone. A server with more than one request in flight on a
+    /// connection gets as many connections fewer.
     pub connections: Vec<u32>,
+    /// The load tool of its closed loops; bombardier where left out.
+    #[serde(default, skip_serializing_if = "LoadTool::is_default")]
+    pub tool: LoadTool,
     /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
     pub headline: BTreeMap<String, u32>,
@@ -238,6 +242,13 @@ impl Campaign {
         })
     }
 
+    /// A closed loop of so many connections; of so many requests in flight, where an arm has several on each connection.
+    pub fn closed_loop(&self, connections: u32) -> Level {
+        let shared = |arm: &CampaignArm| arm.settings.in_flight.is_some_and(|requests| requests > 1);
+        let in_flight = self.environment.in_flight() > 1 || self.arms.iter().any(shared);
+        Level { connections, tool: self.tool, in_flight, ..Level::default() }
+    }
+
     /// The load that the headline shows for a workload: the stated one, or the lowest; where it is not among those that are
     /// measured, the highest of these.
     pub fn headline_level(&self, workload: &str, measured: &[Level]) -> Level {
@@ -294,6 +305,13 @@ impl Campaign {
     /// Whether any part of it is a closed loop.
     pub fn has_closed_loop(&self) -> bool {
         !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
+    }
+
+    /// The load tools that it names.
+    pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
+        let closed = self.has_closed_loop().then_some(self.tool);
+        let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
+        closed.into_iter().chain(open)
     }
 
     fn check_ranges(&self) -> Result<()> {

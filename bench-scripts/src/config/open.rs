@@ -90,6 +90,7 @@ impl Open {
                     rate: Some(rate),
                     tool,
                     disturbed: *disturbed,
+                    in_flight: false,
                 }));
             }
         }

@@ -45,6 +45,9 @@ pub struct Server {
     /// Its arguments, with placeholders.
     #[serde(default)]
     pub args: Vec<String>,
+    /// What stands behind them where it is reached over WebSocket.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ws_args: Vec<String>,
     /// How it says that it is ready.
     pub ready: Ready,
     /// How much of the campaign's ledger it has.
@@ -164,6 +167,9 @@ pub struct ReadyLine {
     pub addr: String,
     /// The address of its metrics, where it has any.
     pub metrics: Option<String>,
+    /// The URL on which it takes WebSocket connections, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ws: Option<String>,
 }
 
 /// Placeholders that always have a value, beyond those of the environment.
@@ -260,6 +266,14 @@ impl Server {
         }
     }
 
+    /// Where its ready line has the URL on which it takes WebSocket connections: a JSON pointer, where it takes any.
+    pub fn ws(&self) -> Option<&str> {
+        match &self.ready {
+            Ready::Line(places) => places.ws.as_deref(),
+            Ready::Connect {} | Ready::Health {} | Ready::Running(_) => None,
+        }
+    }
+
     /// Whether it has metrics of the harness's kind.
     pub fn has_metrics(&self) -> bool {
         matches!(&self.ready, Ready::Line(places) if places.metrics.is_some())
@@ -271,9 +285,12 @@ impl Server {
         ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
         match self.running_at() {
             Some(at) => {
+                let args = [&self.args, &self.ws_args];
                 ensure!(
-                    self.program.is_empty() && self.args.is_empty() && self.build.is_empty(),
-                    "field ready: a running server is not started; leave build, program and args out"
+                    self.program.is_empty()
+                        && args.iter().all(|args| args.is_empty())
+                        && self.build.is_empty(),
+                    "field ready: a running server is not started; leave build, program, args and ws_args out"
                 );
                 Target::parse(&at.url).context("field ready.running.url")?;
                 ensure!(
@@ -283,6 +300,10 @@ impl Server {
             }
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
         }
+        ensure!(
+            self.ws_args.is_empty() || self.ws().is_some(),
+            "field ws_args: the ready line names no WebSocket; give ready.line.ws, or leave it out"
+        );
         for (field, text) in [("label", &self.label), ("http", &self.http), ("rpc", &self.rpc)] {
             ensure!(
                 text.as_ref().is_none_or(|text| !text.trim().is_empty() && !text.contains(['|', '\n', '*'])),

@@ -13,6 +13,7 @@ use super::percent::Percent;
 use crate::field::within;
 use crate::probe::host;
 use crate::probe::other_processes::MUCH_FOREIGN;
+use crate::transport::Transport;
 use crate::words::{count, counted};
 
 /// What the servers run in.
@@ -38,6 +39,13 @@ pub struct Environment {
     /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_niceness: Option<u8>,
+    /// How the load reaches the servers; HTTP where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// Requests in flight on each connection; one where left out. With more, the load has as many connections fewer, so that as many
+    /// requests are in flight as a campaign's `connections` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u32>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -55,7 +63,7 @@ fn default_max_foreign_cpu() -> Percent {
 enum Of {
     /// The server's: one of its arguments.
     Server,
-    /// The load tool's: how its process is started.
+    /// The load tool's: how its process is started, and how it reaches the server.
     Tool,
 }
 
@@ -127,6 +135,13 @@ settings! {
         0 => "load tool with the server's priority".to_owned(),
         niceness => format!("load tool with niceness {niceness}"),
     };
+    /// See [`Environment::transport`].
+    transport: Transport = Tool, 0, 1, |place| {
+        let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);
+        format!("over {}", of.unwrap_or_default().name())
+    };
+    /// See [`Environment::in_flight`].
+    in_flight: u32 = Tool, 1, 10_000, |requests| format!("{requests} in flight on a connection");
 }
 
 /// Placeholders of an environment that always have a value.
@@ -166,17 +181,51 @@ impl Environment {
 
     /// The settings that an arm may change.
     fn settings(&self) -> Overrides {
-        let Self { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness, .. } = *self;
-        Overrides { threads, slots: Some(slots), global_queue_interval, walk_ns_per_slot, tool_niceness }
+        let Self {
+            threads,
+            slots,
+            global_queue_interval,
+            walk_ns_per_slot,
+            tool_niceness,
+            transport,
+            in_flight,
+            ..
+        } = *self;
+        Overrides {
+            threads,
+            slots: Some(slots),
+            global_queue_interval,
+            walk_ns_per_slot,
+            tool_niceness,
+            transport,
+            in_flight,
+        }
     }
 
     /// The environment of a server with settings of its own.
     #[must_use]
     pub fn with(&self, own: &Overrides) -> Self {
-        let Overrides { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness } =
-            own.or(&self.settings());
-        let slots = slots.unwrap_or(self.slots);
-        Self { threads, slots, global_queue_interval, walk_ns_per_slot, tool_niceness, ..self.clone() }
+        let own = own.or(&self.settings());
+        Self {
+            threads: own.threads,
+            slots: own.slots.unwrap_or(self.slots),
+            global_queue_interval: own.global_queue_interval,
+            walk_ns_per_slot: own.walk_ns_per_slot,
+            tool_niceness: own.tool_niceness,
+            transport: own.transport,
+            in_flight: own.in_flight,
+            ..self.clone()
+        }
+    }
+
+    /// How the load reaches a server.
+    pub fn transport(&self) -> Transport {
+        self.transport.unwrap_or_default()
+    }
+
+    /// Requests in flight on each connection.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.unwrap_or(1)
     }
 
     /// What a started server gets: the values of the placeholders in its arguments.

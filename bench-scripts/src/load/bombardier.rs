@@ -31,6 +31,7 @@ impl Driver for Bombardier {
             transports: &[Transport::Http],
             open_loop: false,
             several_bodies: false,
+            several_in_flight: false,
             tells_when_due: false,
             prints_from_due: false,
             variable: "BOMBARDIER",

@@ -25,6 +25,8 @@ pub struct About {
     pub open_loop: bool,
     /// Loads with more than one body.
     pub several_bodies: bool,
+    /// Loads with more than one request in flight on a connection.
+    pub several_in_flight: bool,
     /// Its results hold when each request was due, so that latency can count from then.
     pub tells_when_due: bool,
     /// So does the report that it prints for a person.

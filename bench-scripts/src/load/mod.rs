@@ -20,7 +20,7 @@ use self::load_tool::{About, Driver};
 
 /// A load tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum LoadTool {
     /// Closed loop; with a limit on its rate, for comparison, still closed.
     #[default]
@@ -89,6 +89,9 @@ pub struct Level {
     /// Whether the campaign's background load runs as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
+    /// Whether `connections` is the number of requests in flight, because some servers get several of them on each connection.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight: bool,
 }
 
 impl From<u32> for Level {
@@ -100,7 +103,7 @@ impl From<u32> for Level {
 impl std::fmt::Display for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.rate {
-            None => write!(f, "{} connections", self.connections),
+            None => write!(f, "{} {}", self.connections, self.unit()),
             Some(rate) => write!(f, "{rate} requests/s by {}", self.tool.name()),
         }?;
         if self.disturbed { f.write_str(", disturbed") } else { Ok(()) }
@@ -108,7 +111,16 @@ impl std::fmt::Display for Level {
 }
 
 impl Level {
-    /// The number that is varied: requests a second of an open loop, connections of a closed one.
+    /// What is varied.
+    pub const fn unit(self) -> &'static str {
+        match self.rate {
+            Some(_) => "requests/s",
+            None if self.in_flight => "requests in flight",
+            None => "connections",
+        }
+    }
+
+    /// The number that is varied: requests a second of an open loop, connections or requests in flight of a closed one.
     pub fn amount(self) -> u32 {
         self.rate.unwrap_or(self.connections)
     }
@@ -149,11 +161,13 @@ impl Client {
 }
 
 /// A load.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// Connections held; in an open loop at most. Each carries one request at a time, so a request that is due while all of them
-    /// wait for an answer is sent late.
+    /// Connections held; in an open loop at most.
     pub connections: u32,
+    /// Requests in flight on each connection at most, at least one. A request that is due while all of them wait for an answer is
+    /// sent late.
+    pub in_flight: u32,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
@@ -163,6 +177,20 @@ pub struct Load {
     pub rate: Option<u32>,
     /// The tool's HTTP client.
     pub client: Client,
+}
+
+impl Default for Load {
+    /// No load, one request at a time on each connection.
+    fn default() -> Self {
+        Self {
+            connections: 0,
+            in_flight: 1,
+            duration_ms: 0,
+            timeout_ms: 0,
+            rate: None,
+            client: Client::default(),
+        }
+    }
 }
 
 impl Load {

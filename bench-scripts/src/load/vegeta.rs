@@ -38,6 +38,7 @@ impl Driver for Vegeta {
             transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
+            several_in_flight: false,
             tells_when_due: true,
             prints_from_due: false,
             variable: "VEGETA",

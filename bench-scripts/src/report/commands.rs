@@ -2,15 +2,22 @@
 
 use super::format::shell;
 use super::{Run, targets};
-use crate::config::{Campaign, Placement, Server};
+use crate::config::{Campaign, Environment, Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Level, Load, LoadTool};
 use crate::plan::Trial;
 use crate::target::Target;
+use crate::transport::Transport;
 use crate::workload::Workload;
 
 /// The address that the commands use: one that a person can type.
 const ADDR: &str = "127.0.0.1:8899";
+
+/// The address of WebSockets that have a port of their own: the next one, as a node has it.
+const WS_ADDR: &str = "127.0.0.1:8900";
+
+/// What a server's arguments say where any free port will do.
+const ANY_PORT: &str = "127.0.0.1:0";
 
 /// The command that starts a server as it was measured.
 pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
@@ -23,13 +30,37 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     // A ledger that lacks what a workload requests was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
     command.extend(server.arguments(&server.placeholders(&environment, ADDR, &request)));
+    if of_server(run, server).transport() == Transport::WebSocket {
+        let typed = |arg: &String| if arg == ANY_PORT { WS_ADDR.to_owned() } else { arg.clone() };
+        command.extend(server.ws_args.iter().map(typed));
+    }
     on_its_core(run, &shell(&command))
 }
 
-/// The command that puts a load on it; of a mix, what it sends, for which bombardier has no command.
-pub fn load(run: &Run, workload: &Workload, connections: u32) -> String {
-    let Campaign { window_ms, timeout_ms, .. } = run.plan.campaign;
-    closed_load(run, workload, Load { connections, duration_ms: window_ms, timeout_ms, ..Load::default() })
+/// The servers that a load needs commands of their own for, each with what its heading ends with: one for all, where all are reached in
+/// the same way.
+pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
+    let servers = &run.plan.servers;
+    let way = |server: &Server| {
+        let environment = of_server(run, server);
+        (environment.transport(), environment.in_flight())
+    };
+    if servers.iter().all(|server| way(server) == (Transport::Http, 1)) {
+        return vec![(String::new(), None)];
+    }
+    servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()
+}
+
+/// What a server runs in, with its own settings.
+fn of_server(run: &Run, server: &Server) -> Environment {
+    run.plan.campaign.environment.with(&server.overrides)
+}
+
+/// The command that puts the campaign's closed loop on a server; of a mix, what it sends, for which its load tool has no command.
+pub fn load(run: &Run, server: Option<&Server>, workload: &Workload, connections: u32) -> String {
+    let Campaign { window_ms, timeout_ms, tool, .. } = run.plan.campaign;
+    let load = Load { connections, duration_ms: window_ms, timeout_ms, ..Load::default() };
+    closed_load(run, server, workload, tool, load)
 }
 
 /// The commands that make a trial again: its server's, where the plan has it, and its load's, where one command can send that. What ran at
@@ -43,41 +74,56 @@ pub fn of_trial(run: &Run, trial: &Trial) -> Vec<String> {
         trial.beside.as_ref().map(|other| format!("# at the same time: {other} under the same load"));
     let disturbed = trial.disturbed.then(|| "# at the same time: the campaign's background load".to_owned());
     let own = run.plan.servers.iter().find(|server| server.name == trial.server);
-    let own = own.map(|own| server(run, own, workload));
     let load = match trial.rate {
-        Some(_) => open_load(run, workload, trial.level(), duration_ms),
+        Some(_) => open_load(run, own, workload, trial.level(), duration_ms),
         None => {
-            let Trial { connections, client, .. } = *trial;
-            Some(closed_load(
-                run,
-                workload,
-                Load { connections, duration_ms, timeout_ms, client, rate: None },
-            ))
+            let Trial { connections, client, tool, .. } = *trial;
+            let load = Load { connections, duration_ms, timeout_ms, client, ..Load::default() };
+            Some(closed_load(run, own, workload, tool, load))
         }
     };
+    let own = own.map(|own| server(run, own, workload));
     paired.into_iter().chain(disturbed).chain(own).chain(load).collect()
 }
 
-/// The command that puts a closed loop's load on it.
-fn closed_load(run: &Run, workload: &Workload, load: Load) -> String {
+/// The command that puts a closed loop's load on a server.
+fn closed_load(
+    run: &Run,
+    server: Option<&Server>,
+    workload: &Workload,
+    tool: LoadTool,
+    load: Load,
+) -> String {
     let Ok(body) = workload.body() else {
-        return format!("# a mix, and bombardier sends one body only: {}", workload.words());
+        return format!("# a mix, and {} sends one body only: {}", tool.name(), workload.words());
     };
     let folder = match run.conditions.tool.source {
-        Source::Pinned => "bench-scripts/tools/bin/",
-        Source::Environment | Source::Path => "",
+        Source::Pinned if tool.is_default() => "bench-scripts/tools/bin/",
+        Source::Pinned | Source::Environment | Source::Path => "",
     };
-    let commands = LoadTool::default().driver().by_hand(&load, body, &url(run));
+    let commands = tool.driver().by_hand(&shared(run, server, load), body, &url(run, server));
     on_its_core(run, &format!("{folder}{}", piped(&commands)))
 }
 
 /// The command that puts an open loop's load on it for `duration_ms`; `None` for a mix, which is drawn as it is sent.
-pub fn open_load(run: &Run, workload: &Workload, level: Level, duration_ms: u64) -> Option<String> {
+pub fn open_load(
+    run: &Run,
+    server: Option<&Server>,
+    workload: &Workload,
+    level: Level,
+    duration_ms: u64,
+) -> Option<String> {
     let (body, rate) = (workload.body().ok()?, level.rate?);
     let timeout_ms = run.plan.campaign.timeout_ms;
     let connections = level.connections;
     let load = Load { rate: Some(rate), connections, duration_ms, timeout_ms, ..Load::default() };
-    Some(piped(&level.tool.driver().by_hand(&load, body, &url(run))))
+    Some(piped(&level.tool.driver().by_hand(&shared(run, server, load), body, &url(run, server))))
+}
+
+/// A load with as many requests in flight on each connection as a server's settings say.
+fn shared(run: &Run, server: Option<&Server>, load: Load) -> Load {
+    let in_flight = server.map_or(1, |server| of_server(run, server).in_flight());
+    Load { in_flight, connections: load.connections.div_ceil(in_flight), ..load }
 }
 
 /// Commands of which each gets the output of the one before.
@@ -86,8 +132,16 @@ fn piped(commands: &[Vec<String>]) -> String {
 }
 
 /// Where the commands send their load: to the run's server, where it has one that runs already.
-fn url(run: &Run) -> String {
-    targets::alone(run).map_or_else(|| Target::http(ADDR).url(), |(_, at)| at.url.clone())
+fn url(run: &Run, server: Option<&Server>) -> String {
+    if let Some((_, at)) = targets::alone(run) {
+        return at.url.clone();
+    }
+    match server.map(|server| (of_server(run, server).transport(), server.ws_args.is_empty())) {
+        Some((Transport::WebSocket, true)) => Target::websocket(ADDR),
+        Some((Transport::WebSocket, false)) => Target::websocket(WS_ADDR),
+        Some((Transport::Http, _)) | None => Target::http(ADDR),
+    }
+    .url()
 }
 
 /// The command on the one core that server and load tool shared, where they did.

@@ -9,8 +9,7 @@ pub use crate::words::{bytes, count, percent, significant, thousands, time as ti
 
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {
-    let unit = if level.rate.is_some() { "requests/s" } else { "connections" };
-    format!("{} {unit}", thousands(level.amount().into()))
+    format!("{} {}", thousands(level.amount().into()), level.unit())
 }
 
 /// A request at a load, for a table's cell: `getBalance at 125`, `getBalance at 2,000/s`.

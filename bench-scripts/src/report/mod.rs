@@ -28,6 +28,7 @@ mod tables;
 mod targets;
 mod terms;
 mod threshold;
+mod transports;
 pub mod why;
 
 use anyhow::Result;

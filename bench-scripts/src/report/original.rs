@@ -72,7 +72,15 @@ fn settings(run: &Run) -> String {
 
 /// The environment's settings, in the words of an arm's.
 fn common(environment: &Environment, threads: u32) -> String {
-    let Environment { slots, global_queue_interval, walk_ns_per_slot, tool_niceness, .. } = *environment;
+    let Environment {
+        slots,
+        global_queue_interval,
+        walk_ns_per_slot,
+        tool_niceness,
+        transport,
+        in_flight,
+        ..
+    } = *environment;
     let (interval, walk) = (global_queue_interval.unwrap_or(0), walk_ns_per_slot.unwrap_or(0));
     let all = Overrides {
         threads: Some(threads),
@@ -80,6 +88,8 @@ fn common(environment: &Environment, threads: u32) -> String {
         global_queue_interval: Some(interval),
         walk_ns_per_slot: Some(walk),
         tool_niceness,
+        transport,
+        in_flight,
     };
     all.words()
 }

@@ -7,7 +7,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, answer, causes, charts, commands, crossed, duets, open, original, slo, stores, targets, terms,
-    threshold,
+    threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -25,6 +25,7 @@ pub fn markdown(run: &Run) -> String {
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
+        transports::section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),
@@ -281,8 +282,10 @@ fn by_hand(run: &Run) -> String {
     );
     for workload in &run.plan.workloads {
         for connections in run.plan.connections() {
-            let command = commands::load(run, workload, connections);
-            let _ = writeln!(out, "# {} at {connections}\n{command}", workload.name);
+            for (of, server) in commands::loaded_alike(run) {
+                let command = commands::load(run, server, workload, connections);
+                let _ = writeln!(out, "# {} at {connections}{of}\n{command}", workload.name);
+            }
         }
     }
     let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);

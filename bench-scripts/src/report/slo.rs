@@ -249,11 +249,15 @@ pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String 
     );
     for search in &summary.searches {
         let (searched, Some(lower)) = (&search.searched, search.found.lower) else { continue };
-        let level =
-            Level { connections: slo.connections, rate: Some(lower.rate), tool: slo.tool, disturbed: false };
+        let level = Level {
+            connections: slo.connections,
+            rate: Some(lower.rate),
+            tool: slo.tool,
+            ..Level::default()
+        };
         let workload = run.measured_workloads().find(|workload| workload.name == searched.workload);
         let command =
-            workload.and_then(|workload| commands::open_load(run, workload, level, slo.final_trial_ms));
+            workload.and_then(|workload| commands::open_load(run, None, workload, level, slo.final_trial_ms));
         let command = command.unwrap_or_else(|| "# a mix, drawn as it is sent".to_owned());
         let _ = writeln!(
             out,

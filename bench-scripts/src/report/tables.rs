@@ -29,8 +29,9 @@ pub(super) fn failed_requests(cell: &Cell) -> String {
 
 pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let ceiling = known(run.plan.campaign.ceiling.as_ref(), "%", |name| format!("% of {name}"));
+    let unit = unit(run);
     let headers = format!(
-        "connections | server | successful requests/s | p50 | p99 | p99.9 | slowest | {ceiling} | failed requests | trials"
+        "{unit} | server | successful requests/s | p50 | p99 | p99.9 | slowest | {ceiling} | failed requests | trials"
     );
     let row = |cell: &Cell| {
         vec![
@@ -50,9 +51,11 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
 }
 
 pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
-    let headers = "connections | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | \
-                   memory/connection | active connections | first half's CPU/request | queue overflows, all trials | \
-                   retransmits, all trials";
+    let unit = unit(run);
+    let headers = format!(
+        "{unit} | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | memory/connection | \
+         active connections | first half's CPU/request | queue overflows, all trials | retransmits, all trials"
+    );
     let row = |cell: &Cell| {
         vec![
             count(cell.level.amount().into()),
@@ -69,13 +72,20 @@ pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) ->
             known(cell.retransmits, "unavailable", count),
         ]
     };
-    Table::of(headers, 2, cells.map(row))
+    Table::of(&headers, 2, cells.map(row))
+}
+
+/// What a campaign's levels count.
+fn unit(run: &Run) -> &'static str {
+    run.plan.levels().first().map_or("connections", |level| level.unit())
 }
 
 /// The comparisons of a workload, and how their intervals are to be read.
 pub(super) fn comparisons(run: &Run, workload: &str) -> String {
-    let headers = "connections | servers | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio of p99 | \
-                   blocks | resolves";
+    let unit = unit(run);
+    let headers = format!(
+        "{unit} | servers | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio of p99 | blocks | resolves"
+    );
     let pairs = || run.summary.comparisons.iter().filter(|pair| pair.workload == workload);
     let rows = pairs().map(|pair| {
         vec![
@@ -95,7 +105,7 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
          all {} comparisons of the run and all interim analyses share an error of 5 % for each of the two ratios, so these intervals \
          are wider than 95 % ones. \"Resolves\" is half of an interval's width: a smaller difference is not seen. The \
          ratio of p99s is not judged; its interval is right by itself with 95 %.\n{}",
-        Table::of(headers, 2, rows).markdown(),
+        Table::of(&headers, 2, rows).markdown(),
         run.plan.campaign.margin,
         list(&run.summary.looks),
         run.summary.comparisons.len(),

@@ -28,7 +28,6 @@ use anyhow::{Context, Error, Result, ensure};
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
-use crate::load::LoadTool;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
@@ -164,7 +163,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     let conditions = Conditions {
         started_at: now(),
         host: Host::look(),
-        tool: tools.get(LoadTool::default())?.clone(),
+        tool: tools.get(plan.campaign.tool)?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
         command: command.to_owned(),
@@ -275,6 +274,7 @@ mod tests {
 
     use super::*;
     use crate::interrupt::Interrupted;
+    use crate::load::LoadTool;
     use crate::load::toolchain::{Source, Tool};
 
     fn bombardier_alone() -> Tools {

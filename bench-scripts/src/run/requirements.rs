@@ -6,6 +6,7 @@ use validator_state::Method;
 use crate::config::{Campaign, Holds, Placement, RunningAt, Server};
 use crate::subject::{Process, find_running, program};
 use crate::target::Target;
+use crate::transport::Transport;
 use crate::workload::{Asks, Expected, Workload};
 
 /// Whether a campaign's servers can be measured with its workloads.
@@ -15,9 +16,46 @@ use crate::workload::{Asks, Expected, Workload};
 pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Workload]) -> Result<()> {
     for server in servers {
         check_one(server, workloads)?;
+        check_transport(campaign, server)?;
         if server.running_at().is_some() {
             check_running(campaign, server)?;
         }
+    }
+    Ok(())
+}
+
+/// Whether a server takes the connections that the campaign makes, and the campaign's load tools can make them.
+fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
+    let environment = campaign.environment.with(&server.overrides);
+    let (transport, in_flight) = (environment.transport(), environment.in_flight());
+    let place = || format!("campaign {}: server {}", campaign.name, server.name);
+    ensure!(
+        transport == Transport::Http || server.ws().is_some(),
+        "{}: servers.toml does not say where its ready line names a WebSocket; give ready.line.ws, or leave the server out",
+        place()
+    );
+    let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
+    ensure!(
+        uneven.is_none(),
+        "{}: {} requests in flight can't be shared out {in_flight} to a connection; choose a multiple of {in_flight} in connections",
+        place(),
+        uneven.unwrap_or(&0)
+    );
+    for tool in campaign.tools() {
+        let can = tool.can();
+        ensure!(
+            can.transports.contains(&transport),
+            "{}: {} can't send over {}; name another load tool",
+            place(),
+            can.name,
+            transport.name()
+        );
+        ensure!(
+            in_flight == 1 || can.several_in_flight,
+            "{}: {} has one request in flight on a connection and not {in_flight}; name another load tool",
+            place(),
+            can.name
+        );
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{resolved, truth_of};
+use crate::client;
 use crate::config::{Campaign, ConfigDir, Environment, Holds, Percent, Ready, RunningAt, Server};
-use crate::http;
 use crate::plan::{MostLoad, Plan};
 use crate::subject::{Process, find_running};
 use crate::target::Target;
@@ -142,9 +142,8 @@ fn reference(
 }
 
 fn answer(target: &Target, body: &str) -> Result<Value> {
-    let (status, text) = http::ask(target, body)?;
-    let answer = serde_json::from_str(&text).ok().filter(|_| status == 200);
-    answer.with_context(|| format!("it gives no JSON-RPC answer: {}", http::shown(status, &text)))
+    let answer = client::ask(target, body)?;
+    answer.json().with_context(|| format!("it gives no JSON-RPC answer: {}", answer.shown()))
 }
 
 #[cfg(test)]

@@ -21,11 +21,13 @@ use self::tool::Order;
 use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::http::{self, Connection, ServerCounts};
+use crate::client::{self, Connection};
+use crate::config::Environment;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
+use crate::metrics::ServerCounts;
 use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, Warmup};
 use crate::owned_process::remove_if_empty;
 use crate::plan::{Plan, Trial};
@@ -301,10 +303,20 @@ impl Bench<'_> {
         })
     }
 
-    /// The trial's load for `duration_ms`: a closed loop or, at a rate, an open one.
+    /// The trial's load for `duration_ms`, with so many requests in flight: a closed loop or, at a rate, an open one.
     fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
         let Trial { rate, client, .. } = *trial;
-        Load { connections, duration_ms, timeout_ms: self.plan.campaign.timeout_ms, rate, client }
+        let in_flight = self.environment_of(&trial.server).in_flight();
+        let connections = connections.div_ceil(in_flight);
+        let timeout_ms = self.plan.campaign.timeout_ms;
+        Load { connections, in_flight, duration_ms, timeout_ms, rate, client }
+    }
+
+    /// What a server runs in, with its own settings.
+    fn environment_of(&self, server: &str) -> Environment {
+        let environment = &self.plan.campaign.environment;
+        let known = self.plan.servers.iter().find(|known| known.name == server);
+        known.map_or_else(|| environment.clone(), |known| environment.with(&known.overrides))
     }
 
     /// The bodies of a load: the workload's one, or a stream of their own.
@@ -378,9 +390,11 @@ pub(super) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Resu
 /// Sends the known requests and compares the answers with the truth.
 fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-    known.iter().try_for_each(|Known { body, truth, .. }| match http::verify(&subject.target, body, truth) {
-        Ok(verdict) => verdict.map_err(wrong),
-        Err(error) => Err(wrong(format!("{error:#}"))),
+    known.iter().try_for_each(|Known { body, truth, .. }| {
+        match client::verify(&subject.target, body, truth) {
+            Ok(verdict) => verdict.map_err(wrong),
+            Err(error) => Err(wrong(format!("{error:#}"))),
+        }
     })
 }
 
@@ -410,7 +424,9 @@ fn judged(
 
 /// Whether the server answers nothing at all, not even wrongly.
 fn is_silent(known: &[Known], subject: &Subject) -> bool {
-    known.first().is_some_and(|Known { body, truth, .. }| http::verify(&subject.target, body, truth).is_err())
+    known
+        .first()
+        .is_some_and(|Known { body, truth, .. }| client::verify(&subject.target, body, truth).is_err())
 }
 
 /// Waits for the paired trial, where there is one.

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use rpc_bench::client::Connection;
 use rpc_bench::config::ConfigDir;
-use rpc_bench::http::Connection;
 use rpc_bench::target::Target;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
@@ -26,13 +26,12 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     let ledger = SeededSpec::default();
     let state = State::new(Ledger::seeded(&ledger));
     let shipped = ConfigDir(Path::new(env!("CARGO_MANIFEST_DIR")).to_owned());
-    let connection = Connection::new(&Target::http(&addr), PATIENCE);
+    let mut connection = Connection::new(&Target::http(&addr), PATIENCE);
     for name in ["wallet", "explorer", "everything"] {
         let questions = Arc::new(shipped.workload(name).unwrap().questions(&ledger).unwrap());
         for question in questions.stream(3).take(400) {
-            let (status, text) = connection.ask(&question.body).unwrap();
-            let answer: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!((status, answer), (200, question.truth(&state).unwrap()), "{}", question.body);
+            let answer = connection.ask(&question.body).unwrap();
+            assert_eq!(answer.json(), Some(question.truth(&state).unwrap()), "{}", question.body);
         }
     }
     server.signal(libc::SIGTERM);

@@ -177,6 +177,7 @@ mod tests {
             build: Vec::new(),
             program: "p".into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            ws_args: Vec::new(),
             ready: Ready::Connect {},
             holds: Holds::Everything,
             version: None,

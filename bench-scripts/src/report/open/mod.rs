@@ -225,9 +225,11 @@ pub(super) fn by_hand(run: &Run, servers: &str) -> String {
         for level in run.plan.levels() {
             let alone = Level { disturbed: false, ..level };
             if !shown.contains(&alone) {
-                let command =
-                    commands::open_load(run, workload, alone, window_ms).unwrap_or_else(|| mix(workload));
-                let _ = writeln!(out, "# {}\n{command}", place(&workload.name, alone));
+                for (of, server) in commands::loaded_alike(run) {
+                    let command = commands::open_load(run, server, workload, alone, window_ms);
+                    let command = command.unwrap_or_else(|| mix(workload));
+                    let _ = writeln!(out, "# {}{of}\n{command}", place(&workload.name, alone));
+                }
                 shown.push(alone);
             }
         }
@@ -239,12 +241,12 @@ pub(super) fn by_hand(run: &Run, servers: &str) -> String {
     if let Some((other, workload)) = other {
         let duration_ms = other.for_ms.unwrap_or(window_ms - other.from_ms);
         let level =
-            Level { connections: other.connections, rate: other.rate, tool: other.tool, disturbed: false };
+            Level { connections: other.connections, rate: other.rate, tool: other.tool, ..Level::default() };
         let command = match other.rate {
             Some(_) => {
-                commands::open_load(run, workload, level, duration_ms).unwrap_or_else(|| mix(workload))
+                commands::open_load(run, None, workload, level, duration_ms).unwrap_or_else(|| mix(workload))
             }
-            None => commands::load(run, workload, other.connections),
+            None => commands::load(run, None, workload, other.connections),
         };
         let _ = writeln!(
             out,

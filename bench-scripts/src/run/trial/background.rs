@@ -16,7 +16,7 @@ use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
 use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stall};
-use crate::load::{Client, Load, LoadSample, LoadTool};
+use crate::load::{Load, LoadSample};
 use crate::plan::Trial;
 use crate::subject::{Process, Subject};
 use crate::target::Target;
@@ -77,9 +77,9 @@ impl Bench<'_> {
             duration_ms: background.for_ms.unwrap_or(window_ms - background.from_ms),
             timeout_ms: self.plan.campaign.timeout_ms,
             rate: background.rate,
-            client: Client::default(),
+            ..Load::default()
         };
-        let tool = if load.rate.is_some() { background.tool } else { LoadTool::default() };
+        let tool = if load.rate.is_some() { background.tool } else { self.plan.campaign.tool };
         let order = Order::new("background", tool, load);
         let mut bodies = self.bodies(trial, workload, Draw::Background)?;
         self.prepare(trial, order, &mut bodies, target)

@@ -8,11 +8,13 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Seen;
+use crate::client::Connection;
 use crate::observation::Capacity;
 use crate::probe::listen_queue::Listening;
 use crate::probe::process_usage::cpu_time;
 use crate::probe::threads;
 use crate::target::Target;
+use crate::transport::Transport;
 
 /// Requests that are sent at least; and at most, where even the fastest of them is not quick.
 const QUESTIONS: std::ops::Range<u32> = 12..40;
@@ -43,14 +45,13 @@ pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capaci
 /// Sends requests on one connection, which is closed before this returns. Gives the time of the fastest and the server's CPU time for
 /// one, on average, in microseconds; that is `None` where its process can't be seen. `None` where the server does not answer in time.
 fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
-    let (addr, path) = (target.addr(), target.path());
-    let mut client = TcpStream::connect(addr).ok()?;
-    client.set_nodelay(true).ok()?;
-    client.set_read_timeout(Some(PATIENCE)).ok()?;
-    let length = body.len();
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
+    let mut asking: Box<dyn FnMut() -> Option<()>> = match target.transport() {
+        Transport::Http => Box::new(over_http(target, body)?),
+        Transport::WebSocket => {
+            let mut connection = Connection::new(target, PATIENCE);
+            Box::new(move || connection.ask(body).ok().map(drop))
+        }
+    };
     let mut fastest_us = f64::INFINITY;
     let mut cpu_before = None;
     let mut question = 0;
@@ -59,8 +60,7 @@ fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64
             cpu_before = pid.and_then(|pid| cpu_time(pid).ok());
         }
         let began = Instant::now();
-        client.write_all(request.as_bytes()).ok()?;
-        read_answer(&mut client)?;
+        asking()?;
         if question >= UNCOUNTED {
             fastest_us = fastest_us.min(began.elapsed().as_secs_f64() * 1e6);
         }
@@ -69,6 +69,22 @@ fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64
     let cpu = pid.and_then(|pid| Some(cpu_time(pid).ok()?.since(cpu_before?)));
     let cpu_us = cpu.map(|cpu| cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED));
     Some((fastest_us, cpu_us))
+}
+
+/// A connection of its own over HTTP, which sends the request and reads the answer each time.
+fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> + use<>> {
+    let (addr, path) = (target.addr(), target.path());
+    let mut client = TcpStream::connect(addr).ok()?;
+    client.set_nodelay(true).ok()?;
+    client.set_read_timeout(Some(PATIENCE)).ok()?;
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    Some(move || {
+        client.write_all(request.as_bytes()).ok()?;
+        read_answer(&mut client)
+    })
 }
 
 /// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other.

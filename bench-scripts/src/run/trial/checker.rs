@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use validator_state::State;
 
-use crate::http::Connection;
+use crate::client::{Answer, Connection};
 use crate::observation::Checked;
 use crate::probe::process_usage::thread_cpu_s;
 use crate::probe::watcher::Watcher;
@@ -65,11 +65,11 @@ impl Checker {
         self.checked.asked += 1;
         let answer = self.connection.ask(&question.body);
         // No answer in time, or an honest refusal: the load tool counts those.
-        let Ok((200, text)) = answer else {
+        let Some(answer) = answer.ok().filter(Answer::is_ok) else {
             self.checked.unanswered += 1;
             return;
         };
-        if let Err(difference) = self.compare(&question, &text) {
+        if let Err(difference) = self.compare(&question, &answer.text) {
             self.checked.wrong += 1;
             self.checked.first_wrong.get_or_insert(difference);
         }

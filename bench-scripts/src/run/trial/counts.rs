@@ -1,14 +1,16 @@
 //! What a server counted in a window, compared with the requests that were sent; and its answers under load.
 
-use crate::http::{self, ServerCounts};
 use crate::load::LoadSample;
+use crate::metrics::{self, ServerCounts};
 use crate::observation::{Checked, Outcome};
 use crate::subject::Subject;
 
 /// The server's own counts, where it has any.
 pub(super) fn read(subject: &Subject) -> std::result::Result<Option<ServerCounts>, Outcome> {
     let Some(metrics) = &subject.metrics else { return Ok(None) };
-    http::server_counts(metrics).map(Some).map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
+    metrics::server_counts(metrics)
+        .map(Some)
+        .map_err(|error| Outcome::Invalid { reason: format!("{error:#}") })
 }
 
 pub(super) fn since(

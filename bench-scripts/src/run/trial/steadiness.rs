@@ -6,7 +6,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use crate::http::{self, ServerCounts};
+use crate::metrics::{self, ServerCounts};
 use crate::observation::Half;
 use crate::probe::process_usage::{cpu_time, thread_cpu_s};
 use crate::probe::watcher::Watcher;
@@ -48,7 +48,7 @@ pub(super) fn ask_after(time: Duration, start: Start) -> Watcher<Counted> {
 fn ask(began: Instant, start: &Start) -> Option<Half> {
     let now = || Some((began.elapsed().as_secs_f64(), cpu_time(start.pid).ok()?.total_s()));
     let (asked_s, cpu_before_s) = now()?;
-    let counts = http::server_counts(&start.metrics).ok()?;
+    let counts = metrics::server_counts(&start.metrics).ok()?;
     let (answered_s, cpu_after_s) = now()?;
     Some(Half {
         requests: counts.requests.saturating_sub(start.counts.requests),
@@ -68,7 +68,7 @@ mod tests {
     fn start(metrics: &str) -> Start {
         Start {
             pid: std::process::id(),
-            metrics: http::metrics_at(metrics),
+            metrics: metrics::at(metrics),
             counts: ServerCounts { requests: 2, errors: 0 },
             cpu_s: 0.0,
         }

@@ -145,16 +145,8 @@ impl Bench<'_> {
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
-        let niceness = self.tool_niceness(&trial.server);
+        let niceness = self.environment_of(&trial.server).tool_niceness.unwrap_or(0);
         Ok(Prepared { order, niceness, invocation, files, _scratch: scratch, stem })
-    }
-
-    /// How far the load tool gives way to other processes while it loads a server.
-    fn tool_niceness(&self, server: &str) -> u8 {
-        let environment = &self.plan.campaign.environment;
-        let own = self.plan.servers.iter().find(|known| known.name == server);
-        own.map_or(environment.tool_niceness, |own| environment.with(&own.overrides).tool_niceness)
-            .unwrap_or(0)
     }
 
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Seen, checker, steadiness};
-use crate::http::ServerCounts;
+use crate::metrics::ServerCounts;
 use crate::probe::listen_queue::Listening;
 use crate::probe::process_usage::CpuTime;
 use crate::probe::resources::{Sampled, sample};

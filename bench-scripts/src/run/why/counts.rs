@@ -9,12 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::Signal;
 
 use super::Part;
+use crate::client;
 use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
-use crate::http;
 use crate::interrupt::recorded;
+use crate::load::Load;
 use crate::load::bodies::Bodies;
-use crate::load::{Client, Load};
+use crate::metrics;
 use crate::owned_process::{Output, Owned, last_line};
 use crate::plan::{Trial, WhyPlan};
 use crate::probe::syscalls::{INSTALL, Tracer};
@@ -73,14 +74,14 @@ impl Counting<'_> {
         let subject = self.start(&server, "allocations")?;
         let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
         let count = || {
-            let counted = http::allocation_counts(&metrics)?;
+            let counted = metrics::allocation_counts(&metrics)?;
             counted.context(
                 "its metrics lack allocations_total or allocated_bytes_total; is it a build that counts?",
             )
         };
-        let before = (count()?, http::server_counts(&metrics)?);
+        let before = (count()?, metrics::server_counts(&metrics)?);
         self.load(&subject, &server, "allocations")?;
-        let after = (count()?, http::server_counts(&metrics)?);
+        let after = (count()?, metrics::server_counts(&metrics)?);
         subject.process.stop(self.bench.interrupt)?;
         Ok(CountOutcome::Allocations {
             requests: after.1.requests - before.1.requests,
@@ -108,9 +109,9 @@ impl Counting<'_> {
             Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
         })?;
         attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;
-        let before = http::server_counts(&metrics)?;
+        let before = metrics::server_counts(&metrics)?;
         self.load(&subject, server, "syscalls")?;
-        let requests = http::server_counts(&metrics)?.requests - before.requests;
+        let requests = metrics::server_counts(&metrics)?.requests - before.requests;
         ensure!(requests > 0, "no request was answered under {}", tracer.program());
         tracing.signal(Signal::INT)?;
         let ended = tracing.wait(TRACER_WITHIN, self.bench.interrupt)?;
@@ -133,7 +134,7 @@ impl Counting<'_> {
         let environment = &self.bench.plan.campaign.environment;
         let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
         let subject = Subject::start(server, environment, &known.body, &stderr, self.bench.interrupt)?;
-        match http::verify(&subject.target, &known.body, &known.truth)? {
+        match client::verify(&subject.target, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
         }
@@ -144,8 +145,7 @@ impl Counting<'_> {
             connections: self.asked.connections,
             duration_ms: self.asked.why.counting_ms,
             timeout_ms: self.asked.why.timeout_ms,
-            rate: None,
-            client: Client::default(),
+            ..Load::default()
         };
         let trial = Trial {
             server: server.name.clone(),
