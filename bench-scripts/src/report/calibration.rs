@@ -16,7 +16,7 @@ use crate::analysis::Verdict;
 use crate::analysis::calibration::{
     CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_way,
 };
-use crate::config::Placement;
+use crate::config::{Calibration, Placement, Way};
 use crate::figure::Figure;
 use crate::plan::CalibrationPlan;
 use crate::results::{Conditions, RunFolder, pretty};
@@ -318,6 +318,19 @@ fn failed(summary: &CalibrationSummary) -> String {
     format!("## What failed\n\n{}", bullets(failed))
 }
 
+/// A trial of a part in words.
+fn trial(part: &Calibration) -> String {
+    let placement = match part.environment.placement {
+        Placement::Free => "server and load generator share all cores",
+        Placement::OneCore => "server and load generator share one core",
+        Placement::Duet => "two servers and their load generators share one core, at the same time",
+    };
+    format!(
+        "{} {} at {} connections, {} ms of load before a window of {} ms, {placement}",
+        part.server, part.workload, part.connections, part.warmup_ms, part.window_ms
+    )
+}
+
 fn environment(
     folder: &RunFolder,
     plan: &CalibrationPlan,
@@ -326,25 +339,17 @@ fn environment(
 ) -> String {
     let calibration = &plan.calibration;
     let host = &conditions.host;
-    let placement = match calibration.environment.placement {
-        Placement::Free => "server and load generator share all cores",
-        Placement::OneCore => "server and load generator share one core",
-        Placement::Duet => "two servers and their load generators share one core, at the same time",
-    };
+    // Only what was measured: a calibration may be of CPU time, of rates, or of both.
+    let cpu = (summary.trials > 0).then(|| ("CPU time".to_owned(), calibration.clone()));
+    let measured =
+        |way: &Way| summary.rates.iter().any(|measured| measured.way.name == way.name && measured.trials > 0);
+    let ways = calibration.ways().filter(|(_, way)| measured(way));
+    let ways = ways.map(|(rates, way)| (format!("rates, {}", way.name), calibration.by_way(rates, way)));
+    let trials = cpu.into_iter().chain(ways).map(|(what, part)| format!("{what}: {}", trial(&part)));
     let rows = [
         ("run", conditions.history()),
         ("trials", summary.all_trials().to_string()),
-        (
-            "each trial",
-            format!(
-                "{} {} at {} connections, {} ms of load before a window of {} ms, {placement}",
-                calibration.server,
-                calibration.workload,
-                calibration.connections,
-                calibration.warmup_ms,
-                calibration.window_ms
-            ),
-        ),
+        ("each trial", trials.collect::<Vec<_>>().join("; ")),
         ("commit", available(host.commit.as_ref())),
         ("processor", format!("{}, {} cores", host.cpu, host.cores)),
         ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
