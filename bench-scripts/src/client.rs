@@ -173,6 +173,11 @@ mod tests {
 
     use super::*;
 
+    /// The next text, which is no answer to a ping.
+    fn next(socket: &mut WebSocket<TcpStream>) -> Option<Message> {
+        std::iter::from_fn(|| socket.read().ok()).find(Message::is_text)
+    }
+
     /// A WebSocket server that takes connections one after the other, answers each message with a ping and the message's length, and
     /// ends each connection after so many messages.
     fn server(messages: usize) -> Target {
@@ -182,7 +187,7 @@ mod tests {
             for stream in listener.incoming() {
                 let mut socket = tungstenite::accept(stream.unwrap()).unwrap();
                 for _ in 0..messages {
-                    let Ok(message) = socket.read() else { break };
+                    let Some(message) = next(&mut socket) else { break };
                     socket.send(Message::Ping(vec![1].into())).unwrap();
                     socket.send(Message::text(message.len().to_string())).unwrap();
                 }

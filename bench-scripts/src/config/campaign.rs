@@ -242,7 +242,7 @@ impl Campaign {
         })
     }
 
-    /// A closed loop of so many connections; of so many requests in flight, where an arm has several on each connection.
+    /// A closed loop of that many connections; of that many requests in flight, where an arm has several on each connection.
     pub fn closed_loop(&self, connections: u32) -> Level {
         let shared = |arm: &CampaignArm| arm.settings.in_flight.is_some_and(|requests| requests > 1);
         let in_flight = self.environment.in_flight() > 1 || self.arms.iter().any(shared);

@@ -303,7 +303,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The trial's load for `duration_ms`, with so many requests in flight: a closed loop or, at a rate, an open one.
+    /// The trial's load for `duration_ms`, with `connections` requests in flight: a closed loop or, at a rate, an open one.
     fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
         let Trial { rate, client, .. } = *trial;
         let in_flight = self.environment_of(&trial.server).in_flight();
