@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// A WebSocket server that takes connections one after the other, answers each message with a ping and the message's length, and
-    /// ends each connection after so many messages.
+    /// ends each connection after `messages`.
     fn server(messages: usize) -> Target {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Target::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
