@@ -6,7 +6,7 @@
 mod samples;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
@@ -17,7 +17,7 @@ use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
 use samples::sample;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
 fn plan(blocks: u32) -> Plan {
@@ -191,10 +191,9 @@ fn with_quantiles(mut sample: Sample) -> Sample {
     sample
 }
 
-/// The report of these samples, and its charts by their names.
-fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(dir.path(), "charts").unwrap();
+/// The folder of these samples with its report.
+fn written(results: &Path, plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> RunFolder {
+    let folder = RunFolder::create(results, "charts").unwrap();
     let environment = json!({
         "started_at": "2026-01-01T00:00:00Z",
         "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
@@ -209,6 +208,13 @@ fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<S
         folder.append(&observation).unwrap();
     }
     report::write(&folder).unwrap();
+    folder
+}
+
+/// The report of these samples, and its charts by their names.
+fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = written(dir.path(), plan, gave);
     let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
     let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
     let names = entries.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(".svg"));
@@ -271,4 +277,45 @@ fn a_report_without_samples_has_no_such_chart() {
     for name in ["quantiles.svg", "resources.svg", "cost of reading"] {
         assert!(!report.contains(name), "{name}");
     }
+}
+
+/// How far the latency of trials with that many requests is drawn, in `quantiles.svg` and for the zoom of `report.html`: the last
+/// percentile that the axis names, whether a part of the lines is thin, and the last place of the thick and of the thin lines.
+fn tail(requests: f64) -> (String, bool, [f64; 2]) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = written(dir.path(), &plan(3), |_| {
+        let mut sample = sample(requests, 10.0);
+        let tail = [(0.5, 400.0), (0.9, 700.0), (0.99, 2e3), (0.999, 4e3), (0.9999, 9e3), (0.999_99, 2e4)];
+        sample.load.quantiles = tail.into_iter().chain([(0.999_999, 3e4), (1.0, 4e4)]).collect();
+        sample
+    });
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
+    let svg = read("quantiles.svg");
+    let named = ["50", "90", "99", "99.9", "99.99", "99.999"];
+    let last = named.into_iter().rfind(|name| svg.contains(&format!(">{name}</text>"))).unwrap().to_owned();
+    let is_thin =
+        svg.lines().any(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"1\""));
+    let page = read("report.html");
+    let zooms = page.split("<script type=\"application/json\">").skip(1);
+    let zooms = zooms.map(|rest| rest.split("</script>").next().unwrap());
+    let zoom = zooms.map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let zoom = zoom.into_iter().find(|zoom| zoom["panels"][0]["x"]["write"] == "percentile").unwrap();
+    let lines = zoom["panels"][0]["lines"].as_array().unwrap().clone();
+    let last_of = |width: f64| {
+        let of_width = lines.iter().filter(|line| line["width"].as_f64() == Some(width));
+        let places = of_width.flat_map(|line| line["x"].as_array().unwrap()).map(|x| x.as_f64().unwrap());
+        places.fold(0.0, f64::max).round()
+    };
+    (last, is_thin, [last_of(2.0), last_of(1.0)])
+}
+
+#[test]
+fn latency_is_drawn_as_far_as_the_requests_of_a_trial_reach() {
+    // At least ten requests beyond each percentile: thick to the end.
+    assert_eq!(tail(1_000_000.0), ("99.999".to_owned(), false, [100_000.0, 0.0]));
+    // Ten beyond 99.99 and one beyond 99.999.
+    assert_eq!(tail(100_000.0), ("99.999".to_owned(), true, [10_000.0, 100_000.0]));
+    // Beyond 99.999 there is none.
+    assert_eq!(tail(99_000.0), ("99.99".to_owned(), true, [1_000.0, 10_000.0]));
+    assert_eq!(tail(5_000.0), ("99.9".to_owned(), true, [100.0, 1_000.0]));
 }

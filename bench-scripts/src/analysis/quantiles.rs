@@ -14,3 +14,13 @@ pub(super) fn quantiles(samples: &[&Sample]) -> Vec<(f64, f64)> {
         })
         .collect()
 }
+
+/// The requests of the trial that has the fewest with a latency: how far into the tail the quantiles of all trials reach. Where requests
+/// are due at a rate, failed ones are left out, because some of them have no latency.
+pub(super) fn fewest_requests(samples: &[&Sample]) -> Option<u64> {
+    let requests = |sample: &&Sample| match sample.load.open {
+        None => sample.load.succeeded + sample.load.failures(),
+        Some(_) => sample.load.succeeded,
+    };
+    samples.iter().map(requests).min()
+}

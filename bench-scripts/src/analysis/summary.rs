@@ -12,7 +12,7 @@ use super::marks::{Evidence, Mark};
 use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, median_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
-use super::quantiles::quantiles;
+use super::quantiles::{fewest_requests, quantiles};
 use super::slo::SloSummary;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
@@ -131,6 +131,9 @@ pub struct Cell {
     /// microseconds. Only at the headline's load; empty elsewhere and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<(f64, f64)>,
+    /// The requests of the trial that has the fewest, where there are quantiles: how far into the tail these reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_of_a_trial: Option<u64>,
 }
 
 /// A bound of the campaign and how it came out.
@@ -217,7 +220,10 @@ pub fn summarize(
                 if level.rate.is_some() || level == campaign.headline_level(workload, &levels) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
                     cell.latency = latency_course(measured.values().copied());
-                    cell.quantiles = quantiles(&measured.values().copied().collect::<Vec<_>>());
+                    let samples: Vec<&Sample> = measured.values().copied().collect();
+                    cell.quantiles = quantiles(&samples);
+                    cell.requests_of_a_trial =
+                        fewest_requests(&samples).filter(|_| !cell.quantiles.is_empty());
                 }
                 cells.push(cell);
             }
@@ -355,5 +361,6 @@ fn cell(
         timeline: Vec::new(),
         latency: Vec::new(),
         quantiles: Vec::new(),
+        requests_of_a_trial: None,
     }
 }

@@ -7,6 +7,7 @@ mod inline;
 mod original;
 mod palette;
 mod power;
+mod quantiles;
 mod ratios;
 mod recovery;
 mod resources;

@@ -1,15 +1,14 @@
-//! The charts of a campaign's run: figures against the load, the quantile function of latency, and p99 around an overload.
+//! The charts of a campaign's run: figures against the load, latency against the rate, and CPU time for a request.
 
 use anyhow::Result;
 
-use super::super::format::{at, load, thousands, time_us};
+use super::super::format::{at, thousands, time_us};
 use super::super::{Run, original as report_original, sections};
 use super::series::{SeriesOf, legend, series, styles};
 use super::{
     Axis, Bar, Bars, Chart, Mark, Panel, Picture, Piece, Plot, Point, Row, Series, Style, original,
-    resources, short, time_tick,
+    quantiles, resources, short, time_tick,
 };
-use crate::analysis::Cell;
 use crate::figure::Figure;
 
 /// A chart of a figure against the load: its file, what it is called, its axis, the figure and the axis' unit of it.
@@ -34,10 +33,6 @@ const OPEN: [AgainstLoad; 3] = [
     ("memory.svg", "peak memory of the server", "MiB", Figure::PeakMemoryBytes, MIB, short),
 ];
 
-/// The probabilities that the axis names, and between which lines are drawn. Faster requests than the median spread so widely
-/// that they would take most of the height; beyond the last one even a long window holds a handful of requests.
-const NAMED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
-
 /// The charts of a run's report, in its order.
 pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     if report_original::is_headline(run) {
@@ -46,13 +41,13 @@ pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));
-    pictures.extend(quantiles(run));
+    pictures.extend(quantiles::picture(run));
     pictures.extend(resources::pictures(run));
     Ok(pictures)
 }
 
 /// A panel for each workload that the run measures.
-fn by_workload(run: &Run, panel: impl Fn(&str) -> Panel) -> Vec<Panel> {
+pub(super) fn by_workload(run: &Run, panel: impl Fn(&str) -> Panel) -> Vec<Panel> {
     run.measured_workloads().map(|workload| panel(&workload.name)).collect()
 }
 
@@ -191,91 +186,4 @@ fn cpu_bars(run: &Run) -> Option<Picture> {
         note: "Bars begin at zero; each column has a scale of its own.".to_owned(),
         chart: Chart { rows: vec![Row::Bars(bars)], ..Chart::default() },
     })
-}
-
-/// The place of a probability on the logarithmic axis: of how many requests one took longer.
-fn place(probability: f64) -> f64 {
-    1.0 / (1.0 - probability)
-}
-
-/// The percentile at a place: 99.9.
-fn percentile(place: f64) -> String {
-    let text = format!("{:.4}", (1.0 - 1.0 / place) * 100.0);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// The quantile function of latency at the headline's load; the tail is stretched so that from 90 on each step to the right leaves a
-/// tenth of the requests.
-fn quantiles(run: &Run) -> Option<Picture> {
-    run.summary.cells.iter().find(|cell| !cell.quantiles.is_empty())?;
-    let line = |cell: &Cell| -> Vec<(f64, f64)> {
-        let [first, .., last] = NAMED;
-        let drawn = cell
-            .quantiles
-            .iter()
-            .filter(|(probability, us)| (first..=last).contains(probability) && *us > 0.0);
-        drawn.map(|(probability, us)| (place(*probability), *us)).collect()
-    };
-    let panel = |workload: &str| {
-        let level = run.plan.headline_level(workload);
-        let of_server = |series: SeriesOf<'_>| {
-            let points = series.cell(run, workload, level.amount()).map_or_else(Vec::new, line);
-            let mut drawn = Series::line(series.style, 2.0, &points);
-            for point in
-                drawn.points.iter_mut().filter(|point| NAMED.iter().any(|named| place(*named) == point.x))
-            {
-                point.mark = Mark::Full;
-            }
-            drawn
-        };
-        Panel {
-            title: format!("{workload} at {}: latency", load(level)),
-            series: series(run).into_iter().map(of_server).collect(),
-            empty: "latency was not measured",
-            ..Panel::default()
-        }
-    };
-    let x = Axis {
-        name: "percentile of requests, % (the tail is stretched)".to_owned(),
-        range: Some((place(0.5) / 1.25, place(0.9999) * 1.25)),
-        ticks: NAMED.map(place).to_vec(),
-        ..Axis::log("", percentile)
-    };
-    let (alt, note) = match run.plan.campaign.open {
-        None => (
-            "Quantile function of latency",
-            "Read it upwards: at 99, one request in a hundred took longer than the line's height; from 90 on each step to the \
-             right leaves a tenth of the requests. Points are medians over blocks of that percentile, at the headline's \
-             load.",
-        ),
-        Some(_) => (
-            "Latency by percentile",
-            "Read it upwards: at 99, one request in a hundred took longer than the line's height, counted from the moment at which \
-             it was to be sent (by bombardier from the send); from 90 on each step to the right leaves a tenth of the requests. \
-             Medians over blocks, at the headline's rate; at 99.99 a trial of fewer than 10,000 requests has only its slowest.",
-        ),
-    };
-    let axes = [x, Axis::log("latency", time_tick)];
-    let panels = by_workload(run, panel);
-    Some(Picture {
-        file: "quantiles.svg".to_owned(),
-        alt: alt.to_owned(),
-        note: note.to_owned(),
-        chart: Chart {
-            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
-            legend: legend(run, 2.0),
-            ..Chart::default()
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_axis_is_named_by_percentiles() {
-        let names = NAMED.map(|probability| percentile(place(probability)));
-        assert_eq!(names, ["50", "90", "99", "99.9", "99.99"]);
-    }
 }
