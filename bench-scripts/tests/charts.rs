@@ -240,11 +240,11 @@ fn text_in_charts_is_at_least_12_pixels_high() {
 #[test]
 fn a_server_has_one_colour_in_all_charts() {
     let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
-    assert!(charts["ratios.svg"].contains("#009e73") && !charts["ratios.svg"].contains("#d55e00"));
+    assert!(charts["ratios.svg"].contains("#008a65") && !charts["ratios.svg"].contains("#d55e00"));
     for (name, chart) in
         charts.iter().filter(|(name, _)| !["cpu-per-request.svg", "ratios.svg"].contains(&name.as_str()))
     {
-        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + typed JSON-RPC", "#009e73")] {
+        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + typed JSON-RPC", "#008a65")] {
             let named = chart.lines().position(|line| line.ends_with(&format!(">{server}</text>"))).unwrap();
             let key = chart.lines().nth(named - 2).unwrap();
             assert!(key.contains(own), "{server} in {name}: {key}");

@@ -1,7 +1,7 @@
 //! Charts: one model (rows of panels with common axes, series of points, bars, a legend) and one renderer ([`svg`]).
 //!
-//! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. The background is drawn, so that a
-//! chart reads the same on a light page and on a dark one.
+//! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
+//! its reader prefers ([`palette`]).
 
 mod inline;
 mod original;
@@ -18,8 +18,8 @@ mod slo;
 mod svg;
 mod why;
 
-pub(super) use inline::{inline, variable};
-pub(super) use palette::COLOURS;
+pub(super) use inline::inline;
+pub(super) use palette::{COLOURS, page_style, variable};
 pub(super) use power::power;
 pub(super) use ratios::{picture as ratios, pooled};
 pub(super) use recovery::chart as recovery;

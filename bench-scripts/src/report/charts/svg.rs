@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::palette::{GRID, INK};
+use super::palette::{GRID, INK, PAPER, dark_rules};
 use super::scale::{Scale, range};
 use super::{Axis, Bar, Bars, Chart, Forest, Key, Kind, Mark, Panel, Plot, Point, Ratio, Row, Series, Style};
 
@@ -22,8 +22,16 @@ const GAP: f64 = 40.0;
 const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
 const FOREST_ROOM: f64 = 1.2;
 
-/// The chart as an SVG file.
+/// The chart as an SVG file that is light or dark as its reader prefers. The paper is drawn too, because a page can be dark for another
+/// reason than what its reader prefers.
 pub(in crate::report) fn svg(chart: &Chart) -> String {
+    drawing(chart, "", |drawn| {
+        format!("<style>{}</style>\n", dark_rules(|attribute| drawn.contains(attribute)))
+    })
+}
+
+/// The chart as an SVG element with these attributes, and with what `before` gives of the drawing in front of it.
+pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str) -> String) -> String {
     let mut page = Page { body: String::new(), y: 12.0 };
     if !chart.title.is_empty() {
         page.heading(&chart.title, 16.0);
@@ -38,12 +46,21 @@ pub(in crate::report) fn svg(chart: &Chart) -> String {
     page.legend(&chart.legend);
     page.note(&chart.note);
     let height = page.y.ceil();
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n{}</svg>\n",
+    // The colour of all text that names no other.
+    let drawn = format!(
+        "<g fill=\"{INK}\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{}</g>\n",
         page.body
+    );
+    let before = before(&drawn);
+    format!(
+        "<svg {attributes}xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"{FONT}\">\n{before}{drawn}</svg>\n"
     )
+}
+
+/// Text as it stands in markup.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn width(text: &str) -> f64 {
@@ -66,8 +83,7 @@ impl Page {
 
     /// Text whose middle is at that height; `anchor` is `start`, `middle` or `end`.
     fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
-        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let y = y + FONT * 0.35;
+        let (text, y) = (escaped(text), y + FONT * 0.35);
         self.add(format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{more}>{text}</text>"
         ));
@@ -207,8 +223,10 @@ impl Page {
         };
         let is_full = matches!(mark, Mark::Full | Mark::Small) && style.variant == 0;
         let paint = match is_full {
-            true => format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\"0.7\""),
-            false => format!("fill=\"#fff\" fill-opacity=\"0.6\" stroke=\"{colour}\" stroke-width=\"1.4\""),
+            true => format!("fill=\"{colour}\" stroke=\"{PAPER}\" stroke-width=\"0.7\""),
+            false => {
+                format!("fill=\"{PAPER}\" fill-opacity=\"0.6\" stroke=\"{colour}\" stroke-width=\"1.4\"")
+            }
         };
         let corners: &[(f64, f64)] = match style.colour % 5 {
             0 => &[],
@@ -284,7 +302,7 @@ impl Page {
                 // Over a box of its own, so that it is read on every colour.
                 let half = width(&piece.text) / 2.0 + 3.0;
                 let centre = (x + end) / 2.0;
-                self.rect((centre - half, middle - 9.0), (2.0 * half, 18.0), "#fff", 0.85);
+                self.rect((centre - half, middle - 9.0), (2.0 * half, 18.0), PAPER, 0.85);
                 self.text((centre, middle), "middle", "", &piece.text);
             }
             from = to;

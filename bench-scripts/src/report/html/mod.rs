@@ -78,7 +78,8 @@ fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result
     let has_index = folder.0.parent().is_some_and(|results| results.join(index::INDEX).is_file());
     let why = Value::from_safe_string(markdown::html(&report.why, 0));
     let scripts: Vec<&str> = if drawer.has_zoom { vec![UPLOT, SCRIPT] } else { vec![SCRIPT] };
-    let style = if drawer.has_zoom { format!("{UPLOT_STYLE}\n{STYLE}") } else { STYLE.to_owned() };
+    let zoom_style = if drawer.has_zoom { UPLOT_STYLE } else { "" };
+    let style = format!("{zoom_style}\n{}{STYLE}", charts::page_style());
     render(
         include_str!("assets/page.html"),
         &style,
