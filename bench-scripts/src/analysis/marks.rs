@@ -117,7 +117,7 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::ClientBound => {
-                "client-bound: the load generator used at least as much CPU as the server, so the rate is \"at least\" and \
+                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at least\" and \
                  a ratio of rates is too small; compare CPU per request instead"
             }
             Self::NearCeiling => {
@@ -132,15 +132,15 @@ impl Mark {
             Self::FailedTrials => "some trials gave no figure; see \"What failed\"",
             Self::FewActive => {
                 "by Little's law (rate times mean latency) fewer than 90 % of the connections waited for an answer on \
-                 average; the others were starved, or the load generator kept them waiting"
+                 average. The others were starved, or the load generator kept them waiting"
             }
             Self::FewEstablished => "the server never held all connections open at once",
             Self::CountsDisagree => {
-                "server and load generator disagree by more than 2 % about the number of requests; requests that were \
+                "server and load generator disagree by more than 2 % about the number of requests. Requests that were \
                  under way when a window closed are the server's alone"
             }
             Self::Unsteady => {
-                "the window was not steady: a request of its first half, in which the connections are made, cost over 10 % \
+                "the window was not steady. A request of its first half, in which the connections are made, cost over 10 % \
                  more CPU than one of its second"
             }
             Self::Steal => {
@@ -157,7 +157,7 @@ impl Mark {
             }
             Self::SentLate => {
                 "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the latency (99th \
-                 percentile): much of what is shown may be the tool's; the latency from the send leaves it out"
+                 percentile). Much of what is shown may be the tool's; the latency from the send leaves it out"
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::format::{NEVER_SENT, Table, significant, thousands, time_us};
+use super::format::{NEVER_SENT, Table, bullets, significant, thousands, time_us};
 use super::searches::{effective, groups, or_dash};
 use super::{Run, causes, commands};
 use crate::analysis::NEAR_CEILING;
@@ -12,20 +12,14 @@ use crate::analysis::slo::{Ending, PointResult, SloSearch, SloSummary, Tested, T
 use crate::config::Slo;
 use crate::load::Level;
 
-/// One line for each request.
+/// One line for each request and server, and the service level.
 pub fn headline(run: &Run, summary: &SloSummary) -> String {
-    let mut out = String::new();
-    for (workload, searches) in groups(&summary.searches, |search| &search.searched.workload) {
-        let servers: Vec<String> = searches.into_iter().map(|search| short(run, search)).collect();
-        // Writing to a String can't fail, here and below.
-        let _ = writeln!(
-            out,
-            "- **{workload}**, the highest sustained rate ({}): {}.",
-            level(&summary.slo),
-            servers.join("; ")
-        );
-    }
-    out
+    let lines = groups(&summary.searches, |search| &search.searched.workload).into_iter().flat_map(
+        |(workload, searches)| {
+            searches.into_iter().map(move |search| format!("**{workload}**, {}.", short(run, search)))
+        },
+    );
+    bullets(lines.chain([format!("The service level: {}.", level(&summary.slo))]))
 }
 
 /// The service level in a few words.
@@ -162,6 +156,7 @@ pub fn section(run: &Run) -> String {
         ceiling(summary.ceiling),
         table.markdown()
     );
+    // Writing to a String can't fail, here and below.
     let _ = writeln!(
         out,
         "\n{} trials, interleaved in a drawn order, each on a fresh server. *In time/s* is the conditional throughput of RFC 9971: the \

@@ -14,8 +14,7 @@ use crate::words::rounded;
 pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
-/// What no campaign here measures.
-const NEVER_MEASURED: &str = "a network, TLS, other methods and subscriptions";
+const NEVER_MEASURED: &str = "No campaign measures a network, TLS, other methods or subscriptions.";
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
@@ -114,13 +113,25 @@ fn worst(row: &Row) -> usize {
     worst.map_or(0, |(server, _)| server)
 }
 
-/// What has no row here, and how it is measured.
+/// What has no row here, by the campaign that measures it; and what none does.
 fn not_measured(decided: &[Recommendation]) -> String {
-    let missing = decided.iter().filter(|decided| decided.decided_by.is_none());
-    let missing = missing.map(|Recommendation { measured_by: (what, campaign), .. }| {
-        format!("{what} (`just bench-all {campaign}`)")
-    });
-    format!("**Not measured here:** {}.", list(missing.chain([NEVER_MEASURED.to_owned()])))
+    let mut by_campaign: Vec<(&str, Vec<&str>)> = Vec::new();
+    for decided in decided.iter().filter(|decided| decided.decided_by.is_none()) {
+        let (what, campaign) = decided.measured_by;
+        match by_campaign.iter_mut().find(|(known, _)| *known == campaign) {
+            Some((_, missing)) => missing.push(what),
+            None => by_campaign.push((campaign, vec![what])),
+        }
+    }
+    if by_campaign.is_empty() {
+        return NEVER_MEASURED.to_owned();
+    }
+    let of_campaign =
+        |(campaign, missing): (&str, Vec<&str>)| format!("{} (`{campaign}`)", missing.join(" and "));
+    let missing = list(by_campaign.into_iter().map(of_campaign));
+    format!(
+        "**Not measured here:** {missing}. `just bench-all CAMPAIGN` runs the campaign in brackets. {NEVER_MEASURED}"
+    )
 }
 
 /// A row in a sentence: `p99 of getBalance`.

@@ -25,17 +25,17 @@ pub(super) fn headline(run: &Run) -> String {
     let isolation = run.summary.isolation.iter().filter(|found| is_measured(&found.server)).map(|found| {
         let answered = found.other_answered.filter(|share| share.value < 0.99);
         format!(
-            "**{}** on {}: p99 from the send is **{} times** as long with {} in the background{}.",
+            "**{}** on {}: p99 from the send is **{} times** as long with {} in the background.{}",
             at(&found.workload, found.level),
             run.label(&found.server),
             known(found.p99_from_send_ratio, "not measured", ratio),
-            other_load(other),
-            known(answered, "", |share| format!(", of which it answers {}", percent(share)))
+            other.workload,
+            known(answered, "", |share| format!(" Of that load it answers {}.", percent(share)))
         )
     });
     let recovery = run.summary.recovery.iter().filter(|found| is_measured(&found.server)).map(|found| {
         format!(
-            "**{}** on {}: after the overload p99 is back at its old level **{}**.",
+            "**{}** on {}: p99 is back at its old level **{}**.",
             at(&found.workload, found.level),
             run.label(&found.server),
             after(found)
