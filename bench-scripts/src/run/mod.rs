@@ -16,8 +16,8 @@ mod stage;
 mod stores;
 mod threshold;
 mod trial;
-mod trial_line;
 mod true_answers;
+mod view;
 pub mod why;
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,13 +1,16 @@
-//! What a person sees while a campaign runs: the trial, its result, how many are left, and for how long.
+//! What a person sees while a campaign runs: each trial's result, and in a terminal a view of what runs, what is next, every ratio so far
+//! and the time left.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::ratios_so_far;
-use super::trial_line::TrialLine;
-use crate::analysis::{Comparisons, Observed, invalid_reason};
+use super::view::View;
+use crate::analysis::{Comparison, Comparisons, Observed, invalid_reason};
 use crate::config::Campaign;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
+use crate::report::at;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;
@@ -19,43 +22,63 @@ pub struct Progress<'a> {
     left: usize,
     /// Trials that are done, and those up to the next interim analysis.
     known: usize,
+    /// Whether an interim analysis comes after these.
+    is_interim: bool,
+    /// Those that have not begun.
+    upcoming: VecDeque<&'a Trial>,
     done_here: u32,
     run_again: u32,
     began: Instant,
-    line: TrialLine,
+    view: View,
 }
 
 impl<'a> Progress<'a> {
     /// Of a plan of which nothing has run yet.
     pub fn new(plan: &'a Plan) -> Self {
-        let total = plan::planned(&plan.campaign, &plan.trials);
-        let (began, line) = (Instant::now(), TrialLine::new());
-        Self { plan, total, left: 0, known: 0, done_here: 0, run_again: 0, began, line }
+        Self {
+            plan,
+            total: plan::planned(&plan.campaign, &plan.trials),
+            left: 0,
+            known: 0,
+            is_interim: false,
+            upcoming: VecDeque::new(),
+            done_here: 0,
+            run_again: 0,
+            began: Instant::now(),
+            view: View::new(),
+        }
     }
 
     /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
-    pub fn stage(&mut self, needed: usize, done: usize, run_again: u32) {
-        let Campaign { name, precision, .. } = &self.plan.campaign;
-        self.left = needed;
-        self.known = done + needed;
+    pub fn stage(&mut self, needed: &[&'a Trial], observations: &[Observation], run_again: u32) {
+        let Campaign { name, precision, max_minutes, .. } = &self.plan.campaign;
+        let done = observations.len();
+        self.left = needed.len();
+        self.known = done + needed.len();
+        self.upcoming = needed.iter().copied().collect();
         if run_again > self.run_again {
             let blocks = match run_again - self.run_again {
                 1 => "1 block was lost and is".to_owned(),
                 lost => format!("{lost} blocks were lost and are"),
             };
-            eprintln!("{name}: {blocks} run again");
+            self.view.line(&format!("{name}: {blocks} run again"));
             self.run_again = run_again;
         }
-        let time = minutes(self.trial_s() * needed as f64);
+        let (needed, time) = (needed.len(), minutes(self.trial_s() * needed.len() as f64));
         let most = self.total.saturating_sub(done);
-        if precision.is_some() && needed < most {
-            let most = match self.plan.campaign.max_minutes {
+        self.is_interim = precision.is_some() && needed < most;
+        self.view.line(&if self.is_interim {
+            let most = match max_minutes {
                 Some(minutes) => format!("{minutes} min"),
                 None => format!("{most} trials"),
             };
-            eprintln!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all");
+            format!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all")
         } else {
-            eprintln!("{name}: {needed} of {} trials to run, {time}", self.total);
+            format!("{name}: {needed} of {} trials to run, {time}", self.total)
+        });
+        if self.view.is_shown() {
+            self.show_ratios(&self.compared(observations));
+            self.show_done();
         }
     }
 
@@ -69,8 +92,15 @@ impl<'a> Progress<'a> {
     }
 
     /// A trial begins.
-    pub fn begin(&self, trial: &Trial) {
-        self.line.begin(&self.head(trial));
+    pub fn begin(&mut self, trial: &Trial) {
+        self.upcoming.retain(|other| other.number != trial.number);
+        let next = match self.upcoming.front() {
+            Some(next) => words(next),
+            None if self.is_interim => "an interim analysis".to_owned(),
+            None => format!("the end of {}", self.plan.campaign.name),
+        };
+        self.view.show_running(format!("block {}: {}", trial.block, words(trial)));
+        self.view.show_next(next);
     }
 
     /// A trial has ended.
@@ -92,18 +122,40 @@ impl<'a> Progress<'a> {
         };
         let head = self.head(&observation.trial);
         self.left -= 1;
-        let left = minutes(self.trial_s() * self.left as f64);
-        self.line.end(&head, &format!("{gave}  {left} left"));
+        self.view.line(&format!("{head}  {gave}  {} left", self.time_left()));
+        self.show_done();
+    }
+
+    /// What the trials up to the next interim analysis take.
+    fn time_left(&self) -> String {
+        minutes(self.trial_s() * self.left as f64)
+    }
+
+    fn show_done(&self) {
+        let to = if self.is_interim { "to the next analysis" } else { "left" };
+        self.view.show_done(self.known - self.left, self.known, format!("{} {to}", self.time_left()));
     }
 
     /// A block has ended: where the comparisons stand.
-    pub fn block_ended(&self, observations: &[Observation]) {
+    pub fn block_ended(&mut self, observations: &[Observation]) {
+        let campaign = &self.plan.campaign;
+        let compared = self.compared(observations);
+        if self.view.is_shown() {
+            self.show_ratios(&compared);
+        } else if let Some(line) = ratios_so_far::line(campaign.environment.placement, &compared) {
+            self.view.line(&format!("{}: {line}", campaign.name));
+        }
+    }
+
+    fn compared(&self, observations: &[Observation]) -> Vec<Comparison> {
         let Plan { campaign, trials, .. } = self.plan;
         let observed = Observed::new(observations);
-        let compared = Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons();
-        if let Some(line) = ratios_so_far::line(campaign.environment.placement, &compared) {
-            eprintln!("{}: {line}", campaign.name);
-        }
+        Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons()
+    }
+
+    fn show_ratios(&mut self, compared: &[Comparison]) {
+        let placement = self.plan.campaign.environment.placement;
+        self.view.show_ratios(ratios_so_far::rows(placement, compared));
     }
 
     fn head(&self, trial: &Trial) -> String {
@@ -120,6 +172,12 @@ impl<'a> Progress<'a> {
             if trial.rate.is_some() { "requests/s" } else { "connections" },
         )
     }
+}
+
+/// A trial in a few words: `actix, getBalance at 125`; in a duet with the other server.
+fn words(trial: &Trial) -> String {
+    let other = trial.beside.as_ref().map_or_else(String::new, |other| format!(" and {other}"));
+    format!("{}{other}, {}", trial.server, at(&trial.workload, trial.level()))
 }
 
 /// A duration as a person says it.

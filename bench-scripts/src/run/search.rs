@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::stage::Stage;
-use super::trial_line::TrialLine;
+use super::view::View;
 use super::{Bench, Truths, note_ready_lines};
 use crate::analysis::invalid_reason;
 use crate::analysis::schedule::{NextTrial, Schedule, Searches};
@@ -45,16 +45,18 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     let truths = Truths::of(plan)?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = stage.bench(&truths);
-    let line = TrialLine::new();
-    eprintln!("{}", searches.announce(schedule.left()));
+    let view = View::new();
+    view.line(&searches.announce(schedule.left()));
     while let Some(next) = schedule.next() {
         let trial = searches.trial(next);
-        line.begin(&head(&trial));
+        view.show_running(head(&trial));
         let observation = run(&bench, &searches, &trial)?;
         let judgement = searches.judgement(&observation);
         schedule.take(judgement);
-        line.end(&head(&trial), &shown(&searches, &observation, judgement));
-        say_ended(&schedule, next, &trial);
+        view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
+        if let Some(ended) = ended(&schedule, next, &trial) {
+            view.line(&ended);
+        }
     }
     Ok(())
 }
@@ -103,12 +105,17 @@ pub(super) fn figure(sample: &Sample, rate: Option<u32>) -> String {
     }
 }
 
-/// Says what a search found whose last trial this was.
-fn say_ended<R: Rule<Found: Display>>(schedule: &Schedule<R>, next: NextTrial<R::Load>, trial: &Trial) {
+/// What a search found whose last trial this was.
+fn ended<R: Rule<Found: Display>>(
+    schedule: &Schedule<R>,
+    next: NextTrial<R::Load>,
+    trial: &Trial,
+) -> Option<String> {
     let search = &schedule.searches()[next.search];
-    if search.next().is_none() {
-        let Trial { server, workload, .. } = trial;
-        let client = if trial.rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
-        eprintln!("{server} {workload}{client}: {}; {} searches are left", search.found(), schedule.left());
+    if search.next().is_some() {
+        return None;
     }
+    let Trial { server, workload, .. } = trial;
+    let client = if trial.rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
+    Some(format!("{server} {workload}{client}: {}; {} searches are left", search.found(), schedule.left()))
 }

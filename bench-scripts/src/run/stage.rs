@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
             if needed.is_empty() {
                 return Ok(());
             }
-            progress.stage(needed.len(), observations.len(), run_again);
+            progress.stage(&needed, &observations, run_again);
             bench.run_all(&needed, &mut progress, &mut observations)?;
         }
     }

@@ -1,6 +1,7 @@
 //! A run from its campaign to its report.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use crate::bench::{Bench, stderr};
 
@@ -100,4 +101,59 @@ fn a_server_without_a_ready_line_is_taken_by_its_port() {
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(bench.observations().iter().all(|o| o["outcome"]["server_requests"].is_null()));
+}
+
+/// A start of each line that a run of two blocks writes where standard error is no terminal, in their order.
+const LINES: [&str; 6] = [
+    "tiny: 4 of 4 trials to run, about ",
+    "[1/4] block 1  ",
+    "[2/4] block 1  ",
+    "tiny: requests/s over control: getBalance: actix ",
+    "[3/4] block 2  ",
+    "[4/4] block 2  ",
+];
+
+#[test]
+fn without_a_terminal_progress_is_plain_lines() {
+    let Some(bench) = Bench::new(2) else { return };
+    let output = bench.run(&["run", "tiny"]);
+    let said = stderr(&output);
+    assert!(output.status.success() && !said.contains('\x1b'), "{said}");
+    let written: Vec<&str> =
+        said.lines().filter(|line| line.starts_with("tiny: ") || line.starts_with('[')).collect();
+    assert_eq!(written.len(), LINES.len(), "{said}");
+    for (line, start) in written.iter().zip(LINES) {
+        assert!(line.starts_with(start), "{line}");
+        assert!(!line.starts_with('[') || line.ends_with(" left"), "{line}");
+    }
+}
+
+/// In a terminal of 40 columns, made by util-linux' `script`.
+#[test]
+fn a_terminal_shows_what_runs_and_what_is_next() {
+    let Some(bench) = Bench::new(2) else { return };
+    let run = bench.command(&["run", "tiny"]);
+    let words = std::iter::once(run.get_program()).chain(run.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let mut terminal = Command::new("script");
+    let command = format!("stty cols 40 rows 24; exec {}", words.join(" "));
+    terminal.args(["--quiet", "--return", "--command", &command]).arg(bench.path("typescript"));
+    terminal.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
+    let Ok(output) = terminal.stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED: this machine has no `script`");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{shown}");
+    for part in [
+        "0/4 about ",
+        "now:  block 1: ",
+        "next: the end of tiny",
+        "getBalance at 3: requests/s over control",
+        "  actix ",
+        "[4/4] block 2  ",
+    ] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    assert!(!shown.contains("tiny: requests/s over control"), "{shown}");
 }

@@ -190,9 +190,10 @@ impl Part<'_> {
                 break;
             }
             if to > last_block {
-                let to_run = left.iter().filter(|trial| (block..=to).contains(&trial.block)).count();
+                let is_next = |trial: &&Trial| (block..=to).contains(&trial.block);
+                let to_run: Vec<&Trial> = left.iter().copied().filter(is_next).collect();
                 let run_again = to.saturating_sub(plan.campaign.max_blocks);
-                progress.stage(to_run, observations.len(), run_again);
+                progress.stage(&to_run, &observations, run_again);
                 last_block = to;
             }
             let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
