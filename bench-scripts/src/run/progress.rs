@@ -82,6 +82,11 @@ impl<'a> Progress<'a> {
         }
     }
 
+    /// Writes a line between two trials.
+    pub fn line(&self, text: &str) {
+        self.view.line(text);
+    }
+
     /// What one trial takes, in seconds.
     fn trial_s(&self) -> f64 {
         let Campaign { warmup_ms, window_ms, .. } = self.plan.campaign;

@@ -42,10 +42,7 @@ impl Part<'_> {
         for (server, process) in started {
             let measured = process.and_then(|process| self.finish(call, server, process, requests));
             let measured = measured.map(|ns| InProcessOutcome::Measured { cpu_ns_per_request: ns });
-            let outcome = recorded(measured, |reason| {
-                eprintln!("{} in process: {reason}", server.name);
-                InProcessOutcome::Failed { reason }
-            })?;
+            let outcome = recorded(measured, |reason| InProcessOutcome::Failed { reason })?;
             let Call { block, workload, rung } = *call;
             let (server, workload) = (server.name.clone(), workload.name.clone());
             observations.push(InProcessObservation { block, server, workload, rung, outcome });

@@ -16,7 +16,7 @@ use super::stage::Stage;
 use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
 use crate::analysis::why::blocks;
 use crate::config::{Campaign, ConfigDir, Placement, Server};
-use crate::cost::{IN_PROCESS, InProcessObservation, Rung};
+use crate::cost::{IN_PROCESS, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::plan::{self, Plan, Trial, WhyPlan};
@@ -204,6 +204,9 @@ impl Part<'_> {
                 });
                 if !is_done {
                     for observation in self.in_process(&call, &truths)? {
+                        if let InProcessOutcome::Failed { reason } = &observation.outcome {
+                            progress.line(&format!("{} in process: {reason}", observation.server));
+                        }
                         folder.append_to(IN_PROCESS, &observation)?;
                     }
                 }
