@@ -1,9 +1,11 @@
-//! Charts: one model (rows of panels with common axes, series of points, bars, a legend) and one renderer ([`svg`]).
+//! Charts: one model (rows of panels with common axes, series of points, bars, a legend) and one renderer ([`svg`],
+//! [`named_rows`]).
 //!
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
 //! its reader prefers ([`palette`]).
 
 mod inline;
+mod named_rows;
 mod original;
 mod palette;
 mod power;

@@ -4,23 +4,19 @@ use std::fmt::Write;
 
 use super::palette::{GRID, INK, PAPER, dark_rules};
 use super::scale::{Scale, range};
-use super::{Axis, Bar, Bars, Chart, Forest, Key, Kind, Mark, Panel, Plot, Point, Ratio, Row, Series, Style};
+use super::{Axis, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
 
 /// About as wide as a page on GitHub shows a picture.
-const WIDTH: f64 = 900.0;
-const FONT: f64 = 13.0;
+pub(super) const WIDTH: f64 = 900.0;
+pub(super) const FONT: f64 = 13.0;
 const TITLE: f64 = 15.0;
 /// The width of a letter, on average.
 const LETTER: f64 = 7.2;
-const LINE: f64 = 20.0;
+pub(super) const LINE: f64 = 20.0;
 /// Room on the left for ticks and the axis' name, on the right, and between panels.
 const LEFT: f64 = 82.0;
-const RIGHT: f64 = 24.0;
+pub(super) const RIGHT: f64 = 24.0;
 const GAP: f64 = 40.0;
-
-/// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
-const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
-const FOREST_ROOM: f64 = 1.2;
 
 /// The chart as an SVG file that is light or dark as its reader prefers. The paper is drawn too, because a page can be dark for another
 /// reason than what its reader prefers.
@@ -63,26 +59,26 @@ pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn width(text: &str) -> f64 {
+pub(super) fn width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
 /// A chart as far as it is drawn.
-struct Page {
+pub(super) struct Page {
     body: String,
     /// How far down, in pixels.
-    y: f64,
+    pub y: f64,
 }
 
 impl Page {
-    fn add(&mut self, element: std::fmt::Arguments<'_>) {
+    pub fn add(&mut self, element: std::fmt::Arguments<'_>) {
         // Writing to a String can't fail.
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
     }
 
     /// Text whose middle is at that height; `anchor` is `start`, `middle` or `end`.
-    fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
         let (text, y) = (escaped(text), y + FONT * 0.35);
         self.add(format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{more}>{text}</text>"
@@ -94,13 +90,13 @@ impl Page {
         self.y += LINE + 6.0;
     }
 
-    fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, width: f64) {
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, width: f64) {
         self.add(format_args!(
             "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
         ));
     }
 
-    fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
+    pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
         self.add(format_args!(
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>"
         ));
@@ -214,7 +210,7 @@ impl Page {
     }
 
     /// A mark around a point: its shape says whose it is, as its colour does.
-    fn mark(&mut self, (x, y): (f64, f64), style: Style, mark: Mark) {
+    pub fn mark(&mut self, (x, y): (f64, f64), style: Style, mark: Mark) {
         let colour = style.colour();
         let size = match mark {
             Mark::None => return,
@@ -247,126 +243,6 @@ impl Page {
             self.line((x - 7.0, y - 7.0), (x + 7.0, y + 7.0), colour, 1.0);
             self.line((x - 7.0, y + 7.0), (x + 7.0, y - 7.0), colour, 1.0);
         }
-    }
-
-    fn bars(&mut self, bars: &Bars) {
-        let (thick, gap) = bars.sizes;
-        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).fold(0.0, f64::max);
-        let names = longest(&mut bars.names.iter().map(|(name, _)| name.as_str()));
-        let left = 16.0 + names.min(WIDTH / 3.0) + 10.0;
-        let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
-        if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
-            for (index, (title, _)) in bars.columns.iter().enumerate() {
-                self.text((left + index as f64 * wide, self.y + LINE / 2.0), "start", "", title);
-            }
-            self.y += LINE;
-        }
-        let begin = self.y;
-        let mut tops = Vec::new();
-        for (name, is_apart) in &bars.names {
-            self.y += gap * if *is_apart { 2.5 } else { 1.0 };
-            self.text((left - 10.0, self.y + thick / 2.0), "end", "", name);
-            tops.push(self.y);
-            self.y += thick;
-        }
-        let end = self.y + gap;
-        for (index, (_, column)) in bars.columns.iter().enumerate() {
-            let left = left + index as f64 * wide;
-            let room = longest(&mut column.iter().map(|bar| bar.text.as_str())) + 20.0;
-            let ends =
-                column.iter().flat_map(|bar| [bar.length(), bar.mark.as_ref().map_or(0.0, |mark| mark.0)]);
-            let values = (0.0, ends.fold(f64::MIN_POSITIVE, f64::max));
-            let scale = Scale { kind: Kind::Linear, values, pixels: (left, left + wide - room) };
-            self.line((left, begin), (left, end), GRID, 1.0);
-            if bars.has_axis {
-                let axis = Axis::linear("", super::short);
-                for (x, text) in scale.ticks(&axis, |text| width(text) + 20.0) {
-                    self.line((x, begin), (x, end), GRID, 1.0);
-                    self.text((x, end + LINE / 2.0), "middle", "", &text);
-                }
-            }
-            for (bar, top) in column.iter().zip(&tops) {
-                self.bar(bar, scale, (*top, thick));
-            }
-        }
-        self.y = end + if bars.has_axis { LINE + 6.0 } else { 0.0 };
-    }
-
-    fn bar(&mut self, bar: &Bar, scale: Scale, (top, thick): (f64, f64)) {
-        let (mut from, middle) = (0.0, top + thick / 2.0);
-        for piece in &bar.pieces {
-            let to = from + piece.value.max(0.0);
-            let (x, end) = (scale.at(from), scale.at(to));
-            self.rect((x, top), (end - x, thick), piece.colour, piece.opacity);
-            if !piece.text.is_empty() && width(&piece.text) + 6.0 < end - x {
-                // Over a box of its own, so that it is read on every colour.
-                let half = width(&piece.text) / 2.0 + 3.0;
-                let centre = (x + end) / 2.0;
-                self.rect((centre - half, middle - 9.0), (2.0 * half, 18.0), PAPER, 0.85);
-                self.text((centre, middle), "middle", "", &piece.text);
-            }
-            from = to;
-        }
-        self.text((scale.at(from) + 5.0, middle), "start", "", &bar.text);
-        if let Some((value, text)) = &bar.mark {
-            let x = scale.at(*value);
-            self.line((x, top - 6.0), (x, top + thick + 6.0), INK, 3.0);
-            self.text((x, top - 14.0), "end", "", text);
-        }
-    }
-
-    fn forest(&mut self, forest: &Forest) {
-        const ROW: f64 = 26.0;
-        let all = || forest.columns.iter().flat_map(|(_, column)| column.iter().flatten());
-        let ends = |ratio: &Ratio| {
-            let interval = ratio.interval.into_iter().flat_map(|(low, high)| [low, high]);
-            [1.0, ratio.value]
-                .into_iter()
-                .chain(interval)
-                .chain(ratio.blocks.iter().copied())
-                .collect::<Vec<f64>>()
-        };
-        let axis = Axis { ticks: RATIO_TICKS.to_vec(), ..Axis::log("", super::short) };
-        let Some((low, high)) = range(&axis, all().flat_map(ends)) else { return };
-        let values = (low * FOREST_ROOM, high / FOREST_ROOM);
-        let names = forest.names.iter().map(|name| width(name)).fold(0.0, f64::max);
-        let left = 16.0 + names.min(WIDTH / 3.0) + 14.0;
-        let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
-        let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
-        for (row, name) in forest.names.iter().enumerate() {
-            self.text((left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
-        }
-        for (column, (title, ratios)) in forest.columns.iter().enumerate() {
-            let left = left + column as f64 * wide;
-            self.text((left, self.y + LINE / 2.0), "start", "", title);
-            let scale = Scale { kind: Kind::Log, values, pixels: (left, left + wide - 24.0) };
-            for (x, text) in scale.ticks(&axis, |text| width(text) + 10.0) {
-                self.line((x, begin), (x, end), GRID, 1.0);
-                self.text((x, end + LINE / 2.0), "middle", "", &text);
-            }
-            self.line((scale.at(1.0), begin), (scale.at(1.0), end), INK, 1.5);
-            for (row, ratio) in ratios.iter().enumerate() {
-                if let Some(ratio) = ratio {
-                    self.ratio(ratio, scale, begin + ROW * (row as f64 + 0.5));
-                }
-            }
-        }
-        self.y = end + LINE + 8.0;
-    }
-
-    fn ratio(&mut self, ratio: &Ratio, scale: Scale, y: f64) {
-        let colour = ratio.style.colour();
-        for block in &ratio.blocks {
-            let x = scale.at(*block);
-            self.add(format_args!(
-                "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{colour}\" fill-opacity=\"0.35\"/>",
-                y + 8.0
-            ));
-        }
-        if let Some((low, high)) = ratio.interval {
-            self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);
-        }
-        self.mark((scale.at(ratio.value), y), ratio.style, Mark::Small);
     }
 
     fn legend(&mut self, legend: &[(Key, String)]) {
@@ -412,12 +288,6 @@ impl Page {
             self.text((16.0, self.y + LINE / 2.0), "start", "", line.trim_end());
             self.y += LINE + 6.0;
         }
-    }
-}
-
-impl Bar {
-    fn length(&self) -> f64 {
-        self.pieces.iter().map(|piece| piece.value.max(0.0)).sum()
     }
 }
 
