@@ -56,11 +56,15 @@ pub enum Figure {
     WireP50Us,
     /// What the median from the send has beyond that, in microseconds: the load tool's own work.
     ToolUs,
+    /// CPU time of the server behind a gateway for a request, in microseconds.
+    UpstreamCpuUsPerRequest,
+    /// The most memory that the server behind a gateway held, in bytes.
+    UpstreamMemoryBytes,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -86,5 +90,7 @@ impl Figure {
         Self::P99FromSendUs,
         Self::WireP50Us,
         Self::ToolUs,
+        Self::UpstreamCpuUsPerRequest,
+        Self::UpstreamMemoryBytes,
     ];
 }

@@ -45,6 +45,8 @@ pub struct Subject {
     pub metrics: Option<Target>,
     /// Its ready line: every effective setting.
     pub ready: Value,
+    /// The server that it passes requests on to, for a gateway.
+    pub upstream: Option<Box<Self>>,
     /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
 }
@@ -52,7 +54,7 @@ pub struct Subject {
 /// Builds servers, each command once. What they print goes to the terminal.
 pub fn build(servers: &[Server]) -> Result<()> {
     let mut done: Vec<&[String]> = Vec::new();
-    for server in servers {
+    for server in servers.iter().flat_map(Server::and_upstream) {
         let Some((program, args)) = server.build.split_first() else { continue };
         if done.contains(&server.build.as_slice()) {
             continue;
@@ -89,11 +91,15 @@ impl Subject {
                     settle(interrupt, || open_files(pid))?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
-                return Ok(Self { target, process, metrics: None, ready, _files: None });
+                return Ok(Self { target, process, metrics: None, ready, upstream: None, _files: None });
             }
         };
         let program = program(server)?;
         let mut values = server.placeholders(environment, &listen, request);
+        let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
+        let start = |behind| Self::start(behind, environment, request, &upstream_stderr(stderr), interrupt);
+        let upstream = behind.map(start).transpose()?.map(Box::new);
+        values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
         let transport = environment.with(&server.overrides).transport();
         let mut args = server.arguments(&values);
@@ -116,7 +122,7 @@ impl Subject {
                 websocket(server, &ready).map_err(|error| with_last_line(error, stderr, &server.name))?
             }
         };
-        Ok(Self { target, process: Process::Owned(process), metrics, ready, _files: files })
+        Ok(Self { target, process: Process::Owned(process), metrics, ready, upstream, _files: files })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
@@ -124,9 +130,11 @@ impl Subject {
         self.process.pid()
     }
 
-    /// How the server ended, if it has.
+    /// How the server or its upstream ended, if one of them has.
     pub fn died(&mut self) -> Result<Option<String>> {
-        self.process.died()
+        let own = self.process.died()?;
+        let Some(upstream) = &mut self.upstream else { return Ok(own) };
+        Ok(own.or(upstream.died()?.map(|how| format!("its upstream: {how}"))))
     }
 }
 
@@ -135,6 +143,11 @@ fn websocket(server: &Server, ready: &Value) -> Result<Target> {
     let place = server.ws().context("servers.toml does not say where its ready line names a WebSocket")?;
     let url = ready.pointer(place).and_then(Value::as_str);
     Target::parse(url.with_context(|| format!("its ready line has no {place}: {ready}"))?)
+}
+
+/// Where the standard error of a gateway's upstream goes: next to the gateway's own.
+pub fn upstream_stderr(stderr: &Path) -> PathBuf {
+    stderr.with_extension("upstream.stderr")
 }
 
 /// Where a server's program is.

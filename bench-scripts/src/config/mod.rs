@@ -17,7 +17,7 @@ mod why;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 
 use crate::workload::Workload;
@@ -28,7 +28,7 @@ pub use campaign::{Campaign, Duets, PassRule};
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
-pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Version};
+pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
 pub use server_settings::{Environment, Overrides, Placeholders, Placement, Tuning};
 pub use slo::Slo;
 pub use stores::{Neighbour, Stores};
@@ -52,12 +52,29 @@ impl ConfigDir {
         Ok(read_toml(&path, check)?.0.servers)
     }
 
-    /// The server of that name.
+    /// The server of that name; of a gateway, with the entry of its upstream.
     pub fn server(&self, name: &str) -> Result<Server> {
         let servers = self.servers()?;
-        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-        let found = servers.into_iter().find(|server| server.name == name);
-        found.ok_or_else(|| {
+        let mut server = self.among(&servers, name)?;
+        if let Some(upstream) = &mut server.upstream {
+            let entry = self.among(&servers, &upstream.server);
+            let entry = entry.with_context(|| format!("server {name:?}: field upstream.server"))?;
+            ensure!(
+                entry.upstream.is_none(),
+                "server {name:?}: field upstream.server: {:?} is a gateway itself; name a server that answers",
+                entry.name
+            );
+            let transport = Some(upstream.transport);
+            let overrides = Overrides { transport, ..Overrides::default() };
+            upstream.entry = Some(Server { overrides, ..entry });
+        }
+        Ok(server)
+    }
+
+    fn among(&self, servers: &[Server], name: &str) -> Result<Server> {
+        let found = servers.iter().find(|server| server.name == name);
+        found.cloned().ok_or_else(|| {
+            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
             anyhow!(
                 "no server {name:?} in {}; there are: {}",
                 self.0.join("servers.toml").display(),

@@ -6,6 +6,7 @@ use serde_with::skip_serializing_none;
 
 use super::server_settings::{self, Environment, Overrides, Placeholders};
 use crate::target::Target;
+use crate::transport::Transport;
 
 /// Colours of lines in charts.
 pub const COLOURS: usize = 7;
@@ -66,6 +67,8 @@ pub struct Server {
     pub stores: Option<Build>,
     /// A program that runs its method and dispatch without HTTP, where there is one.
     pub in_process: Option<InProcess>,
+    /// The server that it passes requests on to, for a gateway. It is started first, and its URL is the value of `{upstream}`.
+    pub upstream: Option<Box<Upstream>>,
     /// Whether it is held to docs/CONTRACT.md, by the tests of `servers/conformance`. Of no interest to a run.
     #[serde(default, skip_serializing)]
     pub contract: bool,
@@ -130,6 +133,20 @@ pub struct InProcess {
     pub args: Vec<String>,
 }
 
+/// The server behind a gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    /// Its name in `servers.toml`.
+    pub server: String,
+    /// How the gateway reaches it.
+    #[serde(default)]
+    pub transport: Transport,
+    /// Its entry, with that transport. Found when the gateway's is read; not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Server>,
+}
+
 /// How a server says that it answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
@@ -173,7 +190,7 @@ pub struct ReadyLine {
 }
 
 /// Placeholders that always have a value, beyond those of the environment.
-const ALWAYS: [&str; 5] = ["listen", "port", "request", "folder", "accounts_dir"];
+const ALWAYS: [&str; 6] = ["listen", "port", "request", "folder", "accounts_dir", "upstream"];
 
 /// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
 fn placeholder(arg: &str) -> Option<(&str, &str)> {
@@ -274,6 +291,11 @@ impl Server {
         }
     }
 
+    /// Its own entry, behind that of the server that it passes requests on to, where it does.
+    pub fn and_upstream(&self) -> impl Iterator<Item = &Self> {
+        self.upstream.iter().filter_map(|upstream| upstream.entry.as_ref()).chain(std::iter::once(self))
+    }
+
     /// Whether it has metrics of the harness's kind.
     pub fn has_metrics(&self) -> bool {
         matches!(&self.ready, Ready::Line(places) if places.metrics.is_some())
@@ -300,6 +322,14 @@ impl Server {
             }
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
         }
+        ensure!(
+            self.upstream.is_some() == self.takes("upstream"),
+            "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or neither"
+        );
+        ensure!(
+            self.upstream.as_ref().is_none_or(|upstream| upstream.entry.is_none()),
+            "field upstream.entry: is found by the harness; leave it out"
+        );
         ensure!(
             self.ws_args.is_empty() || self.ws().is_some(),
             "field ws_args: the ready line names no WebSocket; give ready.line.ws, or leave it out"

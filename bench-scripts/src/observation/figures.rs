@@ -37,6 +37,8 @@ impl Sample {
             Figure::P50FromSendUs => self.load.open.as_ref()?.from_send_us.p50,
             Figure::P99FromSendUs => self.load.open.as_ref()?.from_send_us.p99,
             Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
+            Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / self.served() as f64,
+            Figure::UpstreamMemoryBytes => self.upstream?.peak_memory_bytes? as f64,
             Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }

@@ -144,6 +144,18 @@ pub struct Sample {
     pub threads: Vec<ThreadUse>,
     /// Answers that were compared with the truth under load; none in a closed loop.
     pub checked: Option<Checked>,
+    /// What the server behind a gateway used in the window.
+    pub upstream: Option<UpstreamUse>,
+}
+
+/// What the server behind a gateway used.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct UpstreamUse {
+    /// CPU time.
+    pub cpu: CpuTime,
+    /// The most memory that it held, in bytes.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// Requests of the harness under load, on a connection of its own. The server counts them too.

@@ -16,6 +16,10 @@ const ADDR: &str = "127.0.0.1:8899";
 /// The address of WebSockets that have a port of their own: the next one, as a node has it.
 const WS_ADDR: &str = "127.0.0.1:8900";
 
+/// The same two for the server behind a gateway.
+const BEHIND_ADDR: &str = "127.0.0.1:8901";
+const BEHIND_WS_ADDR: &str = "127.0.0.1:8902";
+
 /// What a server's arguments say where any free port will do.
 const ANY_PORT: &str = "127.0.0.1:0";
 
@@ -24,17 +28,32 @@ pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
     if let Some(at) = server.running_at() {
         return format!("# runs already, at {}", at.url);
     }
+    let mut behind = String::new();
+    if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
+        let arguments = arguments(run, upstream, workload, BEHIND_ADDR, BEHIND_WS_ADDR);
+        behind = format!("{} &\n", on_its_core(run, &shell(&arguments)));
+    }
+    let command = arguments(run, server, workload, ADDR, WS_ADDR);
+    behind + &on_its_core(run, &shell(&command))
+}
+
+/// The program and the arguments of a server on these addresses.
+fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_addr: &str) -> Vec<String> {
     let mut environment = run.plan.campaign.environment.clone();
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
     // A ledger that lacks what a workload requests was never measured.
     let request = workload.opening(&environment.ledger()).unwrap_or_default();
-    command.extend(server.arguments(&server.placeholders(&environment, ADDR, &request)));
+    let mut values = server.placeholders(&environment, addr, &request);
+    if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
+        values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
+    }
+    command.extend(server.arguments(&values));
     if of_server(run, server).transport() == Transport::WebSocket {
-        let typed = |arg: &String| if arg == ANY_PORT { WS_ADDR.to_owned() } else { arg.clone() };
+        let typed = |arg: &String| if arg == ANY_PORT { ws_addr.to_owned() } else { arg.clone() };
         command.extend(server.ws_args.iter().map(typed));
     }
-    on_its_core(run, &shell(&command))
+    command
 }
 
 /// The servers that a load needs commands of their own for, each with what its heading ends with: one for all, where all are reached in
@@ -136,12 +155,16 @@ fn url(run: &Run, server: Option<&Server>) -> String {
     if let Some((_, at)) = targets::alone(run) {
         return at.url.clone();
     }
-    match server.map(|server| (of_server(run, server).transport(), server.ws_args.is_empty())) {
-        Some((Transport::WebSocket, true)) => Target::websocket(ADDR),
-        Some((Transport::WebSocket, false)) => Target::websocket(WS_ADDR),
-        Some((Transport::Http, _)) | None => Target::http(ADDR),
+    server.map_or_else(|| Target::http(ADDR), |server| at(run, server, ADDR, WS_ADDR)).url()
+}
+
+/// Where a server answers that is started on these addresses.
+fn at(run: &Run, server: &Server, addr: &str, ws_addr: &str) -> Target {
+    match (of_server(run, server).transport(), server.ws_args.is_empty()) {
+        (Transport::Http, _) => Target::http(addr),
+        (Transport::WebSocket, true) => Target::websocket(addr),
+        (Transport::WebSocket, false) => Target::websocket(ws_addr),
     }
-    .url()
 }
 
 /// The command on the one core that server and load tool shared, where they did.

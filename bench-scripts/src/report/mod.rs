@@ -13,6 +13,7 @@ mod crossed;
 mod differences;
 mod duets;
 mod format;
+mod gateways;
 mod headline;
 pub mod html;
 mod lost;

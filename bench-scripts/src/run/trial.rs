@@ -28,7 +28,7 @@ use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
 use crate::metrics::ServerCounts;
-use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, Warmup};
+use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, UpstreamUse, Warmup};
 use crate::owned_process::remove_if_empty;
 use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
@@ -39,7 +39,7 @@ use crate::probe::resources::{AtRest, sample};
 use crate::probe::threads;
 use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
-use crate::subject::Subject;
+use crate::subject::{self, Subject};
 use crate::target::Target;
 use crate::workload::questions::{Known, Questions};
 use crate::workload::{Asks, Workload};
@@ -159,6 +159,9 @@ impl Bench<'_> {
             }
         };
         remove_if_empty(&stderr);
+        if server.upstream.is_some() {
+            remove_if_empty(&subject::upstream_stderr(&stderr));
+        }
         let took_s = started.elapsed().as_secs_f64();
         Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
     }
@@ -220,6 +223,7 @@ impl Bench<'_> {
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
+        let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
         let others_before = Reading::now();
@@ -228,6 +232,7 @@ impl Bench<'_> {
         let window_s = began.elapsed().as_secs_f64();
         let others = others_before.zip(Reading::now());
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
+        let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
@@ -271,6 +276,7 @@ impl Bench<'_> {
             stalls: put.stalls,
             wire,
             checked: checked.checked,
+            upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
         };
         Ok(judged(sample, known, subject, counted, trial.connections)?)
     }
@@ -371,6 +377,12 @@ impl Bench<'_> {
             checked: Checked::default(),
         })))
     }
+}
+
+/// What the server behind a gateway has used since its start; `None` where its process can't be read.
+fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
+    let pid = upstream.pid()?;
+    Some(UpstreamUse { cpu: cpu_time(pid).ok()?, peak_memory_bytes: peak_memory_bytes(pid) })
 }
 
 /// What became of a trial. Whatever was noticed first, a server that has ended is the reason.

@@ -48,5 +48,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         stalls: None,
         wire: None,
         checked: None,
+        upstream: None,
     }
 }

@@ -185,6 +185,7 @@ mod tests {
             counting: None,
             handicap: None,
             stores: None,
+            upstream: None,
             in_process: None,
             contract: false,
             overrides: Overrides::default(),

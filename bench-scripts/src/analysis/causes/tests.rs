@@ -83,6 +83,7 @@ fn healthy() -> Sample {
         stalls: None,
         wire: None,
         checked: None,
+        upstream: None,
     }
 }
 

@@ -1,0 +1,210 @@
+//! JSON-RPC as far as a gateway must read it: ids, and the request that an answer may be kept for.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What a caller sent. Other members than these are not passed on over a shared WebSocket.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Call<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    jsonrpc: Option<&'a RawValue>,
+    /// As the caller wrote it; `None` of a notification, which gets no answer.
+    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+}
+
+/// An `id` of null is one, and not a missing one.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// What a body holds.
+#[derive(Debug)]
+pub enum Calls<'a> {
+    /// One call.
+    One(Call<'a>),
+    /// The entries of an array, each as it came. Some may be no calls.
+    Batch(Vec<&'a RawValue>),
+    /// JSON that is no call.
+    NoCall,
+    /// No JSON.
+    NoJson,
+}
+
+impl<'a> Calls<'a> {
+    /// Reads a body.
+    pub fn of(body: &'a [u8]) -> Self {
+        if let Ok(call) = serde_json::from_slice(body) {
+            return Self::One(call);
+        }
+        match serde_json::from_slice::<Vec<&RawValue>>(body) {
+            Ok(entries) if entries.is_empty() => Self::NoCall,
+            Ok(entries) => Self::Batch(entries),
+            Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => Self::NoCall,
+            Err(_) => Self::NoJson,
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The call with another id, in JSON.
+    pub fn with_id(&self, id: Option<u64>) -> String {
+        let id = id.and_then(|id| serde_json::value::to_raw_value(&id).ok());
+        let (jsonrpc, params) = (self.jsonrpc, self.params);
+        let call = Call { jsonrpc, id: id.as_deref(), method: Cow::Borrowed(&self.method), params };
+        serde_json::to_string(&call).unwrap_or_default()
+    }
+
+    /// What two calls share that have the same answer: all but the id.
+    pub fn key(&self) -> String {
+        self.with_id(None)
+    }
+}
+
+/// An answer, as far as it is read.
+#[derive(Debug, Deserialize)]
+struct Answer<'a> {
+    /// A result of null is one.
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// What an answer says, without its id: kept, and given to each caller with the caller's own.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// `"result":…` or `"error":…`.
+    member: Bytes,
+    /// Whether it is a result.
+    pub is_result: bool,
+}
+
+impl Said {
+    /// Reads an answer; `None` of what is none.
+    pub fn of(text: &[u8]) -> Option<Self> {
+        let answer: Answer<'_> = serde_json::from_slice(text).ok()?;
+        let (name, value) = match (answer.result, answer.error) {
+            (Some(result), None) => ("result", result),
+            (None, Some(error)) => ("error", error),
+            _ => return None,
+        };
+        Some(Self { member: format!("\"{name}\":{}", value.get()).into(), is_result: answer.error.is_none() })
+    }
+
+    /// The answer to a caller's id.
+    pub fn to(&self, id: &RawValue) -> Vec<u8> {
+        let id = id.get();
+        [br#"{"jsonrpc":"2.0","#, self.member.as_ref(), br#","id":"#, id.as_bytes(), b"}"].concat()
+    }
+}
+
+/// An error of the gateway's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status of HTTP.
+    pub status: u16,
+    /// The code of JSON-RPC.
+    pub code: i32,
+    /// What a person reads.
+    pub message: &'static str,
+}
+
+impl Refusal {
+    /// The body is no JSON.
+    pub const NO_JSON: Self = Self { status: 200, code: -32_700, message: "Parse error" };
+    /// The body is no call.
+    pub const NO_CALL: Self = Self { status: 200, code: -32_600, message: "Invalid request" };
+    /// More requests a second than `--rate-limit`.
+    pub const LIMITED: Self = Self { status: 429, code: -32_005, message: "Gateway: too many requests" };
+    /// More requests wait than `--max-in-flight`.
+    pub const BUSY: Self =
+        Self { status: 503, code: -32_005, message: "Gateway: too many requests in flight" };
+    /// The node can't be reached, or the connection to it was lost.
+    pub const UNREACHABLE: Self =
+        Self { status: 502, code: -32_006, message: "Gateway: upstream unreachable" };
+    /// The node's answer is no JSON-RPC.
+    pub const UNREADABLE: Self =
+        Self { status: 502, code: -32_006, message: "Gateway: upstream gave no answer" };
+    /// The node did not answer in time.
+    pub const LATE: Self = Self { status: 504, code: -32_007, message: "Gateway: upstream timed out" };
+
+    /// The answer to one id.
+    pub fn to(self, id: Option<&RawValue>) -> String {
+        let Self { code, message, .. } = self;
+        let id = id.map_or("null", RawValue::get);
+        format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"{message}"}},"id":{id}}}"#)
+    }
+
+    /// The answer to a body: to its call, or to each call of its batch.
+    pub fn to_body(self, body: &[u8]) -> String {
+        match Calls::of(body) {
+            Calls::One(call) => self.to(call.id),
+            Calls::Batch(entries) => {
+                let answer = |entry: &&RawValue| {
+                    let call: Option<Call<'_>> = serde_json::from_str(entry.get()).ok();
+                    self.to(call.and_then(|call| call.id))
+                };
+                let each: Vec<String> = entries.iter().map(answer).collect();
+                format!("[{}]", each.join(","))
+            }
+            Calls::NoCall | Calls::NoJson => self.to(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(text: &str) -> Call<'_> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_call_gets_another_id_and_keeps_the_rest() {
+        let call = call(r#"{"jsonrpc":"2.0","id":"a","method":"m","params":[1,{"b":2.50}]}"#);
+        assert_eq!(call.with_id(Some(7)), r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1,{"b":2.50}]}"#);
+        assert_eq!(call.key(), r#"{"jsonrpc":"2.0","method":"m","params":[1,{"b":2.50}]}"#);
+    }
+
+    #[test]
+    fn an_id_of_null_is_no_notification() {
+        assert_eq!(call(r#"{"id":null,"method":"m"}"#).id.map(RawValue::get), Some("null"));
+        assert!(call(r#"{"method":"m"}"#).id.is_none());
+    }
+
+    #[test]
+    fn a_body_is_a_call_a_batch_or_neither() {
+        assert!(matches!(Calls::of(br#"{"method":"m"}"#), Calls::One(_)));
+        assert!(matches!(Calls::of(br#"[{"method":"m"},1]"#), Calls::Batch(entries) if entries.len() == 2));
+        assert!(matches!(Calls::of(b"[]"), Calls::NoCall));
+        assert!(matches!(Calls::of(b"3"), Calls::NoCall));
+        assert!(matches!(Calls::of(b"{"), Calls::NoJson));
+    }
+
+    #[test]
+    fn an_answer_is_given_to_another_id() {
+        let said = Said::of(br#"{"jsonrpc":"2.0","result":{"value": 3},"id":9}"#).unwrap();
+        let id = RawValue::from_string("\"x\"".to_owned()).unwrap();
+        assert_eq!(said.to(&id), br#"{"jsonrpc":"2.0","result":{"value": 3},"id":"x"}"#);
+        assert!(said.is_result && !Said::of(br#"{"error":{"code":1},"id":1}"#).unwrap().is_result);
+        assert!(Said::of(br#"{"result":null,"id":1}"#).unwrap().is_result);
+        assert!(Said::of(b"{}").is_none() && Said::of(b"no").is_none());
+    }
+
+    #[test]
+    fn a_refusal_answers_every_call_of_a_batch() {
+        let body = br#"[{"id":1,"method":"m"},{"id":"b","method":"m"}]"#;
+        let answers: Vec<serde_json::Value> = serde_json::from_str(&Refusal::LATE.to_body(body)).unwrap();
+        assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&1.into(), &"b".into()));
+        assert_eq!(answers[1]["error"]["code"], -32_007);
+    }
+}
