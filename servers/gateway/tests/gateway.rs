@@ -68,7 +68,7 @@ fn callers_of_the_shared_websocket_get_their_own_answers() {
             let addr = gateway.addr;
             // Out of order, twice, and with ids that nobody sent.
             let method = ["echo", "held", "twice", "stray"][number as usize % 4];
-            let id = if number % 2 == 0 { json!(1) } else { json!(format!("caller {number}")) };
+            let id = if number.is_multiple_of(2) { json!(1) } else { json!(format!("caller {number}")) };
             thread::spawn(move || (number, id.clone(), post(addr, &call(id, method, number)).json()))
         })
         .collect();
