@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 struct Call {
     before: String,
     after: String,
+    text: String,
 }
 
 /// The result that an answer must equal.
@@ -120,7 +121,7 @@ impl Call {
                 (format!("{open}{{\"id\":"), format!(",{rest}"))
             }
         };
-        Ok(Self { before, after })
+        Ok(Self { before, after, text: text.to_owned() })
     }
 }
 
@@ -184,7 +185,7 @@ impl Bodies {
         let length = |id| call(id).before.len() + call(id).after.len() + 21;
         let mut text = String::with_capacity((first..first + self.batch).map(length).sum::<usize>() + 2);
         for id in first..first + self.batch {
-            let Call { before, after } = call(id);
+            let Call { before, after, .. } = call(id);
             if self.batch > 1 {
                 text.push(if id == first { '[' } else { ',' });
             }
@@ -195,6 +196,11 @@ impl Bodies {
             text.push(']');
         }
         text
+    }
+
+    /// The body of the request with this number as it was given.
+    pub fn as_is(&self, number: u64) -> String {
+        self.calls[(number % self.calls.len() as u64) as usize].text.clone()
     }
 
     /// Reads a message from the server.

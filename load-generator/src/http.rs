@@ -91,6 +91,9 @@ async fn session(worker: &Worker, alarm: &Alarm, requests: &mut Requests, http: 
                 requests.expire(now_ns);
                 return End::Lost;
             }
+            Some(Ok((StatusCode::OK, body))) if worker.plan.as_is => {
+                requests.end_oldest(now_ns, Outcome::Answered, body.len() as u64);
+            }
             Some(Ok((StatusCode::OK, body))) => {
                 requests.receive(now_ns, std::str::from_utf8(&body).unwrap_or_default(), true);
             }

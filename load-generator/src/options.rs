@@ -54,8 +54,14 @@ pub struct Options {
     /// The result that answers must equal: a file with one for each body, or one for all; or the JSON itself.
     #[arg(long, value_name = "FILE|JSON")]
     pub expect: Option<String>,
+    /// Send bodies as they are, ids included, and take every answer with status 200 for right; HTTP only.
+    #[arg(long, conflicts_with_all = ["expect", "batch"])]
+    pub as_is: bool,
+    /// No more requests than these are due; only with --rate.
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
     /// Hold the connections without a request.
-    #[arg(long, conflicts_with_all = ["bodies", "body", "rate", "expect", "records", "in_flight", "batch"])]
+    #[arg(long, conflicts_with_all = ["bodies", "body", "rate", "expect", "records", "in_flight", "batch", "as_is"])]
     pub hold: bool,
     /// Write every request into this file, as CSV.
     #[arg(long, value_name = "FILE")]
@@ -104,6 +110,10 @@ pub struct Plan {
     pub duration_ns: u64,
     /// Requests due in a second; `None` in a closed loop.
     pub rate: Option<u32>,
+    /// The most requests of an open loop.
+    pub requests: u64,
+    /// Whether bodies are sent as they are, and answers not read.
+    pub as_is: bool,
     /// When a request is given up, from when it was sent.
     pub timeout_ns: u64,
     /// When an attempt to connect is given up.
@@ -115,9 +125,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// When a request with this number is due; `None` in a closed loop.
+    /// When a request with this number is due: never, where that is more than there are; `None` in a closed loop.
     pub fn due_ns(&self, number: u64) -> Option<u64> {
         let rate = u128::from(self.rate?);
+        if number >= self.requests {
+            return Some(u64::MAX);
+        }
         // Not a whole number of nanoseconds added up, which would be another rate.
         Some((u128::from(number) * 1_000_000_000 / rate) as u64)
     }
@@ -159,6 +172,10 @@ impl Options {
             "--in-flight {}: a connection of HTTP/1.1 carries one request at a time; use 1, or ws://",
             self.in_flight
         );
+        ensure!(
+            !self.as_is || target.transport == Transport::Http,
+            "--as-is: over WebSocket only ids say which request an answer belongs to; leave it out, or use http://"
+        );
         let bodies = match (&self.bodies, &self.body) {
             (Some(file), _) => {
                 let name = file.display().to_string();
@@ -178,6 +195,8 @@ impl Options {
             in_flight: self.in_flight,
             duration_ns: self.duration.saturating_mul(1_000_000),
             rate: self.rate,
+            requests: self.requests.unwrap_or(u64::MAX),
+            as_is: self.as_is,
             timeout_ns: self.timeout.saturating_mul(1_000_000),
             connect_timeout: Duration::from_millis(self.connect_timeout),
             idle: self.hold,

@@ -26,6 +26,7 @@ pub enum Turn {
 struct Slot {
     sent_ns: u64,
     due_ns: Option<u64>,
+    own_lag_ns: Option<u64>,
     open: bool,
 }
 
@@ -45,6 +46,13 @@ pub struct Requests {
     timed_out: HashSet<u64>,
     /// Requests that were answered.
     answered: u64,
+}
+
+impl Slot {
+    fn ended(&self, connection: u32, ended_ns: u64, outcome: Outcome, bytes: u64) -> Record {
+        let Self { sent_ns, due_ns, own_lag_ns, .. } = *self;
+        Record { connection, due_ns, sent_ns: Some(sent_ns), ended_ns, own_lag_ns, outcome, bytes }
+    }
 }
 
 impl Requests {
@@ -92,22 +100,29 @@ impl Requests {
 
     /// The text of the next request, which counts as sent.
     pub fn send(&mut self, now_ns: u64) -> String {
-        let text = self.worker.bodies.request(self.number());
+        let Worker { bodies, plan, .. } = &*self.worker;
+        let text = if plan.as_is { bodies.as_is(self.number()) } else { bodies.request(self.number()) };
         let due_ns = self.due_ns();
-        self.slots.push_back(Slot { sent_ns: now_ns, due_ns, open: true });
+        let own_lag_ns = due_ns.map(|due_ns| self.own_lag_ns(due_ns, now_ns));
+        self.slots.push_back(Slot { sent_ns: now_ns, due_ns, own_lag_ns, open: true });
         self.next += 1;
         self.in_flight += 1;
         let mut stats = self.worker.stats.borrow_mut();
         stats.sent += 1;
         stats.most_in_flight = stats.most_in_flight.max(self.in_flight);
-        if let Some(due_ns) = due_ns {
+        if let (Some(due_ns), Some(own_lag_ns)) = (due_ns, own_lag_ns) {
             if self.free_since_ns <= due_ns {
-                count(&mut stats.own_lag, now_ns - due_ns);
+                count(&mut stats.own_lag, own_lag_ns);
             } else {
                 stats.held += 1;
             }
         }
         text
+    }
+
+    /// For how long the request that was due has waited although a slot was free.
+    fn own_lag_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
+        if self.free_since_ns <= due_ns { now_ns - due_ns } else { 0 }
     }
 
     /// Takes a message from the server. Where it can only be the answer to the oldest request, as over HTTP, `only` says so.
@@ -155,7 +170,7 @@ impl Requests {
         let oldest = self.next - self.slots.len() as u64;
         let Some(slot) = self.slots.get_mut((request - oldest) as usize) else { return };
         slot.open = false;
-        let (due_ns, sent_ns) = (slot.due_ns, Some(slot.sent_ns));
+        let record = slot.ended(self.place, now_ns, outcome, bytes);
         while self.slots.front().is_some_and(|slot| !slot.open) {
             self.slots.pop_front();
         }
@@ -168,12 +183,6 @@ impl Requests {
         } else {
             self.answered += 1;
         }
-        self.record(due_ns, sent_ns, now_ns, outcome, bytes);
-    }
-
-    fn record(&self, due_ns: Option<u64>, sent_ns: Option<u64>, ended_ns: u64, outcome: Outcome, bytes: u64) {
-        let connection = self.place;
-        let record = Record { connection, due_ns, sent_ns, ended_ns, outcome, bytes };
         self.worker.stats.borrow_mut().ended(record);
     }
 
@@ -196,9 +205,11 @@ impl Requests {
     /// Ends all that are in flight: their connection has ended, or the run.
     pub fn give_up(&mut self, now_ns: u64, outcome: Outcome) {
         for slot in std::mem::take(&mut self.slots).into_iter().filter(|slot| slot.open) {
-            self.record(slot.due_ns, Some(slot.sent_ns), now_ns, outcome, 0);
+            self.worker.stats.borrow_mut().ended(slot.ended(self.place, now_ns, outcome, 0));
         }
         self.in_flight = 0;
+        // Not before there is a connection again.
+        self.free_since_ns = u64::MAX;
         self.timed_out.clear();
     }
 
@@ -212,7 +223,11 @@ impl Requests {
         while let Some(due_ns) = self.due_ns()
             && due_ns < self.worker.end_ns()
         {
-            self.record(Some(due_ns), None, now_ns, Outcome::NotSent, 0);
+            let own_lag_ns = Some(self.own_lag_ns(due_ns, now_ns));
+            let (due_ns, sent_ns, ended_ns) = (Some(due_ns), None, now_ns);
+            let (connection, outcome, bytes) = (self.place, Outcome::NotSent, 0);
+            let record = Record { connection, due_ns, sent_ns, ended_ns, own_lag_ns, outcome, bytes };
+            self.worker.stats.borrow_mut().ended(record);
             self.next += 1;
         }
     }

@@ -19,6 +19,8 @@ pub struct Record {
     pub sent_ns: Option<u64>,
     /// When its answer was read, or it was given up.
     pub ended_ns: u64,
+    /// Open loop: from when it was due until it was sent or given up, where a slot was free for it; 0 where none was.
+    pub own_lag_ns: Option<u64>,
     /// How it ended.
     pub outcome: Outcome,
     /// Bytes of its answer, without frames and heads.
@@ -144,9 +146,10 @@ pub fn count(histogram: &mut Histogram<u64>, ns: u64) {
 pub fn write_records(out: &mut impl Write, records: &mut [Record]) -> io::Result<()> {
     let text = |time: Option<u64>| time.map(|ns| ns.to_string()).unwrap_or_default();
     records.sort_unstable_by_key(|record| (record.due_ns.or(record.sent_ns), record.connection));
-    writeln!(out, "connection,due_ns,sent_ns,ended_ns,outcome,bytes")?;
-    for Record { connection, due_ns, sent_ns, ended_ns, outcome, bytes } in records {
-        writeln!(out, "{connection},{},{},{ended_ns},{outcome},{bytes}", text(*due_ns), text(*sent_ns))?;
+    writeln!(out, "connection,due_ns,sent_ns,ended_ns,own_lag_ns,outcome,bytes")?;
+    for Record { connection, due_ns, sent_ns, ended_ns, own_lag_ns, outcome, bytes } in records {
+        let [due_ns, sent_ns, own_lag_ns] = [due_ns, sent_ns, own_lag_ns].map(|time| text(*time));
+        writeln!(out, "{connection},{due_ns},{sent_ns},{ended_ns},{own_lag_ns},{outcome},{bytes}")?;
     }
     out.flush()
 }

@@ -73,11 +73,26 @@ fn a_request_that_times_out_gives_its_connection_up() {
 }
 
 #[test]
+fn bodies_are_sent_as_they_are_and_no_more_than_were_said() {
+    let requests = Arc::new(AtomicU64::new(0));
+    let all = requests.clone();
+    let url = http(move |request| {
+        assert_eq!(request, &serde_json::from_str::<serde_json::Value>(BODY).unwrap());
+        all.fetch_add(1, SeqCst);
+        Some(response("200 OK", &json!("always the same")))
+    });
+    let report = load(&url, "--connections 2 --duration 400 --rate 100 --as-is --requests 25");
+    assert_eq!((number(&report, "/open/due"), number(&report, "/succeeded"), failures(&report)), (25, 25, 0));
+    assert_eq!(requests.load(SeqCst), 25);
+}
+
+#[test]
 fn a_wrong_call_and_a_server_out_of_reach_are_one_line() {
     // Nobody listens on port 1.
     let (http, ws) = ("http://127.0.0.1:1/", "ws://127.0.0.1:1/");
     let cases = [
         (http, "--in-flight 2 --duration 1 --body", BODY, 2, "--in-flight 2"),
+        (ws, "--as-is --duration 1 --body", BODY, 2, "--as-is"),
         (http, "--duration 0 --body", BODY, 2, "--duration"),
         (http, "--duration 1 --body", "[]", 2, "--body, line 1"),
         (http, "--duration 1 --bodies", "/no/such/file", 2, "/no/such/file"),
