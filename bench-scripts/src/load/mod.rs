@@ -8,6 +8,7 @@ pub mod burst;
 pub mod load_tool;
 pub mod oha;
 pub mod records;
+pub mod rpc_load;
 pub mod toolchain;
 pub mod vegeta;
 
@@ -29,11 +30,14 @@ pub enum LoadTool {
     Vegeta,
     /// Open loop at higher rates; draws its bodies at random from those given.
     Oha,
+    /// This workspace's own: closed or open loop.
+    #[serde(rename = "rpc-load")]
+    RpcLoad,
 }
 
 impl LoadTool {
     /// Every load tool: those of the closed loop first, and then those of the open loop in the order in which they are tried.
-    pub const ALL: [Self; 3] = [Self::Bombardier, Self::Vegeta, Self::Oha];
+    pub const ALL: [Self; 4] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad];
 
     /// The table: each tool's module.
     pub fn driver(self) -> &'static dyn Driver {
@@ -41,6 +45,7 @@ impl LoadTool {
             Self::Bombardier => &bombardier::Bombardier,
             Self::Vegeta => &vegeta::Vegeta,
             Self::Oha => &oha::Oha,
+            Self::RpcLoad => &rpc_load::RpcLoad,
         }
     }
 
