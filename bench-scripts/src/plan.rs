@@ -13,6 +13,7 @@ use serde_with::skip_serializing_none;
 
 use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
 use crate::load::{Client, Level, LoadTool};
+use crate::transport::Transport;
 use crate::workload::Workload;
 
 /// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before; runs of
@@ -139,6 +140,12 @@ impl Plan {
             threads: self.threads,
             ..Self::default()
         }
+    }
+
+    /// Whether some of its servers are reached over WebSocket.
+    pub fn compares_transports(&self) -> bool {
+        let environment = |server: &Server| self.campaign.environment.with(&server.overrides);
+        self.servers.iter().any(|server| environment(server).transport() == Transport::WebSocket)
     }
 
     /// Its server of that name.

@@ -8,6 +8,7 @@ pub mod burst;
 pub mod load_tool;
 pub mod oha;
 pub mod records;
+pub mod rpc_load;
 pub mod toolchain;
 pub mod vegeta;
 
@@ -29,11 +30,13 @@ pub enum LoadTool {
     Vegeta,
     /// Open loop at higher rates; draws its bodies at random from those given.
     Oha,
+    /// This workspace's own: closed or open loop.
+    RpcLoad,
 }
 
 impl LoadTool {
     /// Every load tool: those of the closed loop first, and then those of the open loop in the order in which they are tried.
-    pub const ALL: [Self; 3] = [Self::Bombardier, Self::Vegeta, Self::Oha];
+    pub const ALL: [Self; 4] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad];
 
     /// The table: each tool's module.
     pub fn driver(self) -> &'static dyn Driver {
@@ -41,6 +44,7 @@ impl LoadTool {
             Self::Bombardier => &bombardier::Bombardier,
             Self::Vegeta => &vegeta::Vegeta,
             Self::Oha => &oha::Oha,
+            Self::RpcLoad => &rpc_load::RpcLoad,
         }
     }
 
@@ -168,6 +172,8 @@ pub struct Load {
     /// Requests in flight on each connection at most, at least one. A request that is due while all of them wait for an answer is
     /// sent late.
     pub in_flight: u32,
+    /// Whether each request has an id of its own over HTTP too, as over WebSocket; only of tools that reach both.
+    pub unique_ids: bool,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
@@ -185,6 +191,7 @@ impl Default for Load {
         Self {
             connections: 0,
             in_flight: 1,
+            unique_ids: false,
             duration_ms: 0,
             timeout_ms: 0,
             rate: None,

@@ -197,6 +197,7 @@ fn place(
             intended_us,
             sent_us: Some(sent_us),
             ended_us: Some(in_us(answer.ended_s).max(sent_us)),
+            own_lag_us: None,
             bytes_in: answer.bytes,
             failure: (class != 2).then(|| shared(&mut kinds, &format!("HTTP {class}xx"))),
         });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -112,6 +113,11 @@ pub enum Build {
     },
     /// A crate, which takes minutes.
     Cargo,
+    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
+    Workspace {
+        /// The package.
+        package: &'static str,
+    },
 }
 
 impl Tool {
@@ -120,14 +126,18 @@ impl Tool {
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
-        if let Some(found) = Self::find_built(tool, tools)? {
+        let build = tool.can().build;
+        if let Some(found) = Self::find_built(tool, tools)?
+            && !(matches!(build, Build::Workspace { .. }) && found.source == Source::Pinned)
+        {
             return Ok(found);
         }
-        match tool.can().build {
+        match build {
             Build::Go { package, folder } => {
                 build_go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
             Build::Cargo => build_cargo(tool, &cargo_root(tool, tools))?,
+            Build::Workspace { package } => build_here(tool, package, &workspace(tools))?,
         }
         Self::pinned(tool, tools)
     }
@@ -142,7 +152,7 @@ impl Tool {
         }
         let is_built = match tool.can().build {
             Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
-            Build::Cargo => built_at(tool, tools).is_file(),
+            Build::Cargo | Build::Workspace { .. } => built_at(tool, tools).is_file(),
         };
         is_built.then(|| Self::pinned(tool, tools)).transpose()
     }
@@ -151,7 +161,7 @@ impl Tool {
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
         let version = match tool.can().build {
             Build::Go { package, folder } => pinned_version(package, &tools.join(folder))?,
-            Build::Cargo => format!("v{}", tool.can().version),
+            Build::Cargo | Build::Workspace { .. } => format!("v{}", tool.can().version),
         };
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
@@ -194,7 +204,13 @@ fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
     match tool.can().build {
         Build::Go { .. } => tools.join("bin").join(tool.name()),
         Build::Cargo => cargo_root(tool, tools).join("bin").join(tool.name()),
+        Build::Workspace { .. } => workspace(tools).join("target/release").join(tool.name()),
     }
+}
+
+/// The folder of this workspace: that of the tools' pins is two below it.
+fn workspace(tools: &Path) -> PathBuf {
+    tools.join("../..")
 }
 
 /// Whether a tool was built after its pins were last changed.
@@ -239,21 +255,40 @@ fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
 
 /// Builds a pinned tool from its crate, with the versions of its lock file.
 fn build_cargo(tool: LoadTool, root: &Path) -> Result<()> {
-    let About { name, variable, version, .. } = tool.can();
-    let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
-    let cargo = cargo.with_context(|| {
-        format!(
-            "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
-        )
-    })?;
+    let About { name, version, .. } = tool.can();
     eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
-    let output = Command::new(cargo)
+    let output = Command::new(cargo(tool)?)
         .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
         .arg(root)
         .output()
         .context("can't start cargo")?;
     ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
     Ok(())
+}
+
+/// Builds a tool from a package of this workspace.
+fn build_here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
+    let target =
+        std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
+    let output = Command::new(cargo(tool)?)
+        .args(["build", "--locked", "--quiet", "--release", "--package", package, "--target-dir"])
+        .arg(target)
+        .current_dir(workspace)
+        .output()
+        .context("can't start cargo")?;
+    ensure!(output.status.success(), "cargo could not build {}: {}", tool.name(), last_line(&output.stderr));
+    Ok(())
+}
+
+/// The program that builds crates.
+fn cargo(tool: LoadTool) -> Result<OsString> {
+    let About { name, variable, version, .. } = tool.can();
+    let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
+    cargo.with_context(|| {
+        format!(
+            "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
+        )
+    })
 }
 
 fn last_line(said: &[u8]) -> String {

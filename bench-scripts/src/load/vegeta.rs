@@ -134,6 +134,7 @@ pub fn records(csv: impl Read, load: &Load, targets: u64) -> Result<Vec<Record>>
             intended_us: due_ns(i) / 1_000,
             sent_us: Some(sent_ns / 1_000),
             ended_us: Some((sent_ns + answer.took_ns) / 1_000),
+            own_lag_us: None,
             bytes_in: answer.bytes,
             failure: answer.failure,
         });

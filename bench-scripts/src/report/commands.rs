@@ -142,7 +142,9 @@ pub fn open_load(
 /// A load with as many requests in flight on each connection as a server's settings say.
 fn shared(run: &Run, server: Option<&Server>, load: Load) -> Load {
     let in_flight = server.map_or(1, |server| of_server(run, server).in_flight());
-    Load { in_flight, connections: load.connections.div_ceil(in_flight), ..load }
+    let answers_one = server.is_some_and(Server::answers_one_request);
+    let unique_ids = run.plan.compares_transports() && !answers_one;
+    Load { in_flight, connections: load.connections.div_ceil(in_flight), unique_ids, ..load }
 }
 
 /// Commands of which each gets the output of the one before.

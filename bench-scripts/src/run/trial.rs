@@ -314,8 +314,11 @@ impl Bench<'_> {
         let Trial { rate, client, .. } = *trial;
         let in_flight = self.environment_of(&trial.server).in_flight();
         let connections = connections.div_ceil(in_flight);
+        let answers_one =
+            self.plan.servers.iter().any(|known| known.name == trial.server && known.answers_one_request());
+        let unique_ids = self.plan.compares_transports() && !answers_one;
         let timeout_ms = self.plan.campaign.timeout_ms;
-        Load { connections, in_flight, duration_ms, timeout_ms, rate, client }
+        Load { connections, in_flight, unique_ids, duration_ms, timeout_ms, rate, client }
     }
 
     /// What a server runs in, with its own settings.

@@ -1,8 +1,8 @@
 //! Records as a run keeps them: a gzipped CSV of differences, about 4 bytes a request.
 //!
 //! A line is a request, in the order in which they were due: `due` counts from the line before, `lag` from when it was due to
-//! when it was sent, `took` from there to its end, all in microseconds; then the bytes of the answer's body and why it failed.
-//! What is not known is left empty.
+//! when it was sent, `took` from there to its end, all in microseconds; then the bytes of the answer's body, why it failed, and the
+//! part of the lag that is the tool's own, where it reports that. What is not known is left empty.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -24,6 +24,9 @@ struct Line<'a> {
     took_us: Option<u64>,
     bytes: u64,
     failure: Option<&'a str>,
+    /// Not in older runs.
+    #[serde(default)]
+    own_lag_us: Option<u64>,
 }
 
 /// Writes a file, in place of what a trial that was cut off has left.
@@ -47,6 +50,7 @@ fn write_to(out: impl Write, records: &[Record]) -> Result<()> {
             took_us: record.since_sent_us(),
             bytes: record.bytes_in,
             failure: record.failure.as_deref(),
+            own_lag_us: record.own_lag_us,
         })?;
         previous_us = record.intended_us;
     }
@@ -80,6 +84,7 @@ fn read_from(kept: impl Read) -> Result<Vec<Record>> {
             intended_us,
             sent_us,
             ended_us: sent_us.zip(line.took_us).map(|(sent_us, took_us)| sent_us + took_us),
+            own_lag_us: line.own_lag_us,
             bytes_in: line.bytes,
             failure: line.failure.map(|kind| shared(&mut kinds, kind)),
         });
@@ -118,6 +123,7 @@ mod tests {
         records[1].failure = Some("a \"kind\", with a comma".into());
         records[2] = Record::failed(666, &NOT_SENT.into());
         records[3].ended_us = None;
+        records[4].own_lag_us = Some(3);
         assert_eq!(back(&records), records);
         assert_eq!(back(&[]), []);
     }

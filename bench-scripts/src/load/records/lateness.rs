@@ -20,7 +20,7 @@ pub(super) struct Lateness {
 ///
 /// The server is the reason where all connections were at work when a request was due or just before it was sent, and for all
 /// requests behind it, up to the first that found nobody waiting: a backlog takes its time to be sent.
-/// A request that ran into its timeout held a connection that long, also where the tool does not report when it was sent.
+/// A tool that reports its own part of a lag is believed. A request that ran into its timeout held a connection that long, also where the tool does not report when it was sent.
 pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
     let most = BUSY * f64::from(load.connections);
     let sorted = |times: Vec<u64>| {
@@ -42,12 +42,20 @@ pub(super) fn lateness(records: &[Record], load: &Load) -> Lateness {
     // Of requests that were sent at the same moment none was under way before it.
     let is_busy = |us: u64| before(&sent, us).saturating_sub(before(&ended, us)) as f64 >= most;
     let is_known = |record: &&Record| record.sent_us.is_some() || record.failure.as_deref() == Some(NOT_SENT);
-    let mut due: Vec<(u64, Option<u64>)> =
-        records.iter().filter(is_known).map(|record| (record.intended_us, record.sent_us)).collect();
+    let times = |record: &Record| (record.intended_us, record.sent_us, record.own_lag_us);
+    let mut due: Vec<_> = records.iter().filter(is_known).map(times).collect();
     due.sort_unstable();
     let (mut sent_so_far, mut is_servers) = (0, false);
     let mut lateness = Lateness::default();
-    for (due_us, sent_us) in due {
+    for (due_us, sent_us, own_lag_us) in due {
+        match (sent_us, own_lag_us) {
+            (Some(_), Some(own_lag_us)) => lateness.own_us.push(own_lag_us),
+            (None, Some(own_lag_us)) => lateness.held += u64::from(own_lag_us == 0),
+            (_, None) => {}
+        }
+        if own_lag_us.is_some() {
+            continue;
+        }
         if sent_so_far <= due_us {
             is_servers = false;
         }
@@ -92,6 +100,16 @@ mod tests {
     fn a_tool_that_is_late_with_connections_free_is_late_by_itself() {
         let records: Vec<Record> = (0..100).map(|i| answered(10_000 * i, 3_000, 1_000)).collect();
         assert_eq!(of(&records, 2).own_us, [3_000; 100]);
+    }
+
+    #[test]
+    fn a_tool_that_reports_its_own_lag_is_believed() {
+        // All but one connection are free, and yet the request had to wait for its own.
+        let mut records = [answered(0, 3_000, 1_000), answered(10_000, 3_000, 1_000), answered(20_000, 0, 0)];
+        records[0].own_lag_us = Some(0);
+        records[1].own_lag_us = Some(2_000);
+        records[2] = Record { own_lag_us: Some(0), ..Record::failed(20_000, &NOT_SENT.into()) };
+        assert_eq!(of(&records, 8), Lateness { own_us: vec![0, 2_000], held: 1 });
     }
 
     #[test]

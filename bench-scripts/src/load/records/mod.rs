@@ -45,6 +45,8 @@ pub struct Record {
     pub sent_us: Option<u64>,
     /// When it ended, by its answer or by its failure; known only where `sent_us` is.
     pub ended_us: Option<u64>,
+    /// By how much it was sent late, or how long it waited in vain, by the tool's own fault; `None` where the tool does not report it.
+    pub own_lag_us: Option<u64>,
     /// Bytes of its answer's body.
     pub bytes_in: u64,
     /// Why it failed; `None` where it was answered with a 2xx status.
@@ -54,7 +56,14 @@ pub struct Record {
 impl Record {
     /// A request of which no more is known than when it was due and why it failed.
     pub fn failed(intended_us: u64, kind: &Arc<str>) -> Self {
-        Self { intended_us, sent_us: None, ended_us: None, bytes_in: 0, failure: Some(kind.clone()) }
+        Self {
+            intended_us,
+            sent_us: None,
+            ended_us: None,
+            own_lag_us: None,
+            bytes_in: 0,
+            failure: Some(kind.clone()),
+        }
     }
 
     /// Whether it was sent, known when or not.

@@ -10,7 +10,7 @@ pub(in crate::load) fn load(rate: u32, duration_ms: u64) -> Load {
 pub(in crate::load) fn answered(intended_us: u64, lag_us: u64, took_us: u64) -> Record {
     let sent_us = intended_us + lag_us;
     let times = (Some(sent_us), Some(sent_us + took_us));
-    Record { intended_us, sent_us: times.0, ended_us: times.1, bytes_in: 40, failure: None }
+    Record { intended_us, sent_us: times.0, ended_us: times.1, own_lag_us: None, bytes_in: 40, failure: None }
 }
 
 #[test]

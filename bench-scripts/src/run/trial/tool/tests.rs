@@ -33,7 +33,7 @@ impl Fixture {
         let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let pins = crate_dir.join("tools");
         let found = match tool.can().build {
-            Build::Cargo => Tool::find_built(tool, &pins).unwrap(),
+            Build::Cargo | Build::Workspace { .. } => Tool::find_built(tool, &pins).unwrap(),
             Build::Go { .. } => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
         };
         let Some(found) = found else {
@@ -207,8 +207,8 @@ fn a_server_that_is_not_there_is_refused_connections() {
     with_each(|tool, fixture| {
         let ended = fixture.ask(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
         match (tool, ended) {
-            (LoadTool::Oha, Err(Outcome::ToolFailed { reason })) => {
-                // It keeps no times of failures, so that there is no latency at all.
+            (LoadTool::Oha | LoadTool::RpcLoad, Err(Outcome::ToolFailed { reason })) => {
+                // oha keeps no times of failures, so that there is no latency at all; rpc-load begins no window without a connection.
                 assert!(reason.to_lowercase().contains("connection refused"), "{reason}");
             }
             (_, Ok((sample, _))) => {

@@ -1,0 +1,332 @@
+//! The calls that are sent, and what is checked of their answers.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A call as text, in two parts with its id between them.
+#[derive(Debug, Clone)]
+struct Call {
+    before: String,
+    after: String,
+    text: String,
+}
+
+/// The result that an answer must equal.
+#[derive(Debug, Clone)]
+struct Expected {
+    value: Value,
+    /// The text of a result that was equal. Most servers write it the same way every time, so few are parsed.
+    seen: RefCell<String>,
+}
+
+/// The calls of a run, used in order and then again from the first.
+#[derive(Debug, Clone)]
+pub struct Bodies {
+    calls: Vec<Call>,
+    /// One for each call, one for all, or none.
+    expected: Vec<Expected>,
+    batch: u64,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Every call was answered with a result, the expected one where one is.
+    Answered,
+    /// Not answered within the timeout.
+    Timeout,
+    /// A result that is not the expected one.
+    WrongAnswer,
+    /// An error of JSON-RPC with this code.
+    RpcError(i64),
+    /// A status of HTTP other than 200.
+    HttpStatus(u16),
+    /// No answer of JSON-RPC, or one with another id, or not to every call of the batch.
+    Malformed,
+    /// The connection ended before the answer.
+    ConnectionLost,
+    /// It was due, and no slot became free before the window was over.
+    NotSent,
+    /// The run was ended before the answer.
+    Interrupted,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Answered => f.write_str("ok"),
+            Self::Timeout => f.write_str("timeout"),
+            Self::WrongAnswer => f.write_str("wrong answer"),
+            Self::RpcError(code) => write!(f, "error {code}"),
+            Self::HttpStatus(status) => write!(f, "HTTP {status}"),
+            Self::Malformed => f.write_str("malformed answer"),
+            Self::ConnectionLost => f.write_str("connection lost"),
+            Self::NotSent => f.write_str("not sent"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// What a message from the server is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The answer to the request with this number.
+    Answer(u64, Outcome),
+    /// A notification, of a subscription for instance.
+    Notification,
+    /// Nothing that names a request: how a request ended that this is the only possible answer to.
+    Unmatched(Outcome),
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    id: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    error: Option<Fault>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    code: i64,
+}
+
+/// A result of null is a result.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Call {
+    /// A JSON-RPC call, with an id or without.
+    fn parse(text: &str) -> Result<Self> {
+        let members: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).context("it is no JSON object")?;
+        ensure!(members.get("method").is_some_and(|name| name.get().starts_with('"')), "it has no method");
+        let (before, after) = match members.get("id") {
+            Some(id) => {
+                let at = id.get().as_ptr() as usize - text.as_ptr() as usize;
+                (text[..at].to_owned(), text[at + id.get().len()..].to_owned())
+            }
+            None => {
+                let (open, rest) = text.split_once('{').context("it is no JSON object")?;
+                (format!("{open}{{\"id\":"), format!(",{rest}"))
+            }
+        };
+        Ok(Self { before, after, text: text.to_owned() })
+    }
+}
+
+impl Expected {
+    fn parse(text: &str) -> Result<Self> {
+        let value = serde_json::from_str(text).context("it is no JSON")?;
+        Ok(Self { value, seen: RefCell::new(text.trim().to_owned()) })
+    }
+
+    fn equals(&self, result: &RawValue) -> bool {
+        if *self.seen.borrow() == result.get() {
+            return true;
+        }
+        let equal = serde_json::from_str::<Value>(result.get()).is_ok_and(|value| value == self.value);
+        if equal {
+            result.get().clone_into(&mut self.seen.borrow_mut());
+        }
+        equal
+    }
+}
+
+/// The lines of a text that are not empty, each parsed; the error names the line.
+fn lines<T>(text: &str, name: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let parsed = lines.map(|(i, line)| parse(line.trim()).with_context(|| format!("{name}, line {}", i + 1)));
+    let parsed: Vec<T> = parsed.collect::<Result<_>>()?;
+    ensure!(!parsed.is_empty(), "{name} is empty");
+    Ok(parsed)
+}
+
+impl Bodies {
+    /// Calls from a text with one a line, and the results to expect: one for each of them, or one for all. `expected` is the name
+    /// of a file with one a line, or one result's JSON itself. `batch` calls are sent as one request.
+    ///
+    /// # Errors
+    /// What is wrong, and in which line of what.
+    pub fn new(text: &str, name: &str, expected: Option<&str>, batch: u32) -> Result<Self> {
+        let calls = lines(text, name, Call::parse)?;
+        let expected = match expected {
+            None => Vec::new(),
+            Some(file) if Path::new(file).is_file() => {
+                let text = std::fs::read_to_string(file).with_context(|| format!("can't read {file}"))?;
+                lines(&text, file, Expected::parse)?
+            }
+            Some(text) => {
+                let parsed = Expected::parse(text);
+                vec![parsed.with_context(|| format!("--expect {text}: there is no such file"))?]
+            }
+        };
+        if expected.len() > 1 && expected.len() != calls.len() {
+            bail!("--expect has {} results for {} bodies", expected.len(), calls.len());
+        }
+        Ok(Self { calls, expected, batch: u64::from(batch) })
+    }
+
+    /// The text of the request with this number. Ids follow from that: they are unique in a run, and an answer's id says which
+    /// request it belongs to.
+    pub fn request(&self, number: u64) -> String {
+        let first = number * self.batch;
+        let call = |id: u64| &self.calls[(id % self.calls.len() as u64) as usize];
+        let length = |id| call(id).before.len() + call(id).after.len() + 21;
+        let mut text = String::with_capacity((first..first + self.batch).map(length).sum::<usize>() + 2);
+        for id in first..first + self.batch {
+            let Call { before, after, .. } = call(id);
+            if self.batch > 1 {
+                text.push(if id == first { '[' } else { ',' });
+            }
+            // Writing into a string does not fail.
+            let _ = write!(text, "{before}{id}{after}");
+        }
+        if self.batch > 1 {
+            text.push(']');
+        }
+        text
+    }
+
+    /// The body of the request with this number as it was given.
+    pub fn as_is(&self, number: u64) -> String {
+        self.calls[(number % self.calls.len() as u64) as usize].text.clone()
+    }
+
+    /// Reads a message from the server.
+    pub fn read(&self, text: &str) -> Message {
+        if self.batch == 1 || !text.trim_start().starts_with('[') {
+            return match serde_json::from_str::<Answer<'_>>(text) {
+                Ok(answer) => self.single(&answer),
+                Err(_) => Message::Unmatched(Outcome::Malformed),
+            };
+        }
+        let Ok(answers) = serde_json::from_str::<Vec<Answer<'_>>>(text) else {
+            return Message::Unmatched(Outcome::Malformed);
+        };
+        let Some(first) = answers.iter().find_map(|answer| answer.id) else {
+            return Message::Unmatched(Outcome::Malformed);
+        };
+        let number = first / self.batch;
+        let mut seen = vec![false; self.batch as usize];
+        let mut outcome = Outcome::Answered;
+        for answer in &answers {
+            let place = answer.id.and_then(|id| id.checked_sub(number * self.batch));
+            match place.and_then(|place| seen.get_mut(place as usize)) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Message::Answer(number, Outcome::Malformed),
+            }
+            if outcome == Outcome::Answered {
+                outcome = self.outcome(answer);
+            }
+        }
+        let whole = seen.into_iter().all(|seen| seen);
+        Message::Answer(number, if whole { outcome } else { Outcome::Malformed })
+    }
+
+    fn single(&self, answer: &Answer<'_>) -> Message {
+        match answer.id {
+            // One error for a whole batch has no id of its own.
+            Some(id) if self.batch == 1 => Message::Answer(id, self.outcome(answer)),
+            None if answer.method.is_some() => Message::Notification,
+            _ => Message::Unmatched(answer.error.as_ref().map_or(Outcome::Malformed, Fault::outcome)),
+        }
+    }
+
+    fn outcome(&self, answer: &Answer<'_>) -> Outcome {
+        match (answer.result, &answer.error, answer.id) {
+            (None, Some(fault), _) => fault.outcome(),
+            (Some(result), None, Some(id)) => {
+                // One for all has place 0 whatever the id.
+                let expected = self.expected.get((id % self.expected.len().max(1) as u64) as usize);
+                let right = expected.is_none_or(|expected| expected.equals(result));
+                if right { Outcome::Answered } else { Outcome::WrongAnswer }
+            }
+            _ => Outcome::Malformed,
+        }
+    }
+}
+
+impl Fault {
+    fn outcome(&self) -> Outcome {
+        Outcome::RpcError(self.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bodies(text: &str, expected: Option<&str>, batch: u32) -> Bodies {
+        Bodies::new(text, "bodies", expected, batch).unwrap()
+    }
+
+    #[test]
+    fn ids_are_put_in_or_replaced_and_nothing_else_changes() {
+        let text = "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":[\"\\\"id\\\":7\"]}\n\n { \"id\" : \"x\" , \"method\":\"b\"}\n";
+        let one = bodies(text, None, 1);
+        assert_eq!(one.request(4), r#"{"id":4,"jsonrpc":"2.0","method":"a","params":["\"id\":7"]}"#);
+        assert_eq!(one.request(5), r#"{ "id" : 5 , "method":"b"}"#);
+        let two = bodies(r#"{"method":"a"}"#, None, 2);
+        assert_eq!(two.request(3), r#"[{"id":6,"method":"a"},{"id":7,"method":"a"}]"#);
+    }
+
+    #[test]
+    fn what_is_no_call_is_an_error_that_names_its_line() {
+        for text in ["{\"method\":\"a\"}\n[]", "{\"method\":\"a\"}\n{\"method\":1}", "{\"method\":\"a\"}\n{"]
+        {
+            let error = format!("{:#}", Bodies::new(text, "FILE", None, 1).unwrap_err());
+            assert!(error.contains("FILE, line 2"), "{error}");
+        }
+        assert!(Bodies::new("\n", "FILE", None, 1).is_err());
+        let error = Bodies::new(r#"{"method":"a"}"#, "FILE", Some("no-such-file"), 1).unwrap_err();
+        assert!(format!("{error:#}").contains("no such file"), "{error:#}");
+    }
+
+    #[test]
+    fn an_answer_has_its_requests_number_and_an_outcome() {
+        let bodies = bodies(r#"{"method":"a"}"#, Some(r#"{"x":1,"y":[null]}"#), 1);
+        let read = |text: &str| bodies.read(text);
+        for same in [r#"{"x":1,"y":[null]}"#, r#"{ "y": [null], "x": 1 }"#] {
+            let answer = Message::Answer(9, Outcome::Answered);
+            assert_eq!(read(&format!(r#"{{"jsonrpc":"2.0","result":{same},"id":9}}"#)), answer);
+        }
+        assert_eq!(read(r#"{"id":9,"result":null}"#), Message::Answer(9, Outcome::WrongAnswer));
+        let error = r#"{"id":9,"error":{"code":-32601,"message":"no"}}"#;
+        assert_eq!(read(error), Message::Answer(9, Outcome::RpcError(-32601)));
+        assert_eq!(read(r#"{"id":9}"#), Message::Answer(9, Outcome::Malformed));
+        let fault = r#"{"id":null,"error":{"code":-32700,"message":"no"}}"#;
+        assert_eq!(read(fault), Message::Unmatched(Outcome::RpcError(-32700)));
+        assert_eq!(read(r#"{"method":"slotNotification","params":{}}"#), Message::Notification);
+        assert_eq!(read("hello"), Message::Unmatched(Outcome::Malformed));
+    }
+
+    #[test]
+    fn a_batch_is_answered_when_each_call_is_once_in_any_order() {
+        let bodies = bodies("{\"method\":\"a\"}\n{\"method\":\"b\"}", Some("null"), 2);
+        let read = |text: &str| bodies.read(text);
+        let ok = Message::Answer(3, Outcome::Answered);
+        assert_eq!(read(r#"[{"id":7,"result":null},{"id":6,"result":null}]"#), ok);
+        let wrong = Message::Answer(3, Outcome::WrongAnswer);
+        assert_eq!(read(r#"[{"id":7,"result":1},{"id":6,"result":null}]"#), wrong);
+        let malformed = Message::Answer(3, Outcome::Malformed);
+        for text in [
+            r#"[{"id":6,"result":null}]"#,
+            r#"[{"id":6,"result":null},{"id":6,"result":null}]"#,
+            r#"[{"id":6,"result":null},{"id":8,"result":null}]"#,
+        ] {
+            assert_eq!(read(text), malformed, "{text}");
+        }
+        assert_eq!(read("[]"), Message::Unmatched(Outcome::Malformed));
+    }
+}

@@ -1,0 +1,295 @@
+//! A run: threads that connect, one window for all of them, and their counts added up.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result, anyhow, bail};
+use hdrhistogram::Histogram;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::signal::ctrl_c;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::bodies::Bodies;
+use crate::connect::{Connection, connect};
+use crate::options::{Options, Plan};
+use crate::requests::Requests;
+use crate::stats::{Stats, count};
+use crate::worker::{Control, Worker, wake_when_due};
+use crate::{http, websocket};
+
+/// How far ahead the window's begin is set, so that every thread is ready for it.
+const LEAD: Duration = Duration::from_millis(5);
+
+/// How connecting went.
+#[derive(Debug)]
+pub struct Connects {
+    /// Those that were established.
+    pub established: u32,
+    /// Those that were not, by kind.
+    pub failed: BTreeMap<String, u32>,
+    /// From the first attempt until the last connection was established or had failed.
+    pub took: Duration,
+    /// How long each took that was established, in nanoseconds: its handshake included, waiting for its turn not.
+    pub each_ns: Histogram<u64>,
+}
+
+/// What a run brought.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// How connecting went.
+    pub connects: Connects,
+    /// What was counted in the window and after it.
+    pub stats: Stats,
+    /// Bytes read and written from the window's begin on, frames and heads included.
+    pub traffic: (u64, u64),
+    /// When the window began.
+    pub began: SystemTime,
+    /// From the window's begin until it ended or was ended.
+    pub window: Duration,
+    /// From the window's begin until the last request had ended.
+    pub took: Duration,
+    /// Processor time of the generator in that time, of user and system.
+    pub cpu: Duration,
+    /// Whether a signal ended the window.
+    pub interrupted: bool,
+}
+
+/// What a thread has once it has connected.
+struct Ready {
+    connects: Connects,
+    begin: oneshot::Sender<Begin>,
+}
+
+/// What a thread gets then.
+struct Begin {
+    start: Instant,
+    connections: u32,
+    places: Vec<u32>,
+}
+
+type Counts = (Stats, (u64, u64));
+
+/// Runs what the options say.
+///
+/// # Errors
+/// No connection was established, or the system lacks something.
+pub fn run(options: &Options, plan: Plan, bodies: Bodies) -> Result<Outcomes> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    runtime.block_on(conduct(options, Arc::new(plan), bodies))
+}
+
+async fn conduct(options: &Options, plan: Arc<Plan>, bodies: Bodies) -> Result<Outcomes> {
+    let threads = options.threads();
+    let at_once = options.connect_at_once.unwrap_or(options.connections);
+    let at_once = Arc::new(Semaphore::new(at_once as usize));
+    let (ready, mut all_ready) = mpsc::unbounded_channel();
+    let (counted, mut counts) = mpsc::unbounded_channel();
+    let (control, obeyed) = watch::channel(Control::Run);
+    let began_connecting = Instant::now();
+    for i in 0..threads {
+        let share = options.connections / threads + u32::from(i < options.connections % threads);
+        let (plan, bodies, at_once) = (plan.clone(), bodies.clone(), at_once.clone());
+        let (ready, counted, obeyed) = (ready.clone(), counted.clone(), obeyed.clone());
+        let work = move || {
+            let done = work(plan, bodies, share, &at_once, &ready, obeyed);
+            // Nobody receives any more where the run has failed.
+            let _ = counted.send(done);
+        };
+        thread::Builder::new().spawn(work).context("no thread")?;
+    }
+    drop((ready, counted, obeyed));
+    let mut begins = Vec::new();
+    let mut connects: Vec<Connects> = Vec::new();
+    while begins.len() < threads as usize {
+        tokio::select! {
+            Some(Ready { connects: more, begin }) = all_ready.recv() => {
+                connects.push(more);
+                begins.push(begin);
+            }
+            Some(done) = counts.recv() => {
+                done?;
+                bail!("a thread ended early");
+            }
+            _ = ctrl_c() => bail!("interrupted while connecting"),
+        }
+    }
+    let established: Vec<u32> = connects.iter().map(|connects| connects.established).collect();
+    let connects = add_up(connects, began_connecting.elapsed())?;
+    if connects.established == 0 {
+        let most = connects.failed.iter().max_by_key(|(_, count)| **count);
+        let kind = most.map_or("no connection", |(kind, _)| kind.as_str());
+        bail!(
+            "can't reach {}: {kind} ({} of {} connections failed)",
+            options.url,
+            options.connections,
+            options.connections
+        );
+    }
+    let start = Instant::now() + LEAD;
+    for (begin, places) in begins.into_iter().zip(places(&established)) {
+        let _ = begin.send(Begin { start, connections: connects.established, places });
+    }
+    tokio::time::sleep_until(start.into()).await;
+    let (began, cpu) = (SystemTime::now(), cpu_time());
+    let mut stats = Stats::new(plan.keeps_records)?;
+    let (mut traffic, mut interrupted_at, mut done) = ((0, 0), None, 0);
+    while done < threads {
+        tokio::select! {
+            counted = counts.recv() => {
+                let (more, (read, written)) = counted.context("a thread ended early")??;
+                stats.add(more)?;
+                traffic = (traffic.0 + read, traffic.1 + written);
+                done += 1;
+            }
+            _ = ctrl_c() => {
+                let second = interrupted_at.is_some();
+                interrupted_at.get_or_insert_with(|| start.elapsed());
+                control.send_replace(if second { Control::Abort } else { Control::End });
+            }
+        }
+    }
+    let window = Duration::from_nanos(plan.duration_ns);
+    Ok(Outcomes {
+        connects,
+        stats,
+        traffic,
+        began,
+        window: interrupted_at.map_or(window, |at| at.min(window)),
+        took: start.elapsed(),
+        cpu: cpu_time().saturating_sub(cpu),
+        interrupted: interrupted_at.is_some_and(|at| at < window),
+    })
+}
+
+/// Places of the connections of each thread, given their numbers: the threads take turns, so that requests that are due one after
+/// the other are sent by different threads.
+fn places(established: &[u32]) -> Vec<Vec<u32>> {
+    let mut places: Vec<Vec<u32>> = established.iter().map(|_| Vec::new()).collect();
+    let mut next = 0;
+    for turn in 0..established.iter().copied().max().unwrap_or(0) {
+        for (places, _) in places.iter_mut().zip(established).filter(|(_, established)| turn < **established)
+        {
+            places.push(next);
+            next += 1;
+        }
+    }
+    places
+}
+
+fn add_up(parts: Vec<Connects>, took: Duration) -> Result<Connects> {
+    let mut sum = Connects::new()?;
+    sum.took = took;
+    for part in parts {
+        sum.established += part.established;
+        for (kind, count) in part.failed {
+            *sum.failed.entry(kind).or_default() += count;
+        }
+        sum.each_ns.add(part.each_ns).map_err(|error| anyhow!("connect times: {error}"))?;
+    }
+    Ok(sum)
+}
+
+impl Connects {
+    fn new() -> Result<Self> {
+        let each_ns = Histogram::new(3).map_err(|error| anyhow!("no histogram: {error}"))?;
+        Ok(Self { established: 0, failed: BTreeMap::new(), took: Duration::ZERO, each_ns })
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// A thread: connects, waits for the others, and runs its connections.
+fn work(
+    plan: Arc<Plan>,
+    bodies: Bodies,
+    share: u32,
+    at_once: &Arc<Semaphore>,
+    ready: &mpsc::UnboundedSender<Ready>,
+    control: watch::Receiver<Control>,
+) -> Result<Counts> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    let local = LocalSet::new();
+    let worker = Rc::new(Worker::new(plan, bodies)?);
+    local.block_on(&runtime, async {
+        let (connects, connections) = connect_all(&worker, share, at_once).await?;
+        let (begin, begun) = oneshot::channel();
+        let _ = ready.send(Ready { connects, begin });
+        let Begin { start, connections: all, places } = begun.await.context("the run has failed")?;
+        tokio::time::sleep_until(start.into()).await;
+        let alarms = worker.begin(start, all, &places);
+        let mut running = JoinSet::new();
+        for ((connection, alarm), place) in connections.into_iter().zip(alarms).zip(places) {
+            let requests = Requests::new(worker.clone(), place);
+            match connection {
+                Connection::WebSocket(socket) => {
+                    running.spawn_local(websocket::run(worker.clone(), alarm, requests, socket))
+                }
+                Connection::Http(http) => {
+                    running.spawn_local(http::run(worker.clone(), alarm, requests, http))
+                }
+            };
+        }
+        let mut waking = std::pin::pin!(wake_when_due(worker.clone(), control));
+        loop {
+            tokio::select! {
+                ended = running.join_next() => match ended {
+                    Some(ended) => ended.context("a connection's task failed")?,
+                    None => break,
+                },
+                woken = waking.as_mut() => {
+                    woken?;
+                    bail!("the run has failed");
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let stats = worker.stats.replace(Stats::new(false)?);
+    Ok((stats, worker.traffic.get()))
+}
+
+async fn connect_all(
+    worker: &Rc<Worker>,
+    share: u32,
+    at_once: &Arc<Semaphore>,
+) -> Result<(Connects, Vec<Connection>)> {
+    let mut connecting = JoinSet::new();
+    for _ in 0..share {
+        let (worker, at_once) = (worker.clone(), at_once.clone());
+        connecting.spawn_local(async move {
+            let _turn = at_once.acquire().await;
+            let began = Instant::now();
+            connect(&worker).await.map(|connection| (connection, began.elapsed()))
+        });
+    }
+    let mut connects = Connects::new()?;
+    let mut connections = Vec::with_capacity(share as usize);
+    while let Some(attempt) = connecting.join_next().await {
+        match attempt.context("a connection's task failed")? {
+            Ok((connection, took)) => {
+                connects.established += 1;
+                count(&mut connects.each_ns, took.as_nanos() as u64);
+                connections.push(connection);
+            }
+            Err(kind) => *connects.failed.entry(kind).or_default() += 1,
+        }
+    }
+    Ok((connects, connections))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_take_turns_and_every_place_is_taken_once() {
+        assert_eq!(places(&[2, 3, 0]), [vec![0, 2], vec![1, 3, 4], vec![]]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Over HTTP, and calls that can't be right.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use common::{BODY, answer, command, failures, http, load, number, response};
+use serde_json::json;
+
+#[test]
+fn requests_share_connections_and_are_counted() {
+    let requests = Arc::new(AtomicU64::new(0));
+    let all = requests.clone();
+    let url = http(move |request| {
+        all.fetch_add(1, SeqCst);
+        Some(response("200 OK", &answer(request, &json!(1))))
+    });
+    let report = load(&url, "--connections 3 --duration 300 --rate 200 --expect 1");
+    assert_eq!((number(&report, "/succeeded"), requests.load(SeqCst), failures(&report)), (60, 60, 0));
+    assert_eq!((number(&report, "/reconnects"), number(&report, "/connections_lost")), (0, 0));
+    let report = load(&url, "--connections 3 --duration 200 --expect 1 --batch 3");
+    assert_eq!(number(&report, "/sent"), requests.load(SeqCst) - 60);
+    assert_eq!((number(&report, "/succeeded"), failures(&report)), (number(&report, "/sent"), 0));
+    assert_eq!(number(&report, "/most_in_flight"), 1);
+}
+
+#[test]
+fn a_status_a_wrong_id_and_the_end_of_a_connection_are_failures_of_their_kind() {
+    let counts = Arc::new([const { AtomicU64::new(0) }; 5]);
+    let (all, next) = (counts.clone(), AtomicU64::new(0));
+    let url = http(move |request| {
+        let kind = next.fetch_add(1, SeqCst) as usize % 5;
+        all[kind].fetch_add(1, SeqCst);
+        let good = answer(request, &json!(1));
+        match kind {
+            0 => {
+                let text = good.to_string();
+                let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+                Some(format!("{head}{:x}\r\n{text}\r\n0\r\n\r\n", text.len()))
+            }
+            1 => Some(response("503 Service Unavailable", &good)),
+            2 => Some(response("200 OK", &json!({ "id": 3_000_000_000_u64, "result": 1 }))),
+            3 => Some(response("200 OK\r\nConnection: close", &good)),
+            _ => None,
+        }
+    });
+    let report = load(&url, "--connections 2 --duration 300");
+    let count = |i: usize| counts[i].load(SeqCst);
+    assert_eq!(number(&report, "/succeeded"), count(0) + count(3), "{report}");
+    assert_eq!(number(&report, "/failed/HTTP 503"), count(1));
+    assert_eq!(number(&report, "/failed/malformed answer"), count(2));
+    assert_eq!(number(&report, "/failed/connection lost"), count(4));
+    assert!(count(4) > 0 && number(&report, "/connections_lost") >= count(3) + count(4));
+}
+
+#[test]
+fn a_request_that_times_out_gives_its_connection_up() {
+    let next = AtomicU64::new(0);
+    let url = http(move |request| {
+        if next.fetch_add(1, SeqCst) == 2 {
+            std::thread::sleep(Duration::from_millis(700));
+        }
+        Some(response("200 OK", &answer(request, &json!(1))))
+    });
+    let report = load(&url, "--duration 900 --timeout 400");
+    assert_eq!((number(&report, "/failed/timeout"), failures(&report)), (1, 1));
+    assert_eq!((number(&report, "/reconnects"), number(&report, "/late_answers")), (1, 0));
+    assert_eq!(number(&report, "/succeeded") + 1, number(&report, "/sent"));
+}
+
+#[test]
+fn bodies_are_sent_as_they_are_and_no_more_than_were_said() {
+    let requests = Arc::new(AtomicU64::new(0));
+    let all = requests.clone();
+    let url = http(move |request| {
+        assert_eq!(request, &serde_json::from_str::<serde_json::Value>(BODY).unwrap());
+        all.fetch_add(1, SeqCst);
+        Some(response("200 OK", &json!("always the same")))
+    });
+    let report = load(&url, "--connections 2 --duration 400 --rate 100 --as-is --requests 25");
+    assert_eq!((number(&report, "/open/due"), number(&report, "/succeeded"), failures(&report)), (25, 25, 0));
+    assert_eq!(requests.load(SeqCst), 25);
+}
+
+#[test]
+fn a_wrong_call_and_a_server_out_of_reach_are_one_line() {
+    // Nobody listens on port 1.
+    let (http, ws) = ("http://127.0.0.1:1/", "ws://127.0.0.1:1/");
+    let cases = [
+        (http, "--in-flight 2 --duration 1 --body", BODY, 2, "--in-flight 2"),
+        (ws, "--as-is --duration 1 --body", BODY, 2, "--as-is"),
+        (http, "--duration 0 --body", BODY, 2, "--duration"),
+        (http, "--duration 1 --body", "[]", 2, "--body, line 1"),
+        (http, "--duration 1 --bodies", "/no/such/file", 2, "/no/such/file"),
+        (http, "--duration 1 --rate", "5", 2, "nothing to send"),
+        (http, "--duration 1 --records /no/such/folder/x --body", BODY, 2, "--records"),
+        (http, "--duration 1 --expect nothing --body", BODY, 2, "nothing"),
+        (http, "--duration 1 --wrong --body", BODY, 2, "--wrong"),
+        ("https://a/", "--duration 1 --body", BODY, 2, "http://"),
+        (http, "--duration 1 --body", BODY, 1, "connection refused"),
+        (ws, "--connections 3 --duration 1 --body", BODY, 1, "3 of 3"),
+    ];
+    for (url, args, last, code, words) in cases {
+        let output = command(url, args).arg(last).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(code), 1), "{args}: {stderr}");
+        assert!(stderr.contains(words) && output.stdout.is_empty(), "{args}: {stderr}");
+    }
+}
