@@ -71,7 +71,13 @@ struct Begin {
     places: Vec<u32>,
 }
 
-type Counts = (Stats, (u64, u64));
+/// What a thread has counted.
+struct Counts {
+    stats: Stats,
+    traffic: (u64, u64),
+    /// When its window ended.
+    end: Duration,
+}
 
 /// Runs what the options say.
 ///
@@ -102,21 +108,7 @@ async fn conduct(options: &Options, plan: Arc<Plan>, bodies: Bodies) -> Result<O
         thread::Builder::new().spawn(work).context("no thread")?;
     }
     drop((ready, counted, obeyed));
-    let mut begins = Vec::new();
-    let mut connects: Vec<Connects> = Vec::new();
-    while begins.len() < threads as usize {
-        tokio::select! {
-            Some(Ready { connects: more, begin }) = all_ready.recv() => {
-                connects.push(more);
-                begins.push(begin);
-            }
-            Some(done) = counts.recv() => {
-                done?;
-                bail!("a thread ended early");
-            }
-            _ = ctrl_c() => bail!("interrupted while connecting"),
-        }
-    }
+    let (connects, begins) = all_connected(threads, &mut all_ready, &mut counts).await?;
     let established: Vec<u32> = connects.iter().map(|connects| connects.established).collect();
     let connects = add_up(connects, began_connecting.elapsed())?;
     if connects.established == 0 {
@@ -135,34 +127,73 @@ async fn conduct(options: &Options, plan: Arc<Plan>, bodies: Bodies) -> Result<O
     }
     tokio::time::sleep_until(start.into()).await;
     let (began, cpu) = (SystemTime::now(), cpu_time());
-    let mut stats = Stats::new(plan.keeps_records)?;
-    let (mut traffic, mut interrupted_at, mut done) = ((0, 0), None, 0);
+    let window = Duration::from_nanos(plan.duration_ns);
+    let counts = all_counted(threads, Stats::new(plan.keeps_records)?, window, &mut counts, &control).await?;
+    Ok(Outcomes {
+        connects,
+        interrupted: counts.end < window,
+        stats: counts.stats,
+        traffic: counts.traffic,
+        began,
+        window: counts.end,
+        took: start.elapsed(),
+        cpu: cpu_time().saturating_sub(cpu),
+    })
+}
+
+/// Waits until every thread has tried all of its connections.
+async fn all_connected(
+    threads: u32,
+    ready: &mut mpsc::UnboundedReceiver<Ready>,
+    counts: &mut mpsc::UnboundedReceiver<Result<Counts>>,
+) -> Result<(Vec<Connects>, Vec<oneshot::Sender<Begin>>)> {
+    let (mut connects, mut begins) = (Vec::new(), Vec::new());
+    while begins.len() < threads as usize {
+        tokio::select! {
+            Some(Ready { connects: more, begin }) = ready.recv() => {
+                connects.push(more);
+                begins.push(begin);
+            }
+            Some(done) = counts.recv() => {
+                done?;
+                bail!("a thread ended early");
+            }
+            _ = ctrl_c() => bail!("interrupted while connecting"),
+        }
+    }
+    Ok((connects, begins))
+}
+
+/// Adds the threads' counts to `stats` as they end, and ends them early where a signal comes.
+async fn all_counted(
+    threads: u32,
+    stats: Stats,
+    window: Duration,
+    counts: &mut mpsc::UnboundedReceiver<Result<Counts>>,
+    control: &watch::Sender<Control>,
+) -> Result<Counts> {
+    let mut sum = Counts { stats, traffic: (0, 0), end: Duration::ZERO };
+    let (mut done, mut interrupts) = (0, 0);
     while done < threads {
         tokio::select! {
             counted = counts.recv() => {
-                let (more, (read, written)) = counted.context("a thread ended early")??;
-                stats.add(more)?;
-                traffic = (traffic.0 + read, traffic.1 + written);
+                let Counts { stats, traffic: (read, written), end } = counted.context("a thread ended early")??;
+                sum.stats.add(stats)?;
+                sum.traffic = (sum.traffic.0 + read, sum.traffic.1 + written);
+                // A thread without connections has not noticed a signal.
+                sum.end = if end < window { sum.end.max(end) } else { sum.end };
                 done += 1;
             }
             _ = ctrl_c() => {
-                let second = interrupted_at.is_some();
-                interrupted_at.get_or_insert_with(|| start.elapsed());
-                control.send_replace(if second { Control::Abort } else { Control::End });
+                interrupts += 1;
+                control.send_replace(if interrupts > 1 { Control::Abort } else { Control::End });
             }
         }
     }
-    let window = Duration::from_nanos(plan.duration_ns);
-    Ok(Outcomes {
-        connects,
-        stats,
-        traffic,
-        began,
-        window: interrupted_at.map_or(window, |at| at.min(window)),
-        took: start.elapsed(),
-        cpu: cpu_time().saturating_sub(cpu),
-        interrupted: interrupted_at.is_some_and(|at| at < window),
-    })
+    if sum.end.is_zero() {
+        sum.end = window;
+    }
+    Ok(sum)
 }
 
 /// Places of the connections of each thread, given their numbers: the threads take turns, so that requests that are due one after
@@ -252,7 +283,7 @@ fn work(
         Ok(())
     })?;
     let stats = worker.stats.replace(Stats::new(false)?);
-    Ok((stats, worker.traffic.get()))
+    Ok(Counts { stats, traffic: worker.traffic.get(), end: Duration::from_nanos(worker.end_ns()) })
 }
 
 async fn connect_all(
