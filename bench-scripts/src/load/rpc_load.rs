@@ -257,8 +257,12 @@ mod tests {
         assert!(invocation.interrupted);
         let args = invocation.args.join(" ");
         assert!(
-            args.ends_with("--json --as-is --body {} --connect-timeout 700") && !args.contains("--rate"),
+            args.ends_with("--as-is --json --body {} --connect-timeout 700") && !args.contains("--rate"),
             "{args}"
         );
+        let load = Load { in_flight: 4, ..load };
+        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None };
+        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
+        assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
     }
 }

@@ -1,7 +1,7 @@
 //! One WebSocket to the node that all HTTP callers share.
 //!
 //! One task owns the socket: it alone writes, and it alone reads. Each call gets an id of the gateway's own, by which its answer is found,
-//! in whatever order answers come. A connection that is lost is made again; who waited for it is told at once.
+//! in whatever order answers come. A connection that is lost is made again; who waited for it gets an error at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,7 +133,7 @@ async fn own(
                 let over = sleep(pause);
                 tokio::pin!(over);
                 pause = (pause * 2).min(BACKOFF.1);
-                // Whoever calls meanwhile is told at once.
+                // Whoever calls meanwhile gets an error at once.
                 loop {
                     tokio::select! {
                         () = &mut over => break,

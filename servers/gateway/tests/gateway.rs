@@ -138,7 +138,7 @@ fn an_unreachable_node_is_said_at_once_and_found_again() {
 }
 
 #[test]
-fn too_many_requests_are_told_when_to_come_back() {
+fn too_many_requests_get_the_time_to_come_back() {
     let node = Node::http();
     let gateway = gateway(&node.url, &["--rate-limit", "1", "--rate-burst", "2"]);
     let statuses: Vec<u16> = (0..4).map(|id| post(gateway.addr, &call(id, "echo", id)).status).collect();
