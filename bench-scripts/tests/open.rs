@@ -184,7 +184,7 @@ fn the_wire_separates_tool_and_server() {
             let (from_send_us, p50_us) = match trial.tool {
                 LoadTool::Vegeta => (180.0, 70.0),
                 LoadTool::Oha => (120.0, 72.0),
-                LoadTool::Bombardier => (260.0, 200.0),
+                LoadTool::Bombardier | LoadTool::K6 => (260.0, 200.0),
             };
             let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
             let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };
