@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, causes, charts, commands, crossed, duets, open, original, slo, stores, targets, terms,
-    threshold, transports,
+    Run, answer, causes, charts, commands, crossed, duets, open, original, slo, stages, stores, targets,
+    terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -44,6 +44,7 @@ pub fn markdown(run: &Run) -> String {
         main(threshold::section(run)),
         main(slo::section(run)),
         main(stores::section(run)),
+        main(stages::section(run)),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
         folded(distrust(run)),
         folded(failed(run)),
@@ -179,7 +180,7 @@ fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
 }
 
 fn failed(run: &Run) -> String {
-    if !run.has_sweep() && run.stores.is_empty() {
+    if !run.has_sweep() && run.stores.is_empty() && run.stages.is_none() {
         return String::new();
     }
     let row =

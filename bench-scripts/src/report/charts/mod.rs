@@ -14,6 +14,7 @@ mod run;
 mod scale;
 mod series;
 mod slo;
+mod stages;
 mod svg;
 mod why;
 
@@ -25,6 +26,7 @@ pub(super) use recovery::chart as recovery;
 pub(super) use run::pictures;
 pub(super) use series::styles;
 pub(super) use slo::chart as slo;
+pub(super) use stages::chart as stages;
 pub(super) use svg::svg;
 pub(super) use why::{ladder, slope};
 
