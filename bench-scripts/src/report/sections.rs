@@ -240,7 +240,8 @@ pub(super) fn environment(run: &Run) -> String {
     let sampling =
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
-    let rows = rows.into_iter().chain(open_loop).chain(sampling);
+    let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
+    let rows = rows.into_iter().chain(open_loop).chain(users).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");

@@ -20,7 +20,7 @@ pub(in crate::report) fn chart(run: &Run, users: &Run, workload: &str) -> Option
     let stages = run.plan.campaign.stages.as_ref()?;
     users.summary.stages.iter().find(|cell| cell.workload == workload)?;
     let seconds = |name: &str| {
-        let range = Some((0.0, stages.duration_ms() as f64 / 1e3));
+        let range = Some((0.0, stages.duration_ms().div_ceil(1_000) as f64));
         Axis { range, ..Axis::linear(name, thousands) }
     };
     let plot = |what: &str, axes: [Axis; 2], height: f64, value: Value| {
