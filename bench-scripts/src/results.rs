@@ -92,6 +92,9 @@ pub const SLO: &str = "slo";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
+/// The folder inside a run's folder of the trials with users in stages.
+pub const STAGES: &str = "stages";
+
 /// The file that only a why run's folder has.
 pub const WHY: &str = "why.json";
 

@@ -92,6 +92,7 @@ mod tests {
                 from_send_us: all(100.0),
             }),
             series: Vec::new(),
+            staged: None,
         }
     }
 

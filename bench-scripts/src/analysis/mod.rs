@@ -21,6 +21,7 @@ pub mod schedule;
 pub mod search;
 pub mod sequence;
 pub mod slo;
+pub mod stages;
 mod summary;
 pub mod threshold;
 mod timeline;

@@ -14,6 +14,7 @@ use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, rec
 use super::original::Reproduced;
 use super::quantiles::{fewest_requests, quantiles};
 use super::slo::SloSummary;
+use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
 use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
@@ -77,6 +78,9 @@ pub struct Summary {
     /// The highest rates that servers sustain under a service level. None where that was not searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<SloSummary>,
+    /// Users in stages, server by server and transport by transport.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StagedCell>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -266,6 +270,7 @@ pub fn summarize(
         agreement: agreement(campaign, &levels, &observed),
         threshold: None,
         slo: None,
+        stages: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Neighbour, RunningAt};
+use rpc_bench::config::{ConfigDir, Neighbour, RunningAt, Stages};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
@@ -140,6 +140,7 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
         .chain(background.map(|other| other.tool))
         .chain(searched)
         .chain(next_to_heavy)
+        .chain(plan.campaign.stages.iter().map(|_| Stages::TOOL))
         .chain(before)
         .collect()
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::LoadTool;
-use rpc_bench::load::toolchain::{Build, Tool};
+use rpc_bench::load::toolchain::Tool;
 
 /// Which tools.
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ fn tool(text: &str) -> Result<LoadTool, String> {
 
 /// Finds or builds load tools.
 pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
-    let is_quick = |tool: &LoadTool| matches!(tool.can().build, Build::Go { .. });
+    let is_quick = |tool: &LoadTool| tool.can().build.is_quick();
     let tools: Vec<LoadTool> = match args.tools.as_slice() {
         [] => LoadTool::ALL.into_iter().filter(is_quick).collect(),
         given => given.to_vec(),

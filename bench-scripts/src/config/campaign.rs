@@ -6,7 +6,7 @@ use std::slice;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stores, Threshold};
+use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stages, Stores, Threshold};
 use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
@@ -101,6 +101,9 @@ pub struct Campaign {
     pub slo: Option<Slo>,
     /// The same requests from block stores on disk, over chains of several lengths.
     pub stores: Option<Stores>,
+    /// Users who come and go in stages, over each transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Stages>,
 }
 
 fn default_margin() -> Percent {
@@ -218,6 +221,7 @@ impl Campaign {
             threshold: None,
             slo: None,
             stores: None,
+            stages: None,
             ..self.clone()
         }
     }
@@ -269,8 +273,9 @@ impl Campaign {
         let check =
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
-        // A search needs no sweep, and so no blocks; trials on block stores are no sweep of the campaign's own.
-        let searches = self.threshold.is_some() || self.slo.is_some() || self.stores.is_some();
+        // A search needs no sweep, and so no blocks; trials on block stores and those with users are no sweep of the campaign's own.
+        let parts = self.stores.is_some() || self.stages.is_some();
+        let searches = self.threshold.is_some() || self.slo.is_some() || parts;
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
             distinct("connections", &self.connections)?;
@@ -299,7 +304,14 @@ impl Campaign {
         self.check_headline_and_pass()?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
         self.slo.iter().try_for_each(|slo| slo.check(self))?;
-        self.stores.iter().try_for_each(|stores| stores.check(self))
+        self.stores.iter().try_for_each(|stores| stores.check(self))?;
+        self.stages.iter().try_for_each(|stages| stages.check(self))?;
+        ensure!(
+            self.tools().all(|tool| !tool.driver().has_users()),
+            "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in place of it",
+            LoadTool::K6.name()
+        );
+        Ok(())
     }
 
     /// Whether any part of it is a closed loop.

@@ -11,6 +11,7 @@ mod percent;
 mod server;
 mod server_settings;
 mod slo;
+mod stages;
 mod stores;
 mod threshold;
 mod why;
@@ -31,6 +32,7 @@ pub use percent::Percent;
 pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
 pub use server_settings::{Environment, Overrides, Placeholders, Placement, Tuning};
 pub use slo::Slo;
+pub use stages::{Ramp, Stages};
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
@@ -314,6 +316,28 @@ mod tests {
             ("beside_connections = 4", "beside_connections = 0", "stores.neighbour.beside_connections"),
         ];
         assert_campaign_refused("store", &cases);
+    }
+
+    /// The same for users in stages.
+    #[test]
+    fn rubbish_in_stages_is_named() {
+        let cases = [
+            ("users = 500", "users = 50000", "stages.ramp.users"),
+            ("seconds = 120", "seconds = 0", "stages.ramp.seconds"),
+            ("seconds = 120", "minutes = 2", "minutes"),
+            ("time_scale = \"50%\"", "time_scale = \"200%\"", "time_scale"),
+            ("time_scale = \"50%\"", "time_scale = \"25%\"", "write window_ms = 60000"),
+            ("[\"http\", \"websocket\"]", "[\"http\", \"http\"]", "stages.transports"),
+            ("[\"http\", \"websocket\"]", "[]", "stages.transports"),
+            ("[\"http\", \"websocket\"]", "[\"carrier pigeon\"]", "carrier pigeon"),
+            ("connections = []", "connections = [5]", "[stages]"),
+            ("connections = []", "connections = [5]\ntool = \"k6\"", "[stages]"),
+            ("max_blocks = 3", "max_blocks = 0", "max_blocks"),
+            ("ledger_seed = 1", "ledger_seed = 1\nplacement = \"one-core\"", "environment.placement"),
+            ("ledger_seed = 1", "ledger_seed = 1\ntransport = \"websocket\"", "environment.transport"),
+        ];
+        assert_campaign_refused("stages", &cases);
+        assert_campaign_refused("tools", &[("tools = [", "tools = [\"k6\", ", "a table [stages]")]);
     }
 
     /// The same for bounds.

@@ -38,7 +38,7 @@ impl Driver for Bombardier {
             version: "1.2.6",
             // bombardier version v1.2.6 linux/amd64
             own_version: ("--version", 2),
-            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "" },
+            build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
         }
     }
 
@@ -199,6 +199,7 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         quantiles: latency.quantiles,
         open: None,
         series: Vec::new(),
+        staged: None,
     })
 }
 

@@ -6,6 +6,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use super::bodies::Bodies;
 use super::records::Record;
@@ -86,6 +87,8 @@ pub struct Job<'a> {
     pub url: &'a str,
     /// Its files.
     pub files: &'a Files,
+    /// The true answer to the first of its bodies, for a tool that compares answers.
+    pub expected: Option<&'a Value>,
     /// How long connecting may take, in milliseconds, where a closed loop's window begins once all connections are established.
     pub connecting_ms: Option<u64>,
 }
@@ -126,6 +129,11 @@ pub trait Driver: Sync {
     /// The name and the content of a file that it reads in every load.
     fn template(&self) -> Option<(&'static str, &'static str)> {
         None
+    }
+
+    /// Whether its load has users who come and go, and not connections that are all there from the start.
+    fn has_users(&self) -> bool {
+        false
     }
 
     /// Writes what it reads, and gives its arguments. Bodies are taken from a stream here, all that the load needs.

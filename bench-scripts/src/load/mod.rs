@@ -5,6 +5,7 @@
 pub mod bodies;
 pub mod bombardier;
 pub mod burst;
+pub mod k6;
 pub mod load_tool;
 pub mod oha;
 pub mod records;
@@ -32,11 +33,14 @@ pub enum LoadTool {
     Oha,
     /// This workspace's own: closed or open loop.
     RpcLoad,
+    /// Users who come and go in stages, each of whom sends one request a second.
+    K6,
 }
 
 impl LoadTool {
-    /// Every load tool: those of the closed loop first, and then those of the open loop in the order in which they are tried.
-    pub const ALL: [Self; 4] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad];
+    /// Every load tool: those of the closed loop first, then those of the open loop in the order in which they are tried, and then that of users
+    /// in stages.
+    pub const ALL: [Self; 5] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::K6];
 
     /// The table: each tool's module.
     pub fn driver(self) -> &'static dyn Driver {
@@ -45,6 +49,7 @@ impl LoadTool {
             Self::Vegeta => &vegeta::Vegeta,
             Self::Oha => &oha::Oha,
             Self::RpcLoad => &rpc_load::RpcLoad,
+            Self::K6 => &k6::K6,
         }
     }
 
@@ -183,6 +188,17 @@ pub struct Load {
     pub rate: Option<u32>,
     /// The tool's HTTP client.
     pub client: Client,
+    /// The stages in which users come and go, for a tool that has users; where empty, `connections` of them come over `duration_ms`.
+    pub stages: Vec<UserStage>,
+}
+
+/// A stage of a load with users: their number changes evenly from that of the stage before, or from none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStage {
+    /// Users at its end.
+    pub users: u32,
+    /// How long it is, in milliseconds.
+    pub duration_ms: u64,
 }
 
 impl Default for Load {
@@ -196,6 +212,7 @@ impl Default for Load {
             timeout_ms: 0,
             rate: None,
             client: Client::default(),
+            stages: Vec::new(),
         }
     }
 }
@@ -232,6 +249,8 @@ pub struct LoadSample {
     /// The parts of the window, by when requests were due; where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Bin>,
+    /// What only a load with users has.
+    pub staged: Option<Box<k6::Staged>>,
 }
 
 /// The requests that were due in one part of a window. Latencies count from when they were due, in microseconds.

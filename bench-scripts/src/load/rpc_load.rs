@@ -48,7 +48,7 @@ impl Driver for RpcLoad {
     }
 
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
-        let Job { load, url, files, connecting_ms } = *job;
+        let Job { load, url, files, connecting_ms, .. } = *job;
         let mut args = arguments(load, url);
         args.push("--json".to_owned());
         let bodies = if let Bodies::One(body) = bodies {
@@ -158,6 +158,7 @@ fn closed(json: &str) -> Result<LoadSample> {
         quantiles: printed.quantiles_us,
         open: None,
         series: Vec::new(),
+        staged: None,
     })
 }
 
@@ -252,7 +253,7 @@ mod tests {
         let files = |name: &str| std::path::PathBuf::from(name);
         let files = Files { asked: files("asked"), answered: files("answered"), template: files("template") };
         let load = Load { rate: None, ..load(20, 200) };
-        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700) };
+        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), expected: None };
         let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
         assert!(invocation.interrupted);
         let args = invocation.args.join(" ");
@@ -261,7 +262,7 @@ mod tests {
             "{args}"
         );
         let load = Load { in_flight: 4, ..load };
-        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None };
+        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, expected: None };
         let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
         assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
     }

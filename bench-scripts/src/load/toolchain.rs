@@ -110,6 +110,8 @@ pub enum Build {
         package: &'static str,
         /// The folder.
         folder: &'static str,
+        /// Whether that takes seconds, and not minutes.
+        is_quick: bool,
     },
     /// A crate, which takes minutes.
     Cargo,
@@ -118,6 +120,13 @@ pub enum Build {
         /// The package.
         package: &'static str,
     },
+}
+
+impl Build {
+    /// Whether a tool is built in seconds, and not in minutes.
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::Go { is_quick: true, .. })
+    }
 }
 
 impl Tool {
@@ -133,7 +142,7 @@ impl Tool {
             return Ok(found);
         }
         match build {
-            Build::Go { package, folder } => {
+            Build::Go { package, folder, .. } => {
                 build_go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
             Build::Cargo => build_cargo(tool, &cargo_root(tool, tools))?,
@@ -160,7 +169,7 @@ impl Tool {
     /// The pinned one, which is built.
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
         let version = match tool.can().build {
-            Build::Go { package, folder } => pinned_version(package, &tools.join(folder))?,
+            Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
             Build::Cargo | Build::Workspace { .. } => format!("v{}", tool.can().version),
         };
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
@@ -224,7 +233,8 @@ fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()
     let About { name, variable, version, .. } = tool.can();
     ensure!(
         on_path("go").is_some(),
-        "no {name} and no Go to build it: install Go 1.24 or newer, or set {variable}=path to {name} {version}"
+        "no {name} and no Go to build it: install Go {} or newer, or set {variable}=path to {name} {version}",
+        oldest_go(pins).unwrap_or_else(|| "1.24".to_owned())
     );
     let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
     eprintln!("building {name} from {}", pins.join("go.mod").display());
@@ -299,6 +309,12 @@ fn modified(path: &Path) -> Option<std::time::SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }
 
+/// The oldest Go that builds a module, as its `go.mod` has it.
+fn oldest_go(pins: &Path) -> Option<String> {
+    let text = fs::read_to_string(pins.join("go.mod")).ok()?;
+    text.lines().find_map(|line| Some(line.strip_prefix("go ")?.trim().to_owned()))
+}
+
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {
     let path = pins.join("go.mod");
     let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
@@ -347,6 +363,8 @@ mod tests {
         assert_eq!((caveat("vegeta", "v12.13.0"), caveat("oha", "1.16.0")), (None, None));
         assert!(caveat("vegeta", "12.12.0").unwrap().contains("not 12.13.0"));
         assert!(caveat("oha", "1.15.0").unwrap().contains("not 1.16.0"));
+        assert_eq!(caveat("k6", "v2.2.0"), None);
+        assert!(caveat("k6", "v1.3.0").unwrap().contains("not 2.2.0"));
     }
 
     #[test]
@@ -354,8 +372,9 @@ mod tests {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
         for tool in LoadTool::ALL {
             let About { version, build, .. } = *tool.can();
-            if let Build::Go { package, folder } = build {
+            if let Build::Go { package, folder, .. } = build {
                 assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
+                assert!(oldest_go(&tools.join(folder)).unwrap().starts_with("1."), "{version}");
             }
         }
     }

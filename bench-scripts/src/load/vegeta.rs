@@ -45,7 +45,7 @@ impl Driver for Vegeta {
             version: "12.13.0",
             // Version: 12.13.0
             own_version: ("-version", 1),
-            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta" },
+            build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
         }
     }
 

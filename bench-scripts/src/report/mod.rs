@@ -24,6 +24,7 @@ pub mod pooled;
 mod searches;
 mod sections;
 mod slo;
+mod stages;
 mod stores;
 mod tables;
 mod targets;
@@ -40,7 +41,7 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, STAGES, THRESHOLD, pretty};
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
@@ -69,6 +70,8 @@ pub struct Run {
     pub slo_on: Option<Conditions>,
     /// Its trials on block stores, by chain.
     pub stores: Vec<ChainRuns>,
+    /// Its trials with users in stages, where they have begun.
+    pub stages: Option<Box<Self>>,
 }
 
 impl Run {
@@ -90,6 +93,7 @@ impl Run {
             summary.threshold = Some(analysis::threshold::read(inner)?);
         }
         summary.slo = rates.as_ref().map(analysis::slo::read).transpose()?;
+        summary.stages = analysis::stages::staged(&plan, &observations);
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -102,8 +106,9 @@ impl Run {
             Some(stores) => ChainRuns::load(folder, stores)?,
             None => Vec::new(),
         };
-        let (name, duets) = (folder.name(), duets.map(Box::new));
-        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores })
+        let stages = folder.inside(STAGES).map(|inner| Self::load(&inner)).transpose()?;
+        let (name, duets, stages) = (folder.name(), duets.map(Box::new), stages.map(Box::new));
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores, stages })
     }
 
     /// A run of which nothing has been measured.
@@ -119,6 +124,7 @@ impl Run {
             searched_on: None,
             slo_on: None,
             stores: Vec::new(),
+            stages: None,
         }
     }
 
@@ -139,17 +145,18 @@ impl Run {
         format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
     }
 
-    /// The runs inside it whose trials count as its own: duets, and those on block stores.
+    /// The runs inside it whose trials count as its own: duets, those on block stores, and those with users in stages.
     fn inner(&self) -> impl Iterator<Item = &Self> {
-        self.duets.as_deref().into_iter().chain(self.stores.iter().flat_map(ChainRuns::runs))
+        let stores = self.stores.iter().flat_map(ChainRuns::runs);
+        self.duets.as_deref().into_iter().chain(stores).chain(self.stages.as_deref())
     }
 
-    /// Trials that gave no figure, in the sweep, in the duets and on block stores.
+    /// Trials that gave no figure, in the sweep and in the runs inside it.
     pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
         self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
     }
 
-    /// Trials that were measured and are in no comparison, in the sweep, in the duets and on block stores.
+    /// Trials that were measured and are in no comparison, in the sweep and in the runs inside it.
     pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
         self.summary.invalid.iter().chain(self.inner().flat_map(|inner| &inner.summary.invalid))
     }
@@ -159,6 +166,7 @@ impl Run {
         self.summary.left
             + self.inner().map(|inner| inner.summary.left).sum::<usize>()
             + stores::not_begun(self)
+            + stages::not_begun(self)
     }
 
     /// Trials that have an observation.
@@ -194,7 +202,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
         inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
     }
-    for inner in run.stores.iter().flat_map(ChainRuns::runs) {
+    for inner in run.stores.iter().flat_map(ChainRuns::runs).chain(run.stages.as_deref()) {
         if let Some(folder) = folder.inside(&inner.name) {
             folder.write_derived("summary.json", &pretty(&inner.summary)?)?;
         }
@@ -211,7 +219,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
-    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
+    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run)).chain(stages::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

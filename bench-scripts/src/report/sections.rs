@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, slo, stores, targets,
-    terms, threshold, transports,
+    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, slo, stages, stores,
+    targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -45,6 +45,7 @@ pub fn markdown(run: &Run) -> String {
         main(threshold::section(run)),
         main(slo::section(run)),
         main(stores::section(run)),
+        main(stages::section(run)),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
         folded(distrust(run)),
         folded(failed(run)),
@@ -180,7 +181,7 @@ fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
 }
 
 fn failed(run: &Run) -> String {
-    if !run.has_sweep() && run.stores.is_empty() {
+    if !run.has_sweep() && run.stores.is_empty() && run.stages.is_none() {
         return String::new();
     }
     let row =
@@ -240,7 +241,8 @@ pub(super) fn environment(run: &Run) -> String {
     let sampling =
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
-    let rows = rows.into_iter().chain(open_loop).chain(sampling);
+    let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
+    let rows = rows.into_iter().chain(open_loop).chain(users).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");

@@ -13,6 +13,7 @@ pub mod running_server;
 mod search;
 mod slo;
 mod stage;
+mod stages;
 mod stores;
 mod threshold;
 mod trial;
@@ -37,6 +38,7 @@ use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
 use stage::Stage;
+pub use stages::of as stages_of;
 pub use trial::Bench;
 pub use true_answers::{Truths, truth_of};
 
@@ -84,6 +86,8 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
     fits.with_context(|| format!("campaign {name}"))?;
+    let fits = campaign.stages.iter().try_for_each(|users| stages::check(users, &servers, most));
+    fits.with_context(|| format!("campaign {name}"))?;
     let (held, left_out): (Vec<u32>, Vec<u32>) =
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
@@ -114,7 +118,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    if !campaign.has_closed_loop() && campaign.stores.is_none() {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.stages.is_none() {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
@@ -198,7 +202,7 @@ fn begin_inside(
 }
 
 /// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, its searches for thresholds and for
-/// rates, and its trials on block stores, in folders inside.
+/// rates, its trials on block stores, and those with users in stages, in folders inside.
 pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
     let stage = Stage::open(folder.clone(), tools, interrupt)?;
     stage.sweep()?;
@@ -208,7 +212,8 @@ pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Re
     }
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
-    stores::carry_out(&stage)
+    stores::carry_out(&stage)?;
+    stages::carry_out(&stage)
 }
 
 /// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are

@@ -211,7 +211,9 @@ impl Bench<'_> {
         let Warm { seen, known, capacity, .. } = *warm;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
-        let holding = seen.filter(|_| trial.rate.is_none()).map(|seen| Holding { seen, allowed_ms });
+        // Users come and go, so there is no moment at which all are connected.
+        let holds = trial.rate.is_none() && !trial.tool.driver().has_users();
+        let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;
         }
@@ -318,7 +320,7 @@ impl Bench<'_> {
             self.plan.servers.iter().any(|known| known.name == trial.server && known.answers_one_request());
         let unique_ids = self.plan.compares_transports() && !answers_one;
         let timeout_ms = self.plan.campaign.timeout_ms;
-        Load { connections, in_flight, unique_ids, duration_ms, timeout_ms, rate, client }
+        Load { connections, in_flight, unique_ids, duration_ms, timeout_ms, rate, client, ..Load::default() }
     }
 
     /// What a server runs in, with its own settings.
@@ -422,6 +424,7 @@ fn judged(
     connections: u32,
 ) -> std::result::Result<Sample, Outcome> {
     counts::check_answers(sample.checked.as_ref())?;
+    counts::check_users(&sample.load)?;
     if sample.load.succeeded == 0 {
         return Err(Outcome::NoSuccess(Box::new(sample)));
     }

@@ -258,6 +258,7 @@ impl Bench {
             "faulty-actix",
             "bombardier",
             "vegeta",
+            "k6",
         ];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())

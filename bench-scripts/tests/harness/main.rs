@@ -14,6 +14,7 @@ mod nodes;
 mod open;
 mod other_processes;
 mod slo;
+mod stages;
 mod stores;
 mod threshold;
 mod trial;

@@ -21,6 +21,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         quantiles: Vec::new(),
         open: None,
         series: Vec::new(),
+        staged: None,
     };
     let used = rate * cpu_us / 1e6;
     Sample {

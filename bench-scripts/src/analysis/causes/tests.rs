@@ -39,6 +39,7 @@ fn healthy() -> Sample {
         quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
         open: None,
         series: Vec::new(),
+        staged: None,
     };
     let zero = Some(0);
     let network = NetworkCounters {

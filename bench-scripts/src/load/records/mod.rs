@@ -97,7 +97,7 @@ pub(super) fn not_sent(
 }
 
 /// Probabilities that a sample's quantile function is given at: those of `bombardier.template`.
-const PROBABILITIES: [f64; 55] = [
+pub(super) const PROBABILITIES: [f64; 55] = [
     0.0, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65,
     0.7, 0.75, 0.8, 0.85, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.991, 0.992, 0.993,
     0.994, 0.995, 0.996, 0.997, 0.998, 0.999, 0.9991, 0.9992, 0.9993, 0.9994, 0.9995, 0.9996, 0.9997, 0.9998,
@@ -162,6 +162,7 @@ pub fn sample(records: &[Record], load: &Load) -> Result<LoadSample> {
             from_send_us,
         }),
         series: series(records, load.duration_ms),
+        staged: None,
     })
 }
 
@@ -201,24 +202,24 @@ fn sending_s(records: &[Record], rate: u32) -> f64 {
 }
 
 /// Times, sorted, in microseconds.
-struct Sorted(Vec<u64>);
+pub(super) struct Sorted(Vec<u64>);
 
 impl Sorted {
-    fn new(times_us: impl Iterator<Item = u64>) -> Self {
+    pub(super) fn new(times_us: impl Iterator<Item = u64>) -> Self {
         let mut sorted: Vec<u64> = times_us.collect();
         sorted.sort_unstable();
         Self(sorted)
     }
 
     /// The smallest time that so large a share of all does not exceed.
-    fn quantile(&self, probability: f64) -> Option<f64> {
+    pub(super) fn quantile(&self, probability: f64) -> Option<f64> {
         let count = self.0.len();
         // A hair less, since 0.999 of 1,000 is not quite 999.
         let rank = (probability * count as f64 - 1e-6).ceil().max(1.0) as usize;
         self.0.get(rank.min(count).checked_sub(1)?).map(|us| *us as f64)
     }
 
-    fn latency(&self) -> Option<Latency> {
+    pub(super) fn latency(&self) -> Option<Latency> {
         Some(Latency {
             mean: self.0.iter().sum::<u64>() as f64 / self.0.len() as f64,
             p50: self.quantile(0.5)?,

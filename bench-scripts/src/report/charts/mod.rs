@@ -17,6 +17,7 @@ mod run;
 mod scale;
 mod series;
 mod slo;
+mod stages;
 mod svg;
 mod why;
 
@@ -28,6 +29,7 @@ pub(super) use recovery::chart as recovery;
 pub(super) use run::pictures;
 pub(super) use series::styles;
 pub(super) use slo::chart as slo;
+pub(super) use stages::chart as stages;
 pub(super) use svg::svg;
 pub(super) use why::{ladder, slope};
 

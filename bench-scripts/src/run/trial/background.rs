@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use super::connecting::Holding;
 use super::tool::{Order, Prepared, Ran};
 use super::{Bench, Draw, Ended, Ending};
-use crate::config::{Background, Stall};
+use crate::config::{Background, Stages, Stall};
 use crate::load::{Load, LoadSample};
 use crate::plan::Trial;
 use crate::subject::{Process, Subject};
@@ -51,7 +51,12 @@ impl Bench<'_> {
         holding: Option<Holding>,
     ) -> Ended<ReadyWindow> {
         let (what, tool) = (trial.tool.name(), trial.tool);
-        let order = Order { what, tool, load: self.load(trial, trial.connections, duration_ms), holding };
+        let stages = self.plan.campaign.stages.as_ref().filter(|_| tool.driver().has_users());
+        let load = Load {
+            stages: stages.map_or_else(Vec::new, Stages::scaled),
+            ..self.load(trial, trial.connections, duration_ms)
+        };
+        let order = Order { what, tool, load, holding };
         let mut bodies = self.bodies(trial, workload, Draw::Window)?;
         let own = self.prepare(trial, order, &mut bodies, target)?;
         let open = self.plan.campaign.open.as_ref().filter(|_| trial.rate.is_some());

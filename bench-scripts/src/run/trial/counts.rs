@@ -1,6 +1,6 @@
 //! What a server counted in a window, compared with the requests that were sent; and its answers under load.
 
-use crate::load::LoadSample;
+use crate::load::{LoadSample, k6};
 use crate::metrics::{self, ServerCounts};
 use crate::observation::{Checked, Outcome};
 use crate::subject::Subject;
@@ -25,6 +25,27 @@ pub(super) fn since(
 pub(super) fn check_answers(checked: Option<&Checked>) -> std::result::Result<(), Outcome> {
     let Some(Checked { asked, wrong, first_wrong: Some(first), .. }) = checked else { return Ok(()) };
     let answer = format!("{wrong} of {asked} answers; the first: {first}");
+    Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
+}
+
+/// Each answer that a user gets is compared with the truth: one that is not it is a wrong answer.
+pub(super) fn check_users(load: &LoadSample) -> std::result::Result<(), Outcome> {
+    if load.staged.is_none() {
+        return Ok(());
+    }
+    let is_wrong = |kind: &str| k6::WRONG.contains(&kind) || kind.starts_with(k6::RPC_ERROR);
+    let wrong: Vec<String> = load
+        .failed
+        .iter()
+        .filter(|(kind, _)| is_wrong(kind))
+        .map(|(kind, count)| format!("{count} x {kind}"))
+        .collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let answers = load.succeeded + load.failures();
+    let answer =
+        format!("{} of {answers} answers to users; the load tool's stderr has the first", wrong.join(", "));
     Err(Outcome::WrongAnswer { when: "under load".to_owned(), answer })
 }
 
@@ -75,6 +96,7 @@ mod tests {
             quantiles: Vec::new(),
             open: None,
             series: Vec::new(),
+            staged: None,
         }
     }
 
@@ -108,6 +130,24 @@ mod tests {
             check(Some(counted), &[&load(1_000)], 10, Some(&checked)).is_ok()
         };
         assert!(!fits(1_025) && fits(1_026) && fits(1_050) && !fits(1_051));
+    }
+
+    #[test]
+    fn a_wrong_answer_to_a_user_is_a_wrong_answer() {
+        let seconds = Vec::new();
+        let staged =
+            k6::Staged { connect_us: None, send_lag_us: None, left: 0, busiest_cores: None, seconds };
+        let of = |kind: &str| LoadSample {
+            failed: BTreeMap::from([(kind.to_owned(), 3), ("timeout".to_owned(), 1)]),
+            staged: Some(Box::new(staged.clone())),
+            ..load(6)
+        };
+        assert_eq!(check_users(&of("connection closed")), Ok(()));
+        for kind in ["wrong value", "wrong id", "JSON-RPC error -32602"] {
+            let said = check_users(&of(kind)).unwrap_err().failure().unwrap();
+            assert!(said.contains(&format!("3 x {kind} of 10 answers")), "{said}");
+        }
+        assert_eq!(check_users(&LoadSample { staged: None, ..of("wrong id") }), Ok(()));
     }
 
     #[test]

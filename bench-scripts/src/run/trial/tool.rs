@@ -26,6 +26,8 @@ use crate::observation::{Connecting, Outcome};
 use crate::owned_process::{Limits, Output, Owned, describe, last_line, remove_if_empty};
 use crate::plan::Trial;
 use crate::probe::process_usage::{CpuTime, cpu_time};
+use crate::probe::resources::{AtRest, ResourceSample, Sampled, sample};
+use crate::probe::watcher::Watcher;
 use crate::results::{RunFolder, with_ending};
 use crate::target::Target;
 
@@ -34,6 +36,9 @@ const TOOL_GRACE: Duration = Duration::from_secs(10);
 
 /// How long a tool may take to record one request after the window.
 const WRITING: Duration = Duration::from_micros(50);
+
+/// The shortest time between two readings of a tool's CPU time from which a use is worked out, in microseconds.
+const LEAST_BETWEEN_US: u64 = 100_000;
 
 /// A file that is removed when it is no longer of use.
 pub(super) struct Scratch(pub(super) PathBuf);
@@ -98,6 +103,8 @@ pub(super) struct Ran {
     pub cpu: CpuTime,
     /// How the connections were established, where that was waited for.
     pub connecting: Option<Connecting>,
+    /// Processors that the tool used when it used most, of a load with users.
+    busiest_cores: Option<f64>,
 }
 
 impl Bench<'_> {
@@ -140,7 +147,8 @@ impl Bench<'_> {
         let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
         let url = target.url();
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
-        let job = Job { load, url: &url, files: &files, connecting_ms };
+        let expected = self.truths_of(trial).first(&trial.workload).ok().map(|known| &known.truth);
+        let job = Job { load, url: &url, files: &files, expected, connecting_ms };
         let invocation = tool.driver().prepare(&job, bodies)?;
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
@@ -159,6 +167,7 @@ impl Bench<'_> {
         let began = SystemTime::now();
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
         let mut tool = Owned::spawn_with(program, &invocation.args, &output, placement, limits)?;
+        let watched = driver.has_users().then(|| watch_cpu(tool.pid(), load));
         let connecting = match holding {
             Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
             None => None,
@@ -176,7 +185,9 @@ impl Bench<'_> {
         }
         let requests = u32::try_from(load.intended()).unwrap_or(u32::MAX);
         let limit = Duration::from_millis(load.timeout_ms) + TOOL_GRACE + WRITING.saturating_mul(requests);
-        self.wait_for(&mut tool, what, limit, &[&stderr, &stdout])?;
+        let ended = self.wait_for(&mut tool, what, limit, &[&stderr, &stdout]);
+        let busiest_cores = watched.and_then(|watched| most_cores(&watched.end()));
+        ended?;
         if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
             // Where it can't be removed, it stays, and says no more than that.
             let _ = fs::remove_file(&stderr);
@@ -184,7 +195,7 @@ impl Bench<'_> {
         remove_if_empty(&stderr);
         let cpu =
             at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
-        Ok(Ran { began, cpu, connecting })
+        Ok(Ran { began, cpu, connecting, busiest_cores })
     }
 
     /// Reads the tool's output, and keeps its requests.
@@ -205,7 +216,12 @@ impl Bench<'_> {
         };
         let records = match reading {
             Ok(Reading::Records(records)) => records,
-            Ok(Reading::Sample(sample)) => return Ok(*sample),
+            Ok(Reading::Sample(mut sample)) => {
+                if let Some(staged) = &mut sample.staged {
+                    staged.busiest_cores = ran.busiest_cores;
+                }
+                return Ok(*sample);
+            }
             Err(error) if error.is::<Interrupted>() => return Err(error.into()),
             Err(error) => return Err(prepared.failed(&error).into()),
         };
@@ -253,6 +269,25 @@ impl Bench<'_> {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// Starts reading what a load tool uses.
+fn watch_cpu(pid: u32, load: &Load) -> Watcher<Sampled> {
+    let at_rest = AtRest { memory_bytes: None, open_files: None };
+    sample(pid, at_rest, Duration::from_millis(load.duration_ms), None)
+}
+
+/// Processors that a process used between two readings when it used most.
+fn most_cores(sampled: &Sampled) -> Option<f64> {
+    let cpu_us = |sample: &ResourceSample| Some(sample.user_us? + sample.system_us?);
+    let between = |two: &[ResourceSample]| {
+        let [before, after] = two else { return None };
+        let took_us = after.t_ms.saturating_sub(before.t_ms) * 1_000;
+        // The last reading may come right after the one before, and then says nothing.
+        (took_us >= LEAST_BETWEEN_US)
+            .then(|| Some(cpu_us(after)?.saturating_sub(cpu_us(before)?) as f64 / took_us as f64))?
+    };
+    sampled.resources.windows(2).filter_map(between).max_by(f64::total_cmp)
 }
 
 /// The load tool gave no result.

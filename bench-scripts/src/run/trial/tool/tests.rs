@@ -9,7 +9,7 @@ use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
 use crate::load::OpenWindow;
-use crate::load::toolchain::{Build, Tool, Tools};
+use crate::load::toolchain::{Tool, Tools};
 use crate::plan::Plan;
 use crate::results::RunFolder;
 use crate::run::Truths;
@@ -28,13 +28,13 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// `None`, reported, without the tool. A crate is not built for a test, because that takes minutes.
+    /// `None`, reported, without the tool. What takes minutes to build is not built for a test.
     fn new(tool: LoadTool) -> Option<Self> {
         let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let pins = crate_dir.join("tools");
         let found = match tool.can().build {
-            Build::Cargo | Build::Workspace { .. } => Tool::find_built(tool, &pins).unwrap(),
-            Build::Go { .. } => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
+            build if !build.is_quick() => Tool::find_built(tool, &pins).unwrap(),
+            _ => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
         };
         let Some(found) = found else {
             eprintln!("SKIPPED: {} is not built; `just tools {0}` builds it", tool.name());

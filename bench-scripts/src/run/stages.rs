@@ -1,0 +1,117 @@
+//! The trials with users in stages: a part of a run with a folder of its own, in which each server stands once for each transport, so
+//! that the transports of a server run within the same block.
+
+use anyhow::{Result, ensure};
+
+use super::stage::Stage;
+use crate::config::{Campaign, Server, Stages};
+use crate::plan::Plan;
+use crate::results::STAGES;
+use crate::transport::Transport;
+
+/// Whether the servers take users over these transports, and this machine can hold them.
+pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) -> Result<()> {
+    let most_users = stages.most_users();
+    ensure!(
+        u64::from(most_users) <= most_connections,
+        "field stages.ramp: this machine holds at most {most_connections} users, and {most_users} are to come; see `just doctor`"
+    );
+    for server in servers {
+        ensure!(
+            server.ws().is_some() || !stages.transports.contains(&Transport::WebSocket),
+            "field stages.transports: servers.toml does not say where the ready line of server {} names a WebSocket; give \
+             ready.line.ws, or leave the server out",
+            server.name
+        );
+        ensure!(
+            server.overrides.transport.is_none() && server.overrides.in_flight.is_none(),
+            "field stages.transports: the arm {} has a transport or requests in flight of its own; leave them out",
+            server.name
+        );
+    }
+    Ok(())
+}
+
+/// Runs what is left of the trials with users, where a campaign has any.
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let Some(stages) = &outer.plan.campaign.stages else { return Ok(()) };
+    outer.inside(STAGES, |_| Ok(part(&outer.plan, stages)))?.sweep()
+}
+
+/// The plan of the trials with users of a run's plan; `None` where its campaign has none.
+pub fn of(plan: &Plan) -> Option<Plan> {
+    plan.campaign.stages.as_ref().map(|stages| part(plan, stages))
+}
+
+/// The plan of the trials: every server over every transport.
+fn part(plan: &Plan, stages: &Stages) -> Plan {
+    let over = |server: &Server| -> Vec<Server> {
+        stages.transports.iter().map(|transport| Stages::over(server, *transport)).collect()
+    };
+    let servers = plan.servers.iter().flat_map(over).collect();
+    // The first transport is the one that the others are compared with.
+    let pairs = |server: &Server| {
+        let arm = |transport: &Transport| Stages::arm(&server.name, *transport);
+        let mut arms = stages.transports.iter().map(arm);
+        let first = arms.next().unwrap_or_default();
+        arms.map(|other| (other, first.clone())).collect::<Vec<_>>()
+    };
+    let campaign = Campaign {
+        tool: Stages::TOOL,
+        connections: vec![stages.most_users()],
+        comparisons: plan.servers.iter().flat_map(pairs).collect(),
+        stages: Some(stages.clone()),
+        ..plan.campaign.part(STAGES)
+    };
+    plan.part(servers, campaign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigDir;
+    use crate::plan::planned;
+
+    fn shipped() -> (Plan, Stages) {
+        let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
+        let (plan, _) = super::super::resolve(&config, "stages").unwrap();
+        let stages = plan.campaign.stages.clone().unwrap();
+        (plan, stages)
+    }
+
+    #[test]
+    fn every_server_is_measured_over_every_transport_within_each_block() {
+        let (plan, stages) = shipped();
+        assert!(plan.trials.is_empty(), "the run itself has no trials");
+        let part = part(&plan, &stages);
+        let arms = plan.servers.len() * 2;
+        assert_eq!(part.servers.len(), arms);
+        assert_eq!(planned(&part.campaign, &part.trials), arms * plan.campaign.max_blocks as usize);
+        assert!(part.trials.iter().all(|trial| trial.tool == Stages::TOOL && trial.connections == 500));
+        let mut first: Vec<&str> = part.trials[..arms].iter().map(|trial| trial.server.as_str()).collect();
+        first.sort_unstable();
+        let mut all: Vec<&str> = part.servers.iter().map(|server| server.name.as_str()).collect();
+        all.sort_unstable();
+        assert_eq!(first, all);
+        let pairs = part.campaign.compared();
+        assert_eq!(pairs.len(), plan.servers.len());
+        assert_eq!(pairs[0], ("legacy-websocket".to_owned(), "legacy-http".to_owned()));
+    }
+
+    #[test]
+    fn what_can_not_be_run_is_named_in_one_line() {
+        let (plan, stages) = shipped();
+        let said = |servers: &[Server], most| {
+            let said = check(&stages, servers, most).unwrap_err().to_string();
+            assert_eq!(said.lines().count(), 1, "{said}");
+            said
+        };
+        assert!(check(&stages, &plan.servers, 500).is_ok());
+        assert!(said(&plan.servers, 499).contains("at most 499 users, and 500"));
+        let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
+        let control = config.server("control").unwrap();
+        assert!(said(&[control], 500).contains("ready line of server control"));
+        let arm = Stages::over(&plan.servers[0], Transport::Http);
+        assert!(said(&[arm], 500).contains("the arm legacy-http"));
+    }
+}
