@@ -14,8 +14,8 @@ use conformance::judge::Node;
 use conformance::malformed::{Row, describe, http_rows, json_rows, large_rows, table, websocket};
 use conformance::servers::{Server, all, chosen_names};
 use server_kit::testing::sockets::HEALTH;
-use server_kit::testing::websocket::assert_answers;
-use server_kit::testing::ws::WsConnection;
+use server_kit::testing::websocket_tests::assert_answers;
+use server_kit::testing::ws_client::WsConnection;
 use server_kit::testing::{PATIENCE, Running, post};
 
 /// After this time without an answer a server counts as waiting for more of a request.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use node::Node;
 use serde_json::{Value, json};
-use server_kit::testing::ws::{CloseCode, Message, WsConnection, WsEnd};
+use server_kit::testing::ws_client::{CloseCode, Message, WsConnection, WsEnd};
 use server_kit::testing::{PATIENCE, Running, get, post, refusal};
 
 fn program() -> &'static Path {

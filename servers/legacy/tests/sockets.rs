@@ -9,8 +9,8 @@ use std::{fs, thread};
 
 use serde_json::json;
 use server_kit::testing::sockets::{HEALTH, Subject};
-use server_kit::testing::websocket::assert_answers;
-use server_kit::testing::ws::WsConnection;
+use server_kit::testing::websocket_tests::assert_answers;
+use server_kit::testing::ws_client::WsConnection;
 use server_kit::testing::{
     Connection, PATIENCE, Running, assert_stores_answer_alike, exchange, get, post, refusal, request,
 };

@@ -15,8 +15,8 @@ mod handicap;
 mod http;
 pub mod sockets;
 mod stores;
-pub mod websocket;
-pub mod ws;
+pub mod websocket_tests;
+pub mod ws_client;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use server_kit::testing::Running;
 use server_kit::testing::sockets::HEALTH;
-use server_kit::testing::ws::{
+use server_kit::testing::ws_client::{
     BINARY, CONTINUES, ENDS, Message, PING, TEXT, TEXT_BEGINS, WsConnection, WsEnd, frame_bytes,
 };
 use validator_state::MAX_BODY_BYTES;

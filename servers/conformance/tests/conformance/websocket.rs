@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use conformance::malformed::json_rows;
 use conformance::servers::JSONRPSEE;
 use serde_json::Value;
-use server_kit::testing::ws::{Message, WsConnection};
+use server_kit::testing::ws_client::{Message, WsConnection};
 use server_kit::testing::{Running, post};
 
 use crate::cases::{self, Want};

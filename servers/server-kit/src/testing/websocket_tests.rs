@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::post;
 use super::sockets::{BALANCE, BLOCKS, HEALTH, Subject};
-use super::ws::{CloseCode, ENDS, Message, TEXT, TEXT_BEGINS, WsConnection, WsEnd, frame_bytes};
+use super::ws_client::{CloseCode, ENDS, Message, TEXT, TEXT_BEGINS, WsConnection, WsEnd, frame_bytes};
 
 /// For how long a connection is left alone to see that it is kept: longer than any framework's timer.
 const IDLE: Duration = Duration::from_secs(6);
