@@ -9,8 +9,8 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
 use actix_web::{Error, FromRequest, HttpResponse, Resource, Route, guard};
 use core_rpc::{Handler, Meta};
-use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
-use validator_state::State;
+use server_kit::{Counters, NoResult, Offload, Rpc, SlotFeed, SlotQueue, Subscriptions, is_json};
+use validator_state::{Params, State};
 
 use crate::ws;
 
@@ -30,6 +30,15 @@ impl Node {
         self.counters.count(tally.answered, tally.errors);
         answer
     }
+
+    /// The answer to a message on a connection with these subscriptions.
+    pub fn answer_message(&self, message: &str, subscriptions: &Subscriptions) -> Vec<u8> {
+        let mut answer = Vec::with_capacity(128);
+        let others = |name: &str, params: Params<'_>| subscriptions.call(name, params);
+        let tally = typed_rpc::answer_with(&self.state, Some(&others), message, &mut answer);
+        self.counters.count(tally.answered, tally.errors);
+        answer
+    }
 }
 
 /// The routes, for a worker's app.
@@ -39,7 +48,9 @@ pub fn routes(
     counters: Counters,
     offload: Option<Offload>,
     max_body_bytes: usize,
+    slots: &SlotFeed,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+    let slots = slots.clone();
     let handler = Data::new(core_rpc::handler(state, counters, offload.as_ref()));
     let node = Data::new(Node { state: Arc::clone(state), counters, offload });
     move |app| {
@@ -48,8 +59,8 @@ pub fn routes(
             Rpc::JsonrpcCore => web::post().to(jsonrpc_core),
         };
         let upgrade = || match rpc {
-            Rpc::Typed => upgrade::<Data<Node>>(max_body_bytes),
-            Rpc::JsonrpcCore => upgrade::<Data<Handler>>(max_body_bytes),
+            Rpc::Typed => upgrade::<Data<Node>>(max_body_bytes, &slots),
+            Rpc::JsonrpcCore => upgrade::<Data<Handler>>(max_body_bytes, &slots),
         };
         app.app_data(node.clone())
             .app_data(handler.clone())
@@ -70,8 +81,11 @@ fn resource(path: &str, post: Route, upgrade: Route) -> Resource {
 }
 
 /// A route whose sockets are answered by the `A` of the app.
-fn upgrade<A: ws::Answers + FromRequest>(max_body_bytes: usize) -> Route {
-    web::get().to(move |request, payload, answers: A| ws::upgrade(request, payload, answers, max_body_bytes))
+fn upgrade<A: ws::Answers + FromRequest>(max_body_bytes: usize, slots: &SlotFeed) -> Route {
+    let slots = slots.clone();
+    web::get().to(move |request, payload, answers: A| {
+        ws::upgrade(request, payload, answers, max_body_bytes, SlotQueue::new(&slots))
+    })
 }
 
 fn has_json(request: &GuardContext<'_>) -> bool {

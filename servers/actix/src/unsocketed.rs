@@ -9,7 +9,7 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{App, test};
-use server_kit::{Counters, InProcess, REQUEST_HEADERS, Rpc, StartError, at_once};
+use server_kit::{Counters, InProcess, REQUEST_HEADERS, Rpc, SlotFeed, StartError, at_once};
 use validator_state::{MAX_BODY_BYTES, State};
 
 use crate::rpc::routes;
@@ -26,7 +26,8 @@ impl Unsocketed {
     /// # Errors
     /// The framework refuses to be set up.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Result<Self, StartError> {
-        let app = App::new().configure(routes(rpc, state, Counters::default(), None, MAX_BODY_BYTES));
+        let slots = SlotFeed::default();
+        let app = App::new().configure(routes(rpc, state, Counters::default(), None, MAX_BODY_BYTES, &slots));
         let service = at_once(test::init_service(app))
             .ok_or_else(|| StartError::failed("set up actix-web", "its app has to wait for something"))?;
         let ask = move |request| {

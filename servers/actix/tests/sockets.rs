@@ -14,6 +14,9 @@ fn each() -> [Subject; 2] {
 
 server_kit::test_sockets!(each);
 server_kit::test_websocket!(each);
+server_kit::test_sockets! {
+    each: a_slow_subscriber_is_disconnected assert_slow_subscriber_is_disconnected_once_it_reads
+}
 
 #[test]
 fn the_ready_line_names_the_library() {

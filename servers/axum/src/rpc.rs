@@ -10,16 +10,18 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
-use server_kit::{Counters, NoResult, Offload, Rpc, is_json};
+use server_kit::{Counters, NoResult, Offload, Rpc, SlotFeed, Subscriptions, is_json};
+use validator_state::Params;
 
 use crate::ws;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
-/// What the handlers of a router share: the methods, and the longest body in bytes.
+/// What the handlers of a router share: the methods, the longest body in bytes, and the slots to announce.
 pub struct Shared<M> {
     pub methods: M,
     pub max_body_bytes: usize,
+    pub slots: SlotFeed,
 }
 
 /// What [`typed`] answers with.
@@ -36,6 +38,15 @@ impl Node {
         self.counters.count(tally.answered, tally.errors);
         answer
     }
+
+    /// The answer to a message on a connection with these subscriptions.
+    pub fn answer_message(&self, message: &str, subscriptions: &Subscriptions) -> Vec<u8> {
+        let mut answer = Vec::with_capacity(128);
+        let others = |name: &str, params: Params<'_>| subscriptions.call(name, params);
+        let tally = typed_rpc::answer_with(&self.state, Some(&others), message, &mut answer);
+        self.counters.count(tally.answered, tally.errors);
+        answer
+    }
 }
 
 /// The routes: any path takes JSON by POST and WebSocket connections by GET, but for `/health`; other HTTP methods get the
@@ -46,17 +57,19 @@ pub fn router(
     counters: Counters,
     offload: Option<Offload>,
     max_body_bytes: usize,
+    slots: &SlotFeed,
 ) -> Router {
+    let slots = slots.clone();
     let rpc = match rpc {
         Rpc::Typed => {
             let methods = Node { state: Arc::clone(state), counters, offload };
-            post(typed).get(ws::upgrade::<Node>).with_state(Arc::new(Shared { methods, max_body_bytes }))
+            let shared = Arc::new(Shared { methods, max_body_bytes, slots });
+            post(typed).get(ws::upgrade::<Node>).with_state(shared)
         }
         Rpc::JsonrpcCore => {
             let methods = core_rpc::handler(state, counters, offload.as_ref());
-            post(jsonrpc_core)
-                .get(ws::upgrade::<Handler>)
-                .with_state(Arc::new(Shared { methods, max_body_bytes }))
+            let shared = Arc::new(Shared { methods, max_body_bytes, slots });
+            post(jsonrpc_core).get(ws::upgrade::<Handler>).with_state(shared)
         }
     };
     let rpc = rpc.options(async || ());

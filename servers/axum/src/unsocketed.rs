@@ -9,7 +9,7 @@ use axum::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use server_kit::{Counters, InProcess, REQUEST_HEADERS, Rpc, at_once};
+use server_kit::{Counters, InProcess, REQUEST_HEADERS, Rpc, SlotFeed, at_once};
 use tower::Service;
 use validator_state::{MAX_BODY_BYTES, State};
 
@@ -23,7 +23,8 @@ pub struct Unsocketed {
 impl Unsocketed {
     /// Set up as the server sets it up with `--tuning equal`.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Self {
-        Self { router: router(rpc, state, Counters::default(), None, MAX_BODY_BYTES) }
+        let slots = SlotFeed::default();
+        Self { router: router(rpc, state, Counters::default(), None, MAX_BODY_BYTES, &slots) }
     }
 }
 

@@ -20,13 +20,14 @@ use jsonrpc_core::{
     Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Params as RpcParams, Request,
     Response, Result, Value, Version,
 };
-use server_kit::{Counters, NoResult, Offload};
+use server_kit::{Counters, NoResult, Offload, SUBSCRIBE, Subscriptions, UNSUBSCRIBE};
 use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
 /// The library's handler, as it is set up here.
 pub type Handler = MetaIoHandler<Meta, Limits>;
 
-/// The contract's methods. Those that list blocks run elsewhere where `offload` says so, up to the tree of their result.
+/// The contract's methods, and subscriptions for calls whose [`Meta`] names a connection. Those that list blocks run elsewhere
+/// where `offload` says so, up to the tree of their result.
 pub fn handler(state: &Arc<State>, counters: Counters, offload: Option<&Offload>) -> Handler {
     let mut handler = MetaIoHandler::with_middleware(Limits);
     for method in Method::ALL {
@@ -47,7 +48,25 @@ pub fn handler(state: &Arc<State>, counters: Counters, offload: Option<&Offload>
             }
         }
     }
+    for name in [SUBSCRIBE, UNSUBSCRIBE] {
+        handler
+            .add_method_with_meta(name, move |params, meta: Meta| ready(subscription(name, params, &meta)));
+    }
     handler
+}
+
+fn subscription(name: &str, params: RpcParams, meta: &Meta) -> Result<Value> {
+    let answer = meta.subscriptions.as_ref().and_then(|own| own.call(name, as_params(params)));
+    answer.ok_or_else(Error::method_not_found)?.map_err(wire_error)
+}
+
+/// The parameters as the methods take them.
+pub fn as_params(params: RpcParams) -> Params<'static> {
+    match params {
+        RpcParams::None => Params::None,
+        RpcParams::Array(values) => Params::Array(values),
+        RpcParams::Map(map) => Params::Map(map),
+    }
 }
 
 fn counted(
@@ -63,19 +82,15 @@ fn counted(
 }
 
 fn call(state: &State, method: Method, params: RpcParams, budget: Option<&SlotBudget>) -> Result<Value> {
-    let params = match params {
-        RpcParams::None => Params::None,
-        RpcParams::Array(values) => Params::Array(values),
-        RpcParams::Map(map) => Params::Map(map),
-    };
-    let answer = state.call(method, params).and_then(|answer| match budget {
+    let answer = state.call(method, as_params(params)).and_then(|answer| match budget {
         Some(budget) => budget.charge(answer),
         None => Ok(answer),
     });
     serde_json::to_value(answer.map_err(wire_error)?).map_err(|_| Error::internal_error())
 }
 
-fn wire_error(error: RpcError) -> Error {
+/// An error as the library has it.
+pub fn wire_error(error: RpcError) -> Error {
     Error {
         code: ErrorCode::from(i64::from(error.code)),
         message: error.message.into_owned(),
@@ -83,14 +98,39 @@ fn wire_error(error: RpcError) -> Error {
     }
 }
 
-/// What goes with each call of one HTTP request.
+/// What goes with each call of one HTTP request or message.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Slots that a batch may still be answered with; `None` for a single call.
     budget: Option<Arc<SlotBudget>>,
+    /// Those of the call's connection; `None` where it can have none, as over HTTP.
+    subscriptions: Option<Subscriptions>,
+    /// The connection, for the subscriptions of jsonrpc-pubsub.
+    #[cfg(feature = "pubsub")]
+    session: Option<Arc<jsonrpc_pubsub::Session>>,
+}
+
+impl Meta {
+    /// Of a call on a connection with these subscriptions.
+    pub fn with_subscriptions(subscriptions: &Subscriptions) -> Self {
+        Self { subscriptions: Some(subscriptions.clone()), ..Self::default() }
+    }
+
+    /// Of a call on a connection that jsonrpc-pubsub knows as this session.
+    #[cfg(feature = "pubsub")]
+    pub fn with_session(session: jsonrpc_pubsub::Session) -> Self {
+        Self { session: Some(Arc::new(session)), ..Self::default() }
+    }
 }
 
 impl Metadata for Meta {}
+
+#[cfg(feature = "pubsub")]
+impl jsonrpc_pubsub::PubSubMetadata for Meta {
+    fn session(&self) -> Option<Arc<jsonrpc_pubsub::Session>> {
+        self.session.clone()
+    }
+}
 
 /// Limits the entries of a batch, and the slots that it is answered with. A validator has neither limit; a single call pays
 /// one comparison for them.

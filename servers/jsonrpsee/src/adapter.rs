@@ -8,13 +8,14 @@ use std::sync::Arc;
 use jsonrpsee::server::{BatchRequestConfig, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorCode, ErrorObjectOwned, Params as RpcParams};
 use server_kit::{
-    BlocksOn, BlocksOnFlags, Context, Counters, NoResult, Offload, Settings, StartError, Tuning,
+    BlocksOn, BlocksOnFlags, Context, Counters, NoResult, Offload, Settings, SlotFeed, StartError, Tuning,
 };
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
-use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, State};
+use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, State};
 
 use crate::middleware::{Health, TrimBody};
+use crate::subscriptions;
 
 /// Answers until the end.
 ///
@@ -22,7 +23,7 @@ use crate::middleware::{Health, TrimBody};
 /// The server could not start.
 pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
     let failed = |error: std::io::Error| StartError::failed("start the server", error);
-    let methods = methods(&context.state, context.counters, flags.blocks_on)?;
+    let methods = methods(&context.state, context.counters, flags.blocks_on, context.slots.clone())?;
     let listener = context.listener()?;
     let addr = listener.local_addr().map_err(failed)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -64,22 +65,32 @@ pub fn config(settings: &Settings) -> ServerConfig {
     .build()
 }
 
-/// What the methods answer from, and where they count what they answered.
+/// What the methods answer from, where they count what they answered, and the feed of slots for subscribers.
 pub struct Node {
     state: Arc<State>,
     counters: Counters,
+    pub slots: SlotFeed,
 }
 
 impl Node {
     fn answer(&self, method: Method, params: &RpcParams<'_>) -> Result<Answer, ErrorObjectOwned> {
-        let params = params.as_str().map_or(Params::None, Params::Raw);
-        let answer = self.state.call(method, params);
+        let answer = self.state.call(method, own_params(params));
         self.counters.count(1, u64::from(answer.is_err()));
-        answer.map_err(|error| ErrorObjectOwned::owned(error.code, error.message, error.data))
+        answer.map_err(own_error)
     }
 }
 
-/// The contract's methods, as the framework takes them. Those that list blocks run where `blocks_on` says.
+/// The framework's parameters as the methods take them.
+pub fn own_params<'a>(params: &'a RpcParams<'_>) -> Params<'a> {
+    params.as_str().map_or(Params::None, Params::Raw)
+}
+
+/// An error of the methods as the framework has it.
+pub fn own_error(error: RpcError) -> ErrorObjectOwned {
+    ErrorObjectOwned::owned(error.code, error.message, error.data)
+}
+
+/// The contract's methods and the subscriptions, as the framework takes them. Those that list blocks run where `blocks_on` says.
 ///
 /// # Errors
 /// Two methods have the same name, or the thread for blocks can't be set up.
@@ -87,13 +98,15 @@ pub fn methods(
     state: &Arc<State>,
     counters: Counters,
     blocks_on: BlocksOn,
+    slots: SlotFeed,
 ) -> Result<RpcModule<Node>, StartError> {
-    let mut module = RpcModule::new(Node { state: Arc::clone(state), counters });
+    let mut module = RpcModule::new(Node { state: Arc::clone(state), counters, slots });
     let offload = Offload::new(blocks_on)?;
     for method in Method::ALL {
         let on = if method.lists_blocks() { blocks_on } else { BlocksOn::Worker };
         register(&mut module, method, on, offload.clone())?;
     }
+    subscriptions::register(&mut module)?;
     Ok(module)
 }
 

@@ -13,6 +13,7 @@
 mod adapter;
 pub mod framework;
 mod middleware;
+mod subscriptions;
 mod unsocketed;
 
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use jsonrpsee::core::BoxError;
 use jsonrpsee::server::{
     HttpBody, HttpRequest, HttpResponse, Server, ServerHandle, TowerServiceNoHttp, stop_channel,
 };
-use server_kit::{BlocksOn, Counters, InProcess, REQUEST_HEADERS, Settings, StartError, at_once};
+use server_kit::{BlocksOn, Counters, InProcess, REQUEST_HEADERS, Settings, SlotFeed, StartError, at_once};
 use tower::layer::layer_fn;
 use tower::{Service, ServiceBuilder};
 use validator_state::State;
@@ -32,7 +32,7 @@ impl Unsocketed {
     /// # Errors
     /// The framework refuses to be set up.
     pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
-        let methods = methods(state, Counters::default(), BlocksOn::Worker)?;
+        let methods = methods(state, Counters::default(), BlocksOn::Worker, SlotFeed::default())?;
         let settings = Settings::without_sockets();
         let (stop, running) = stop_channel();
         // The framework keeps to itself how it makes the service of a connection, but hands it to the HTTP middleware.

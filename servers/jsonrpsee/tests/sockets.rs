@@ -22,6 +22,9 @@ fn each() -> [Subject; 1] {
 }
 
 server_kit::test_websocket!(each);
+server_kit::test_sockets! {
+    each: a_slow_subscriber_loses_its_subscriptions assert_slow_subscriber_loses_its_subscriptions
+}
 
 /// Holds as many requests open as jsonrpsee allows by default, then sends one more on a connection of its own.
 fn one_more_than_shipped(server: &Running) -> (Vec<Connection>, HttpAnswer) {

@@ -44,7 +44,7 @@ pub fn serve(context: Context, flags: WsFlags) -> Result<(), StartError> {
     let ws = match flags.ws_listen {
         Some(addr) => {
             let methods = handler(&context.state, context.counters, offload.as_ref());
-            Some(ws::start(addr, methods, runtime.handle(), &context.settings)?)
+            Some(ws::start(addr, methods, runtime.handle(), &context)?)
         }
         None => None,
     };

@@ -12,6 +12,8 @@
 
 mod adapter;
 pub mod framework;
+#[cfg(feature = "ws")]
+mod subscriptions;
 mod unsocketed;
 mod ws;
 

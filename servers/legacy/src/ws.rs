@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use core_rpc::Handler;
 use jsonrpc_http_server::tokio::runtime::Handle;
-use server_kit::{Settings, StartError};
+use server_kit::{Context, StartError};
 
 /// A server that runs until it is dropped; never one in a build without it.
 #[cfg(feature = "ws")]
@@ -34,14 +34,19 @@ pub fn start(
     addr: SocketAddr,
     methods: Handler,
     runtime: &Handle,
-    settings: &Settings,
+    context: &Context,
 ) -> Result<Server, StartError> {
-    use jsonrpc_ws_server::{Error, ServerBuilder};
+    use core_rpc::Meta;
+    use jsonrpc_pubsub::Session;
+    use jsonrpc_ws_server::{Error, RequestContext, ServerBuilder};
     use server_kit::Tuning;
 
-    let server =
-        ServerBuilder::new(methods).event_loop_executor(runtime.clone()).max_payload(settings.max_body_bytes);
-    let server = match settings.tuning {
+    let methods = crate::subscriptions::add(methods, &context.slots, runtime);
+    let session = |connection: &RequestContext| Meta::with_session(Session::new(connection.sender()));
+    let server = ServerBuilder::with_meta_extractor(methods, session)
+        .event_loop_executor(runtime.clone())
+        .max_payload(context.settings.max_body_bytes);
+    let server = match context.settings.tuning {
         Tuning::Equal => server.max_connections(MAX_CONNECTIONS),
         Tuning::Shipped => server,
     };
@@ -62,7 +67,7 @@ pub fn addr(server: &Server) -> SocketAddr {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "ws"))]
-pub fn start(addr: SocketAddr, _: Handler, _: &Handle, _: &Settings) -> Result<Server, StartError> {
+pub fn start(addr: SocketAddr, _: Handler, _: &Handle, _: &Context) -> Result<Server, StartError> {
     let reason = "this build has no WebSocket; build it with the feature ws, or leave the flag out";
     Err(StartError::refused(format!("{FLAG} {addr}"), reason))
 }

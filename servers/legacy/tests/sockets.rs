@@ -33,6 +33,7 @@ fn each() -> [Subject; 1] {
 }
 
 server_kit::test_websocket!(each);
+server_kit::test_sockets! { each: a_slow_subscriber_is_given_up assert_slow_subscriber_is_given_up }
 
 /// Listening sockets on the server's port, of whatever process.
 fn listeners(server: &Running) -> usize {

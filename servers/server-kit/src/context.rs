@@ -15,6 +15,8 @@ use crate::error::StartError;
 use crate::flags::{Flags, Framework, Settings};
 use crate::listen::{self, PortClaim};
 use crate::shutdown::Shutdown;
+#[cfg(feature = "slots")]
+use crate::slots::SlotFeed;
 use crate::{allocator, metrics, node, open_files};
 
 /// What a server is given to serve with.
@@ -26,6 +28,9 @@ pub struct Context {
     pub state: Arc<State>,
     /// Where the server counts what it answered.
     pub counters: Counters,
+    /// Announces the slots of the chain to subscribers.
+    #[cfg(feature = "slots")]
+    pub slots: SlotFeed,
     shutdown: Shutdown,
     server: &'static str,
     /// Whether the address of `--listen` takes WebSocket connections too.
@@ -74,7 +79,19 @@ impl Context {
         let extra = serde_json::to_value(extra)
             .map_err(|error| StartError::failed("write the flags as JSON", error))?;
         let (server, websocket) = (framework.name, framework.websocket);
-        Ok(Self { settings, state, counters, shutdown, server, websocket, extra, metrics, open_files })
+        Ok(Self {
+            settings,
+            state,
+            counters,
+            #[cfg(feature = "slots")]
+            slots: SlotFeed::default(),
+            shutdown,
+            server,
+            websocket,
+            extra,
+            metrics,
+            open_files,
+        })
     }
 
     /// A listener on the address of `--listen`, with the backlog and TCP_NODELAY of the settings; non-blocking.
@@ -143,13 +160,17 @@ impl Context {
             return Ok(());
         }
         let state = Arc::clone(&self.state);
+        #[cfg(feature = "slots")]
+        let slots = self.slots.clone();
         let advance = move || {
             let mut next = Instant::now();
             loop {
                 // Counted from the slot before, so that a late wake-up does not slow the chain down.
                 next += interval;
                 thread::sleep(next.saturating_duration_since(Instant::now()));
-                state.advance();
+                let _slot = state.advance();
+                #[cfg(feature = "slots")]
+                slots.announce(_slot);
             }
         };
         thread::Builder::new().name("chain".to_owned()).spawn(advance).map(|_| ())

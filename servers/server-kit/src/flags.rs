@@ -203,7 +203,7 @@ pub(crate) struct Flags {
     /// Seed of the seeded ledger; the same seed gives the same ledger in every server
     #[arg(long, value_name = "N", default_value_t = SeededSpec::default().seed)]
     pub seed: u64,
-    /// Advance the chain by one slot every N milliseconds; 0 never does
+    /// Advance the chain by one slot every N milliseconds, as a node does every 400, and announce it to subscribers; 0 never does
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slot_interval_ms: u64,
     /// Polls after which a tokio worker takes a task from the runtime's global queue [default: tokio decides]

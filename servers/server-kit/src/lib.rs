@@ -30,6 +30,8 @@ mod metrics;
 mod node;
 mod open_files;
 mod shutdown;
+#[cfg(feature = "slots")]
+mod slots;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod unread;
@@ -50,6 +52,11 @@ pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
 pub use media_type::is_json;
 pub use shutdown::Shutdown;
+#[cfg(feature = "slots")]
+pub use slots::{
+    MAX_SUBSCRIPTIONS, NOTIFICATION, Overrun, QUEUE_SLOTS, SUBSCRIBE, SlotFeed, SlotQueue, Subscriptions,
+    UNSUBSCRIBE,
+};
 
 use flags::Parsed;
 

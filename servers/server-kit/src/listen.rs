@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -9,6 +10,10 @@ use crate::error::StartError;
 use crate::flags::Settings;
 
 const FLAG: &str = "--listen";
+
+/// How long a client may take nothing of what is sent to it before the system ends the connection: some frameworks can't end one
+/// that waits to be written to.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// A listening socket, non-blocking.
 pub(crate) fn listener(settings: &Settings) -> Result<TcpListener, StartError> {
@@ -78,6 +83,8 @@ fn listen_on(socket: Socket, addr: SocketAddr, settings: &Settings) -> io::Resul
         // Linux hands the option down to accepted sockets, so that no connection pays for setting it.
         socket.set_tcp_nodelay(true)?;
     }
+    // Handed down too.
+    socket.set_tcp_user_timeout(Some(STUCK_AFTER))?;
     socket.bind(&addr.into())?;
     socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;
@@ -106,6 +113,16 @@ mod tests {
         let taken = settings(first.local_addr().unwrap());
         assert!(matches!(listener(&taken), Err(StartError::AddressInUse { .. })));
         assert!(matches!(PortClaim::new(&taken), Err(StartError::AddressInUse { .. })));
+    }
+
+    #[test]
+    fn a_connection_has_the_options_of_its_listener() {
+        let listener = listener(&any_port()).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (connection, _) = listener.accept().unwrap();
+        assert!(connection.nodelay().unwrap());
+        assert_eq!(socket2::SockRef::from(&connection).tcp_user_timeout().unwrap(), Some(STUCK_AFTER));
     }
 
     #[test]

@@ -15,9 +15,11 @@ mod handicap;
 mod http;
 pub mod sockets;
 mod stores;
+mod subscription_tests;
 pub mod websocket_tests;
 pub mod ws_client;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -141,6 +143,14 @@ impl Running {
         assert!(read, "process {pid} has no CPU clock");
         let part = |number: i64| u64::try_from(number).expect("CPU time is not negative");
         Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
+    }
+
+    /// How many files it has open: each connection is one.
+    ///
+    /// # Panics
+    /// The process is gone.
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("the server runs").count()
     }
 
     /// Sends SIGTERM and waits for the end.

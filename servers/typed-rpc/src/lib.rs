@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
@@ -60,8 +61,13 @@ enum Id<'a> {
 #[serde(untagged)]
 enum Response<'a> {
     Result { jsonrpc: &'static str, result: Answer, id: Id<'a> },
+    Other { jsonrpc: &'static str, result: Value, id: Id<'a> },
     Error { jsonrpc: &'static str, error: RpcError, id: Id<'a> },
 }
+
+/// Methods beyond the seven, such as a connection's subscriptions: the answer to a method of that name, or `None` where there is
+/// none. They are not counted.
+pub type OtherMethods<'a> = dyn Fn(&str, Params<'_>) -> Option<Result<Value, RpcError>> + 'a;
 
 /// Whether a body may hold a call that lists blocks, for a server that answers those on another thread. Looks for the name and
 /// reads no JSON, so a body that merely mentions it counts too, and so does one with an escape, which may spell it.
@@ -71,17 +77,27 @@ pub fn may_list_blocks(body: &str) -> bool {
 
 /// Answers a body: appends the answer to `out`, or nothing where the body holds only notifications.
 pub fn answer(state: &State, body: &str, out: &mut Vec<u8>) -> Tally {
+    answer_with(state, None, body, out)
+}
+
+/// [`answer`], with other methods for the names that the contract has not.
+pub fn answer_with(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut Vec<u8>) -> Tally {
     let mut tally = Tally::default();
     if body.trim_start().starts_with('[') {
-        batch(state, body, out, &mut tally);
-    } else if let Some(response) = call(state, body, &mut tally) {
+        batch(state, others, body, out, &mut tally);
+    } else if let Some(response) = call(state, others, body, &mut tally) {
         response.write(out);
     }
     tally
 }
 
 /// Answers one request; `None` where it is a notification, which is not executed.
-fn call<'a>(state: &State, text: &'a str, tally: &mut Tally) -> Option<Response<'a>> {
+fn call<'a>(
+    state: &State,
+    others: Option<&OtherMethods<'_>>,
+    text: &'a str,
+    tally: &mut Tally,
+) -> Option<Response<'a>> {
     // Derived types also read an array, member by member.
     if text.trim_start().starts_with('[') {
         return Some(Response::error(RpcError::invalid_request(), Id::Null));
@@ -104,7 +120,13 @@ fn call<'a>(state: &State, text: &'a str, tally: &mut Tally) -> Option<Response<
     let id = request.id?;
     let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
     let Some(method) = Method::from_name(&request.method) else {
-        return Some(Response::error(RpcError::method_not_found(), id));
+        let Some(result) = others.and_then(|others| others(&request.method, params)) else {
+            return Some(Response::error(RpcError::method_not_found(), id));
+        };
+        return Some(match result {
+            Ok(result) => Response::Other { jsonrpc: VERSION, result, id },
+            Err(error) => Response::error(error, id),
+        });
     };
     let result = state.call(method, params);
     tally.answered += 1;
@@ -115,7 +137,7 @@ fn call<'a>(state: &State, text: &'a str, tally: &mut Tally) -> Option<Response<
     })
 }
 
-fn batch(state: &State, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
+fn batch(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
     let refusal = match serde_json::from_str::<Vec<&RawValue>>(body) {
         Err(_) => RpcError::parse_error(),
         Ok(calls) if calls.is_empty() => RpcError::invalid_request(),
@@ -124,7 +146,7 @@ fn batch(state: &State, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
             let budget = SlotBudget::default();
             let mut separator = b'[';
             for one in calls {
-                let Some(response) = call(state, one.get(), tally) else { continue };
+                let Some(response) = call(state, others, one.get(), tally) else { continue };
                 out.push(separator);
                 separator = b',';
                 response.charged(&budget, tally).write(out);
@@ -153,7 +175,7 @@ impl<'a> Response<'a> {
                     Self::error(error, id)
                 }
             },
-            error => error,
+            other => other,
         }
     }
 
@@ -260,6 +282,29 @@ mod tests {
         assert!(ask(r#"[["2.0","getHealth",null,1]]"#).0.contains("-32600"), "an array is no call");
         assert_eq!(ask(&format!("[{NOTIFICATION}]")), (String::new(), Tally::default()));
         assert_eq!(ask(NOTIFICATION), (String::new(), Tally::default()));
+    }
+
+    #[test]
+    fn other_methods_are_called_by_the_names_that_the_contract_has_not() {
+        let state = State::new(Ledger::seeded(&SeededSpec { accounts: 4, slots: 100, seed: 1 }));
+        let others = |name: &str, params: Params<'_>| match name {
+            "double" => Some(params.subscription().map(|number| Value::from(2 * number))),
+            "getHealth" => Some(Ok(Value::Null)),
+            _ => None,
+        };
+        let named = |name: &str| CALL.replace("getHealth", name);
+        let double = named("double").replace("}", r#","params":[4]}"#);
+        let body = format!("[{CALL},{double},{},{}]", named("double"), named("nope"));
+        let mut out = Vec::new();
+        let tally = answer_with(&state, Some(&others), &body, &mut out);
+        assert_eq!(tally, Tally { answered: 1, errors: 0 });
+        let answers: Vec<Value> = serde_json::from_slice(&out).unwrap();
+        assert_eq!((&answers[0]["result"], &answers[1]["result"]), (&Value::from("ok"), &Value::from(8)));
+        assert_eq!(
+            (&answers[2]["error"]["code"], &answers[3]["error"]["code"]),
+            (&(-32602).into(), &(-32601).into())
+        );
+        assert!(ask(&double).0.contains("-32601"), "over HTTP there are none");
     }
 
     #[test]

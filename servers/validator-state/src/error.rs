@@ -42,6 +42,18 @@ impl RpcError {
         Self::new(-32601, "Method not found")
     }
 
+    /// -32602: no subscription of the connection has this number.
+    pub fn invalid_subscription() -> Self {
+        Self::invalid_params("Invalid subscription id.")
+    }
+
+    /// -32006: the connection has as many subscriptions as it may have. A node has a limit of all connections together.
+    pub fn too_many_subscriptions(most: usize) -> Self {
+        let mut error = Self::new(-32006, "Too many subscriptions on the connection");
+        error.data = Some(Value::String(format!("Exceeded max limit of {most}")));
+        error
+    }
+
     /// -32603: the block store can't be read. The node says no more either.
     pub(crate) fn internal_error() -> Self {
         Self::new(-32603, "Internal error")

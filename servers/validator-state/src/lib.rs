@@ -34,7 +34,7 @@ pub use params::Params;
 pub use pubkey::{ParsePubkeyError, Pubkey};
 pub use seeded::{SEED_ACCOUNT, SeededSpec};
 pub use slots::{Blocks, SlotSet};
-pub use state::{Commitment, State};
+pub use state::{Commitment, SlotInfo, State};
 pub use store::{BlockStore, StoreError};
 
 /// Slots that one getBlocks may span, and the most that getBlocksWithLimit may ask for (Agave's

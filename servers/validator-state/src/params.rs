@@ -137,12 +137,30 @@ impl<'a> Params<'a> {
     }
 
     /// No parameters.
-    pub(crate) fn none(self) -> Result<(), RpcError> {
+    ///
+    /// # Errors
+    /// There are some, or they can't be read.
+    pub fn none(self) -> Result<(), RpcError> {
         match self.given()? {
             None => Ok(()),
             Some(Given::Array(values)) if values.is_empty() => Ok(()),
             Some(given) => Err(RpcError::invalid_params_with_details("No parameters were expected", &given)),
         }
+    }
+
+    /// `[number]` of a subscription.
+    ///
+    /// # Errors
+    /// They are something else, or can't be read.
+    pub fn subscription(self) -> Result<u64, RpcError> {
+        let given = match self.given()? {
+            None => Value::Null,
+            Some(Given::Array(values)) => Value::Array(values),
+            Some(Given::Map(map)) => Value::Object(map),
+        };
+        // As the node derives it, for the words of its errors.
+        let (number,): (u64,) = serde_json::from_value(given).map_err(|error| invalid(&error))?;
+        Ok(number)
     }
 
     /// `[config?]`.
@@ -264,6 +282,19 @@ mod tests {
             };
             assert_eq!(fast, slow, "{text}");
         }
+    }
+
+    #[test]
+    fn a_subscription_is_named_by_one_number() {
+        let read = |text| Params::Raw(text).subscription().map_err(|error| error.message.into_owned());
+        assert_eq!(read("[7]"), Ok(7));
+        assert_eq!(Params::Array(vec![Value::from(7)]).subscription(), Ok(7));
+        for (text, part) in [("[]", "length 0"), ("[1,2]", "length 2"), (r#"["7"]"#, "string"), ("{}", "map")]
+        {
+            let message = read(text).unwrap_err();
+            assert!(message.starts_with("Invalid params: ") && message.contains(part), "{text}: {message}");
+        }
+        assert!(Params::None.subscription().is_err_and(|error| error.code == -32602));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Ledger, LedgerSummary};
 use crate::pubkey::Pubkey;
@@ -35,6 +35,17 @@ pub enum Commitment {
     /// The slot can't be rolled back.
     #[default]
     Finalized,
+}
+
+/// A slot that the chain has moved on to, as a node announces it to those who have subscribed to slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SlotInfo {
+    /// The produced slot before it.
+    pub parent: u64,
+    /// The newest finalized slot.
+    pub root: u64,
+    /// The slot itself: from now on the newest processed one.
+    pub slot: u64,
 }
 
 /// The chain at one moment.
@@ -108,9 +119,13 @@ impl State {
     }
 
     /// Moves the chain on by one produced slot: it is processed, the one before it is confirmed, and the one 31 slots
-    /// back is finalized. Meant for one thread; readers never wait.
-    pub fn advance(&self) {
-        self.snapshot.store(Arc::new(self.snapshot.load().next()));
+    /// back is finalized. Gives that slot. Meant for one thread; readers never wait.
+    pub fn advance(&self) -> SlotInfo {
+        let before = self.snapshot.load();
+        let next = before.next();
+        let slot = SlotInfo { parent: before.processed, root: next.finalized, slot: next.processed };
+        self.snapshot.store(Arc::new(next));
+        slot
     }
 
     /// What the ledger held when the server started.
@@ -166,8 +181,12 @@ mod tests {
         for _ in 0..2_000 {
             let before =
                 [Commitment::Processed, Commitment::Confirmed, Commitment::Finalized].map(|c| state.tip(c));
-            state.advance();
+            let announced = state.advance();
             let snapshot = state.snapshot();
+            assert_eq!(
+                announced,
+                SlotInfo { parent: before[0], root: snapshot.finalized, slot: snapshot.processed }
+            );
             assert!(snapshot.processed > before[0]);
             assert_eq!(snapshot.confirmed, before[0]);
             assert!(

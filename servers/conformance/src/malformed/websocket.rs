@@ -38,7 +38,7 @@ enum Sent {
 
 /// The rows of the table.
 pub fn rows() -> Vec<WsRow> {
-    [texts(), limits(), frames(), handshakes()].into_iter().flatten().collect()
+    [texts(), limits(), frames(), subscriptions(), handshakes()].into_iter().flatten().collect()
 }
 
 /// A server's answer to a row, or the lack of one, in a few words.
@@ -70,6 +70,7 @@ fn outcome(received: Option<Result<Message, WsEnd>>) -> String {
         Some(Err(WsEnd::Frame(Some(code)))) => format!("closed, {code}"),
         Some(Err(WsEnd::Frame(None))) => "closed, no code".to_owned(),
         Some(Err(WsEnd::Cut)) => "cut".to_owned(),
+        Some(Err(WsEnd::Broken)) => "not WebSocket".to_owned(),
     }
 }
 
@@ -121,6 +122,26 @@ fn frames() -> Vec<WsRow> {
         row("a close without a code", &[(0x88, b"")]),
         row("a close with code 1005", &[(0x88, &1_005_u16.to_be_bytes())]),
         row("a close with half a code", &[(0x88, b"\x03")]),
+    ]
+}
+
+/// Calls about subscriptions that a node refuses, or that only some frameworks take.
+fn subscriptions() -> Vec<WsRow> {
+    let call = |name: &'static str, body: &str| row(name, &[(TEXT, body.as_bytes())]);
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}"#;
+    let with = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+    };
+    let ending = |params| with("slotUnsubscribe", params);
+    vec![
+        call("slotSubscribe", subscribe),
+        call("slotSubscribe with a parameter", &with("slotSubscribe", "[1]")),
+        call("slotSubscribe as a notification", &subscribe.replace(r#""id":1,"#, "")),
+        call("slotSubscribe in a batch", &format!("[{subscribe}]")),
+        call("slotUnsubscribe of a number that is not there", &ending("[99]")),
+        call("slotUnsubscribe of a text", &ending(r#"["99"]"#)),
+        call("slotUnsubscribe without a number", &ending("[]")),
+        call("another subscription of a node", &subscribe.replace("slot", "root")),
     ]
 }
 

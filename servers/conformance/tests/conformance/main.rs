@@ -30,6 +30,7 @@ test_every_server! {
     keeps_the_table_of_cases_over_websocket: websocket::holds_cases,
     answers_as_the_recorded_node_over_websocket: websocket::replays,
     answers_malformed_calls_over_websocket_as_over_http: websocket::answers_malformed_calls,
+    has_no_subscriptions_over_http: websocket::has_no_subscriptions_over_http,
     ends_with_idle_connections: lifecycle::ends_with_idle_connections,
     finishes_what_it_began: lifecycle::finishes_what_it_began,
     keeps_connections: lifecycle::keeps_connections,

@@ -131,3 +131,17 @@ fn equal(answer: Result<Value, String>, expected: &Value) -> Result<(), String> 
     let shown = |value: &Value| value.to_string().chars().take(300).collect::<String>();
     Err(format!("{}, not {}", shown(&answer), shown(expected)))
 }
+
+/// A subscription without a connection to announce on: a method that is not found, as on a node's port for HTTP. jsonrpsee knows
+/// the method and has an error of its own for this.
+pub fn has_no_subscriptions_over_http(server: &Server) {
+    let running = server.start_with_ws(&[]);
+    let expected = match server.name.as_str() {
+        JSONRPSEE => cases::error_object(Value::from(1), -32603, "Internal error"),
+        _ => cases::error_object(Value::from(1), -32601, "Method not found"),
+    };
+    for call in [cases::call("slotSubscribe", "[]"), cases::call("slotUnsubscribe", "[0]")] {
+        assert_eq!(post(running.addr, &call).json(), expected, "{}: {call}", server.name);
+        assert_eq!(post(running.addr, &format!("[{call}]")).json()[0], expected, "{}: {call}", server.name);
+    }
+}

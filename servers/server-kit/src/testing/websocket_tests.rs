@@ -205,6 +205,10 @@ macro_rules! test_websocket {
             an_idle_websocket_is_kept_and_not_pinged assert_ws_idle,
             sigterm_ends_it_under_an_idle_websocket assert_ws_ends_when_idle,
             hundreds_of_websockets_are_answered assert_ws_many_connections,
+            each_slot_is_announced_to_subscribers assert_slots_announced,
+            a_chain_that_does_not_advance_announces_nothing assert_standing_chain_is_silent,
+            subscriptions_end_with_their_connection assert_subscriptions_end_with_connections,
+            sigterm_ends_it_under_subscribers assert_ends_under_subscribers,
         }
     };
 }

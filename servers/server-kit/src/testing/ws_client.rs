@@ -5,13 +5,14 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
+use socket2::{Domain, SockRef, Socket, Type};
 pub use tungstenite::Message;
 use tungstenite::error::ProtocolError;
 use tungstenite::protocol::WebSocketConfig;
 pub use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Error, HandshakeError, WebSocket};
 
-use super::{Running, connect};
+use super::{PATIENCE, Running, connect};
 
 /// The first byte of a frame that is a whole message of text.
 pub const TEXT: u8 = 0x81;
@@ -37,6 +38,8 @@ pub enum WsEnd {
     Frame(Option<CloseCode>),
     /// Without a close frame.
     Cut,
+    /// By bytes that are no WebSocket.
+    Broken,
 }
 
 impl Running {
@@ -72,7 +75,23 @@ impl WsConnection {
     /// # Errors
     /// The connection or the handshake failed.
     pub fn try_open(server: &Running) -> Result<Self, Error> {
-        let stream = connect(server.ws_addr())?;
+        Self::handshake(server, connect(server.ws_addr())?)
+    }
+
+    /// Connects with a receive buffer of a few kilobytes, for a client that reads slowly or not at all.
+    ///
+    /// # Panics
+    /// The server does not take the connection.
+    pub fn open_narrow(server: &Running) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.set_recv_buffer_size(4_096).expect("sockets have buffers");
+        socket.connect(&server.ws_addr().into()).expect("the server accepts");
+        let stream: TcpStream = socket.into();
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout above 0");
+        Self::handshake(server, stream).unwrap_or_else(|error| panic!("{}: {error}", server.ws_url()))
+    }
+
+    fn handshake(server: &Running, stream: TcpStream) -> Result<Self, Error> {
         // So that the client limits nothing that a server sends.
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         match tungstenite::client::client_with_config(server.ws_url(), stream, Some(config)) {
@@ -104,9 +123,14 @@ impl WsConnection {
     /// The server ended it.
     ///
     /// # Panics
-    /// It does nothing, or breaks the protocol.
+    /// It does nothing.
     pub fn receive(&mut self) -> Result<Message, WsEnd> {
-        match self.0.read() {
+        let received = self.0.read();
+        self.outcome(received)
+    }
+
+    fn outcome(&mut self, received: Result<Message, Error>) -> Result<Message, WsEnd> {
+        match received {
             Ok(Message::Close(frame)) => {
                 // Our part of the handshake, which a server may not wait for.
                 let _cut = self.0.flush();
@@ -118,17 +142,25 @@ impl WsConnection {
                 | Error::AlreadyClosed
                 | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake),
             ) => Err(WsEnd::Cut),
-            Err(Error::Io(error)) if error.kind() != io::ErrorKind::WouldBlock => Err(WsEnd::Cut),
-            Err(error) => panic!("the server does not answer: {error}"),
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                panic!("the server does not answer: {error}")
+            }
+            Err(Error::Io(_)) => Err(WsEnd::Cut),
+            Err(_) => Err(WsEnd::Broken),
         }
     }
 
     /// [`Self::receive`] for at most `limit`; `None` where nothing arrives.
-    ///
-    /// # Panics
-    /// The server breaks the protocol.
     pub fn receive_within(&mut self, limit: Duration) -> Option<Result<Message, WsEnd>> {
-        (!self.is_silent_for(limit)).then(|| self.receive())
+        let stream = self.0.get_ref();
+        let usual = stream.read_timeout().expect("a connection has a timeout");
+        stream.set_read_timeout(Some(limit)).expect("a timeout can be set");
+        let received = self.0.read();
+        self.0.get_ref().set_read_timeout(usual).expect("a timeout can be set");
+        match received {
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => None,
+            received => Some(self.outcome(received)),
+        }
     }
 
     /// The next message, as JSON.
@@ -166,6 +198,14 @@ impl WsConnection {
     pub fn shutdown(&mut self, how: Shutdown) {
         // An error says that it has ended already.
         let _ended = self.0.get_mut().shutdown(how);
+    }
+
+    /// Ends the TCP connection by a reset.
+    ///
+    /// # Panics
+    /// The system refuses the option.
+    pub fn reset(self) {
+        SockRef::from(self.0.get_ref()).set_linger(Some(Duration::ZERO)).expect("sockets can be reset");
     }
 
     /// Whether nothing arrives within `limit`.
