@@ -94,7 +94,7 @@ fn summary(seed: u64, started: &jiff::Timestamp, subjects: &Subjects, outcome: &
         "seed": seed,
         "commit": git(&["rev-parse", "--short=12", "HEAD"]),
         "changed_files": git(&["status", "--porcelain", "--untracked-files=no", "--", ":/servers"]).lines().count(),
-        "cases": {"bodies": outcome.cases.0, "raw_http": outcome.cases.1},
+        "cases": {"bodies": outcome.cases.0, "raw_http": outcome.cases.1, "websocket": outcome.cases.2},
         "requests_per_server": outcome.requests,
         "faults": {
             "found": outcome.findings.len() as u64 + outcome.repeated,

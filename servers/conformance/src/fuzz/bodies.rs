@@ -74,11 +74,33 @@ pub fn body(random: &mut Random) -> Vec<u8> {
 /// A request without a fault.
 fn valid(random: &mut Random) -> String {
     let method = Method::ALL[random.below(Method::ALL.len())];
-    let id = match random.below(4) {
+    let id = id(random);
+    valid_call(random, method, &id)
+}
+
+/// A request without a fault of that id, or a batch of them, whose ids begin with it.
+pub fn numbered(random: &mut Random, id: usize) -> String {
+    let call = |random: &mut Random, id: &str| {
+        let method = Method::ALL[random.below(Method::ALL.len())];
+        valid_call(random, method, id)
+    };
+    if random.one_in(6) {
+        let calls: Vec<String> =
+            (0..1 + random.below(4)).map(|entry| call(random, &format!("{id}{entry}"))).collect();
+        return format!("[{}]", calls.join(","));
+    }
+    call(random, &id.to_string())
+}
+
+fn id(random: &mut Random) -> String {
+    match random.below(4) {
         0 => format!("\"{}\"", random.below(1_000)),
         1 => random.number().to_string(),
         _ => "1".to_owned(),
-    };
+    }
+}
+
+fn valid_call(random: &mut Random, method: Method, id: &str) -> String {
     let params = match method {
         Method::GetHealth | Method::GetVersion => random.pick(&["", "[]", "null"]).to_owned(),
         _ => params(random, method, true),

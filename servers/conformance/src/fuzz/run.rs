@@ -11,6 +11,7 @@ use server_kit::testing::Running;
 
 use super::Case;
 use super::shrink::shrink;
+use super::websocket::{self, Conversation, Sent};
 use super::wire::{Answer, Client, End, Exchange, Request, Script};
 use crate::judge::Node;
 use crate::servers::Server;
@@ -52,8 +53,8 @@ pub struct Finding {
 /// What came of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Cases of bodies, and cases of raw HTTP.
-    pub cases: (u64, u64),
+    /// Cases of bodies, cases of raw HTTP, and cases of WebSocket.
+    pub cases: (u64, u64, u64),
     /// Requests sent to each server.
     pub requests: u64,
     /// Faults that were not there when the same case was sent again.
@@ -66,11 +67,14 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
+/// A server and its process.
+pub type Subject = (&'static Server, Running);
+
 /// The servers, and what their answers are judged by.
 #[derive(Debug)]
 pub struct Subjects {
     /// Each with its process.
-    pub servers: Vec<(&'static Server, Running)>,
+    pub servers: Vec<Subject>,
     node: Node,
     /// Sorts of faults that were found.
     sorts: Mutex<BTreeSet<String>>,
@@ -82,7 +86,7 @@ impl Subjects {
     /// # Panics
     /// One can't be started.
     pub fn start(servers: &'static [Server]) -> Self {
-        let servers = servers.iter().map(|server| (server, server.start(&[]))).collect();
+        let servers = servers.iter().map(|server| (server, server.start_with_ws(&[]))).collect();
         Self { servers, node: Node::load(), sorts: Mutex::default() }
     }
 
@@ -91,10 +95,8 @@ impl Subjects {
     }
 
     /// What each server answers to one case alone, on fresh connections.
-    pub fn answers(&self, case: &Case) -> Vec<(&str, Exchange)> {
-        let answer = |(server, running): &(&'static Server, Running)| {
-            (server.name.as_str(), send(running.addr, case, SILENCE.1))
-        };
+    pub fn answers<'a>(&'a self, case: &Case) -> Vec<(&'a str, Exchange)> {
+        let answer = |subject: &'a Subject| (subject.0.name.as_str(), self.send(subject, case, SILENCE.1));
         self.servers.iter().map(answer).collect()
     }
 
@@ -103,6 +105,12 @@ impl Subjects {
         match case {
             Case::Body(request) => self.body_fault(server, request, got),
             Case::Raw(script) => self.script_fault(server, script, got),
+            Case::WebSocket(_)
+                if self.servers.iter().any(|subject| subject.0.name == server && !has_websocket(subject)) =>
+            {
+                None
+            }
+            Case::WebSocket(conversation) => websocket::fault(&self.node, server, conversation, got),
         }
     }
 
@@ -177,17 +185,23 @@ impl Subjects {
     ) {
         let cases: Vec<(u64, Case)> = numbers.map(|number| (number, Case::new(seed, number))).collect();
         let got: Vec<Vec<Exchange>> = std::thread::scope(|scope| {
-            let sent: Vec<_> =
-                clients.iter_mut().map(|client| scope.spawn(|| send_block(client, &cases))).collect();
+            let sent: Vec<_> = clients
+                .iter_mut()
+                .zip(&self.servers)
+                .map(|(client, subject)| {
+                    let cases = &cases;
+                    scope.spawn(move || self.send_block(client, subject, cases))
+                })
+                .collect();
             sent.into_iter().map(|server| server.join().expect("a client does not panic")).collect()
         });
         for (_, case) in &cases {
             outcome.lock().unwrap().count(case);
         }
-        for ((server, running), exchanges) in self.servers.iter().zip(got) {
+        for (subject, exchanges) in self.servers.iter().zip(got) {
             for ((number, case), exchange) in cases.iter().zip(exchanges) {
-                if let Some(fault) = self.fault(&server.name, case, &exchange) {
-                    let verdict = self.weigh(&server.name, running.addr, (*number, case), &fault);
+                if let Some(fault) = self.fault(&subject.0.name, case, &exchange) {
+                    let verdict = self.weigh(subject, (*number, case), &fault);
                     outcome.lock().unwrap().take(verdict);
                 }
             }
@@ -195,8 +209,9 @@ impl Subjects {
     }
 
     /// What a fault is worth.
-    fn weigh(&self, server: &str, addr: SocketAddr, (number, case): (u64, &Case), found: &str) -> Verdict {
-        let again = |case: &Case, silence| self.fault(server, case, &send(addr, case, silence));
+    fn weigh(&self, subject: &Subject, (number, case): (u64, &Case), found: &str) -> Verdict {
+        let server = subject.0.name.as_str();
+        let again = |case: &Case, silence| self.fault(server, case, &self.send(subject, case, silence));
         // A server that was only slow has no fault.
         if again(case, SILENCE.1).is_none() {
             return Verdict::Unsteady;
@@ -206,13 +221,45 @@ impl Subjects {
             return Verdict::Repeated;
         }
         let small = shrink(case, |case| again(case, SILENCE.0).is_some());
-        let got = send(addr, &small, SILENCE.1);
+        let got = self.send(subject, &small, SILENCE.1);
         let fault = self.fault(server, &small, &got).unwrap_or_else(|| found.to_owned());
         let text = format!("{server}: {fault}\n{}\n  {}", show(&small), outline(&got));
         // At once, for a run that is cut off.
         eprintln!("FAULT, case {number}, {text}");
         Verdict::Finding(Finding { number, text })
     }
+
+    /// One case on fresh connections.
+    fn send(&self, subject: &Subject, case: &Case, silence: Duration) -> Exchange {
+        let (server, running) = subject;
+        match case {
+            Case::Raw(script) => Client::new(running.addr).play(script, silence),
+            Case::Body(request) => exchange(Client::new(running.addr).pipeline(&[request]).pop()),
+            Case::WebSocket(_) if !has_websocket(subject) => Exchange::new([], End::Open),
+            Case::WebSocket(conversation) => {
+                websocket::play(&self.node, (&server.name, running), conversation, silence)
+            }
+        }
+    }
+
+    /// All bodies of a block in one pipeline, and each other case by itself; in the order of the cases.
+    fn send_block(&self, client: &mut Client, subject: &Subject, cases: &[(u64, Case)]) -> Vec<Exchange> {
+        let bodies: Vec<&Request> = cases
+            .iter()
+            .filter_map(|(_, case)| if let Case::Body(request) = case { Some(request) } else { None })
+            .collect();
+        let mut answers = client.pipeline(&bodies).into_iter();
+        let send = |(_, case): &(u64, Case)| match case {
+            Case::Body(_) => exchange(answers.next()),
+            _ => self.send(subject, case, SILENCE.0),
+        };
+        cases.iter().map(send).collect()
+    }
+}
+
+/// A server without WebSocket is sent none.
+fn has_websocket((_, running): &Subject) -> bool {
+    !running.ready["ws"].is_null()
 }
 
 enum Verdict {
@@ -227,6 +274,7 @@ impl Outcome {
         match case {
             Case::Body(_) => self.cases.0 += 1,
             Case::Raw(_) => self.cases.1 += 1,
+            Case::WebSocket(_) => self.cases.2 += 1,
         }
     }
 
@@ -239,34 +287,12 @@ impl Outcome {
     }
 }
 
-/// One case on fresh connections.
-fn send(addr: SocketAddr, case: &Case, silence: Duration) -> Exchange {
-    match case {
-        Case::Raw(script) => Client::new(addr).play(script, silence),
-        Case::Body(request) => exchange(Client::new(addr).pipeline(&[request]).pop()),
-    }
-}
-
-/// All bodies of a block in one pipeline, and each script by itself; in the order of the cases.
-fn send_block(client: &mut Client, cases: &[(u64, Case)]) -> Vec<Exchange> {
-    let bodies: Vec<&Request> = cases
-        .iter()
-        .filter_map(|(_, case)| if let Case::Body(request) = case { Some(request) } else { None })
-        .collect();
-    let mut answers = client.pipeline(&bodies).into_iter();
-    let send = |(_, case): &(u64, Case)| match case {
-        Case::Body(_) => exchange(answers.next()),
-        Case::Raw(script) => client.play(script, SILENCE.0),
-    };
-    cases.iter().map(send).collect()
-}
-
 /// One answer of a pipeline: whether the connection stays open shows at the next.
 fn exchange(answer: Option<Result<Answer, End>>) -> Exchange {
     match answer {
-        Some(Ok(answer)) => Exchange { answers: vec![answer], end: End::Open },
-        Some(Err(end)) => Exchange { answers: Vec::new(), end },
-        None => Exchange { answers: Vec::new(), end: End::Closed },
+        Some(Ok(answer)) => Exchange::new([answer], End::Open),
+        Some(Err(end)) => Exchange::new([], end),
+        None => Exchange::new([], End::Closed),
     }
 }
 
@@ -289,6 +315,15 @@ pub fn show(case: &Case) -> String {
             let oddities: Vec<&str> = script.requests.iter().filter_map(|request| request.oddity).collect();
             let note = format!("{oddities:?}, cuts {cuts:?}, missing {missing}, half-close {half_close}");
             format!("{}\n  {note}", show(&script.bytes()))
+        }
+        Case::WebSocket(Conversation { messages, cuts, damage }) => {
+            let say = |sent: &Sent| {
+                let Sent { payload, binary, frames, pings } = sent;
+                let pings: Vec<usize> = (0..pings.len()).filter(|at| pings[*at].is_some()).collect();
+                format!("{}\n  binary {binary}, frames {frames:?}, pings before {pings:?}\n", show(payload))
+            };
+            let said: String = messages.iter().map(say).collect();
+            format!("{said}  WebSocket, cuts {cuts:?}, damage {damage:?}")
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Makes a failing case small: takes away what it fails without, within a bound.
 
 use super::Case;
+use super::websocket::{Conversation, Sent};
 use super::wire::{Request, Script};
 
 /// How often a smaller body is tried, and how often a smaller script, which may have to wait.
@@ -11,6 +12,9 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     match case {
         Case::Body(request) => Case::Body(body(request, |request| fails(&Case::Body(request)))),
         Case::Raw(found) => Case::Raw(script(found, |script| fails(&Case::Raw(script)))),
+        Case::WebSocket(found) => {
+            Case::WebSocket(conversation(found, |smaller| fails(&Case::WebSocket(smaller))))
+        }
     }
 }
 
@@ -55,6 +59,26 @@ fn without_parts<T: Clone>(list: &[T], most_tries: usize, fails: impl Fn(&[T]) -
         }
         if best.len() == before || part > 1 {
             part /= 2;
+        }
+    }
+    best
+}
+
+fn conversation(found: &Conversation, fails: impl Fn(Conversation) -> bool) -> Conversation {
+    let mut best = found.clone();
+    let uncut = Conversation { cuts: Vec::new(), ..best.clone() };
+    if fails(uncut.clone()) {
+        best = uncut;
+    }
+    best.messages = without_parts(&best.messages, MOST_TRIES.1, |messages| {
+        fails(Conversation { messages: messages.to_vec(), ..best.clone() })
+    });
+    for index in 0..best.messages.len() {
+        let whole = |sent: &Sent| Sent { frames: Vec::new(), pings: Vec::new(), ..sent.clone() };
+        let mut simpler = best.clone();
+        simpler.messages[index] = whole(&best.messages[index]);
+        if fails(simpler.clone()) {
+            best = simpler;
         }
     }
     best
@@ -113,7 +137,7 @@ mod tests {
         let has = |bytes: &[u8], wanted: u8| bytes.contains(&wanted);
         let small = shrink(&found, |case| match case {
             Case::Body(request) => has(&request.body, b'x') && has(&request.body, b'y'),
-            Case::Raw(_) => false,
+            Case::Raw(_) | Case::WebSocket(_) => false,
         });
         let Case::Body(small) = small else { unreachable!("a body stays one") };
         assert_eq!(small.body, b"xy");

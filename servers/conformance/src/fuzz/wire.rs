@@ -85,7 +85,7 @@ pub enum End {
     Closed,
     /// The server did nothing more.
     Open,
-    /// The server sent what is no HTTP.
+    /// The server sent what is neither HTTP nor WebSocket.
     NotHttp,
 }
 
@@ -94,8 +94,17 @@ pub enum End {
 pub struct Exchange {
     /// In the order of their arrival, without interim ones (1xx).
     pub answers: Vec<Answer>,
+    /// The payloads of pongs, over WebSocket.
+    pub pongs: Vec<Vec<u8>>,
     /// How it ended.
     pub end: End,
+}
+
+impl Exchange {
+    /// Of HTTP.
+    pub fn new(answers: impl Into<Vec<Answer>>, end: End) -> Self {
+        Self { answers: answers.into(), pongs: Vec::new(), end }
+    }
 }
 
 /// A server, and the connection to it that is kept.
@@ -157,7 +166,7 @@ impl Client {
     /// Plays a script on a connection of its own; `silence` is how long a server may do nothing before it is taken to
     /// wait for more.
     pub fn play(&self, script: &Script, silence: Duration) -> Exchange {
-        let nothing = Exchange { answers: Vec::new(), end: End::Closed };
+        let nothing = Exchange::new([], End::Closed);
         let Ok(mut stream) = self.connect(silence) else { return nothing };
         let Ok(writer) = stream.stream().try_clone() else { return nothing };
         let mut answers = Vec::new();
@@ -175,7 +184,7 @@ impl Client {
             }
             End::Open
         });
-        Exchange { answers, end }
+        Exchange::new(answers, end)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use conformance::judge::over_websocket;
 use conformance::malformed::json_rows;
 use conformance::servers::JSONRPSEE;
 use serde_json::Value;
@@ -14,9 +15,6 @@ use crate::cases::{self, Want};
 use crate::oracle;
 use crate::servers::Server;
 use crate::verdict::Verdict;
-
-/// The white space before a call that jsonrpsee looks through. Over HTTP this project's own layer takes it off.
-const JSONRPSEE_LOOKS_AT: usize = 128;
 
 /// A connection to a server, replaced where a case breaks it.
 struct Client<'a> {
@@ -55,15 +53,6 @@ fn start(server: &Server, launch: impl Fn(&Server) -> Running) -> Option<Running
     has_websocket.then_some(running)
 }
 
-/// What a server has to answer over WebSocket to a well-formed body whose one answer is `expected`.
-fn expected(server: &Server, body: &str, expected: Value) -> Value {
-    let white = body.len() - body.trim_start().len();
-    if server.name == JSONRPSEE && white >= JSONRPSEE_LOOKS_AT {
-        return cases::error_object(Value::Null, -32700, "Parse error");
-    }
-    expected
-}
-
 /// The table of cases.
 pub fn holds_cases(server: &Server) {
     let mut verdict = Verdict::of(server);
@@ -74,7 +63,7 @@ pub fn holds_cases(server: &Server) {
         for case in cases {
             let (Some(body), Want::Json(json)) = (case.body, case.want) else { continue };
             let answer = client.ask(body.as_str());
-            let expected = expected(server, &body, json);
+            let expected = over_websocket(&server.name, body.as_bytes(), json);
             verdict.take(&case.name, equal(answer, &expected));
         }
     }
@@ -93,7 +82,10 @@ pub fn replays(server: &Server) {
         let state = row["state"].as_str().unwrap_or_default();
         let answer = client.ask(body.as_str()).map(|answer| oracle::without_moments(state, answer));
         let name = row["name"].as_str().unwrap_or_default();
-        verdict.take(&format!("oracle/{name}"), equal(answer, &expected(server, &body, recorded)));
+        verdict.take(
+            &format!("oracle/{name}"),
+            equal(answer, &over_websocket(&server.name, body.as_bytes(), recorded)),
+        );
     }
     assert_eq!(sent, oracle::ROWS.1);
     verdict.close();
