@@ -161,14 +161,15 @@ impl Server {
         self.launch(self.command_over_recordings(values))
     }
 
-    /// Starts it over the recordings' ledger, with a chain that advances by a slot every `interval_ms` milliseconds.
+    /// Starts it over the recordings' ledger, with a chain that advances by a slot every `interval_ms` milliseconds, and with
+    /// WebSocket where a server takes it on request alone.
     ///
     /// # Panics
     /// It does not start.
     pub fn start_advancing(&self, interval_ms: u64) -> Running {
         let (mut command, listen) = self.command_over_recordings(&[]);
         command.args(["--slot-interval-ms", &interval_ms.to_string()]);
-        self.launch((command, listen))
+        self.launch(self.with_ws((command, listen)))
     }
 
     /// [`Self::start`], with WebSocket where a server takes it on request alone.
@@ -193,6 +194,14 @@ impl Server {
     /// It does not start.
     pub fn start_seeded(&self, values: Values<'_>) -> Running {
         self.launch(self.command(&self.entry, values))
+    }
+
+    /// [`Self::start_seeded`], with WebSocket where a server takes it on request alone.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_seeded_with_ws(&self) -> Running {
+        self.launch(self.with_ws(self.command(&self.entry, &[])))
     }
 
     /// Starts it over a seeded ledger with more slots than one answer may have.
