@@ -15,6 +15,7 @@ mod process;
 mod report;
 mod sigterm;
 mod slow;
+mod websocket;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -148,7 +149,7 @@ struct Subject<'a> {
 type Run = fn(&Subject<'_>, &mut Check);
 
 /// Every check, with its name and bound.
-fn checks(plan: &Plan) -> [(Check, Run); 7] {
+fn checks(plan: &Plan) -> Vec<(Check, Run)> {
     let idle = format!(
         "p99 of one other client with {} idle connections held <= 2 x its quiet p99 ({}); all held to the end",
         plan.idle_connections,
@@ -170,7 +171,7 @@ fn checks(plan: &Plan) -> [(Check, Run); 7] {
                  slot, and each slot one that the chain produced";
     let files = "with no file descriptor left an accepted connection is still answered; once some are free, new \
                  connections are answered, and the idle server uses < 0.5 s of CPU time a second";
-    [
+    let http: [(Check, Run); 7] = [
         (Check::new("idle-connections", idle), idle::press),
         (Check::new("slow-clients", slow), slow::press),
         (Check::new("pipelining", "1,000 requests on one connection, answered in order"), pipeline::press),
@@ -178,6 +179,25 @@ fn checks(plan: &Plan) -> [(Check, Run); 7] {
         (Check::new("file-descriptors", files), files::press),
         (Check::new("sigterm-under-load", sigterm), sigterm::press),
         (Check::new("advancing-chain", chain), chain::press),
+    ];
+    http.into_iter().chain(websocket_checks(plan)).collect()
+}
+
+fn websocket_checks(plan: &Plan) -> [(Check, Run); 5] {
+    let idle = format!("{} idle connections are all held to the end", plan.idle_connections);
+    let unread = "resident memory grows by <= 64 MiB; every answer to another client is right";
+    let slow_caller = "200 calls whose answers nobody reads: resident memory ends <= 64 MiB above where it was, but for \
+                       jsonrpsee's; another client is answered";
+    let sigterm = "exit code 0 within 5 s; no wrong answer; the port can be bound at once";
+    [
+        (Check::new("websocket-idle", idle), websocket::idle),
+        (Check::new("websocket-in-flight", "1,000 calls at once, each answered once"), websocket::in_flight),
+        (
+            Check::new("websocket-slow-subscriber", format!("200 subscriptions that nobody reads: {unread}")),
+            websocket::slow_subscriber,
+        ),
+        (Check::new("websocket-slow-caller", slow_caller), websocket::slow_caller),
+        (Check::new("websocket-sigterm", sigterm), websocket::sigterm),
     ]
 }
 
