@@ -253,7 +253,8 @@ mod tests {
         let files = |name: &str| std::path::PathBuf::from(name);
         let files = Files { asked: files("asked"), answered: files("answered"), template: files("template") };
         let load = Load { rate: None, ..load(20, 200) };
-        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), expected: None };
+        let job =
+            Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), expected: None };
         let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
         assert!(invocation.interrupted);
         let args = invocation.args.join(" ");
