@@ -7,7 +7,7 @@ deny := "target/tools/bin/cargo-deny"
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, stages, threshold, slo) and write its report (--target URL: on a server that runs already)
+# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, websocket, gateway, stages, threshold, slo) and write its report (--target URL: on a server that runs already)
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick" *options:
@@ -139,7 +139,7 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha and k6 where named (about 5 and 2 minutes)
+# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha, k6 and rpc-load where named (about 5, 2 and 1 minutes)
 [group('by hand')]
 [no-exit-message]
 tools *names:

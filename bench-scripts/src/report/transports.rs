@@ -46,6 +46,11 @@ pub(super) fn section(run: &Run) -> String {
     )
 }
 
+/// The server; in a campaign that varies more than the transport, with how it is reached.
+fn row_name(run: &Run, pair: &Comparison) -> String {
+    if pair.level.in_flight { run.label(&pair.server).to_owned() } else { pair.over.clone() }
+}
+
 fn row(run: &Run, pair: &Comparison) -> Vec<String> {
     let duet = run.duets.as_ref();
     let duet = duet.and_then(|duets| duets::of(duets, &pair.server, &pair.over, &pair.workload));
@@ -54,7 +59,7 @@ fn row(run: &Run, pair: &Comparison) -> Vec<String> {
         dash(cell(server).and_then(|cell| cell.figure(figure)), |estimate| write(estimate.value))
     };
     vec![
-        run.label(&pair.server).to_owned(),
+        row_name(run, pair),
         pair.workload.clone(),
         judged(&duet.unwrap_or(pair).cpu),
         judged(&pair.rate),

@@ -174,7 +174,7 @@ impl<'a> Progress<'a> {
             trial.server,
             trial.workload,
             trial.level().amount(),
-            if trial.rate.is_some() { "requests/s" } else { "connections" },
+            trial.level().unit(),
         )
     }
 }

@@ -10,23 +10,27 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use moka::future::Cache;
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::counts::Counts;
 use crate::options::Options;
-use crate::rpc::{Call, Calls, Refusal, Said};
-use crate::shared::Shared;
+use crate::rpc::{Call, Calls, Refusal, Said, calls_of};
+use crate::shared::{MOST_ANSWER_BYTES, Shared};
+
+/// How long a connection to the node is kept without a request.
+const POOL_IDLE: Duration = Duration::from_secs(4);
 
 /// The way to the node.
 enum Upstream {
     Http { client: Client<HttpConnector, Full<Bytes>>, url: Uri },
-    Shared(Shared),
+    Shared(Box<Shared>),
 }
 
 /// The gateway.
@@ -34,6 +38,8 @@ pub struct Gateway {
     upstream: Upstream,
     limiter: Option<DefaultDirectRateLimiter>,
     cache: Option<Cache<String, Said>>,
+    /// Places for requests that wait for the node over HTTP.
+    free: Semaphore,
     timeout: Duration,
     /// What it counts.
     pub counts: Arc<Counts>,
@@ -46,11 +52,13 @@ impl Gateway {
         let upstream = if options.is_websocket() {
             let url = options.upstream.to_string();
             let most = options.max_in_flight as usize;
-            Upstream::Shared(Shared::start(url, most, options.timeout(), Arc::clone(&counts)))
+            Upstream::Shared(Box::new(Shared::start(url, most, options.timeout(), Arc::clone(&counts))))
         } else {
             let mut connector = HttpConnector::new();
             connector.set_nodelay(true);
-            let client = Client::builder(TokioExecutor::new()).build(connector);
+            // Shorter than any server here keeps an idle connection, so that none is used that the node has just closed.
+            let mut client = Client::builder(TokioExecutor::new());
+            let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE).build(connector);
             Upstream::Http { client, url: options.upstream.clone() }
         };
         let quota = |limit: u32| {
@@ -60,30 +68,37 @@ impl Gateway {
         };
         let kept = |ms| {
             let ttl = Duration::from_millis(ms);
-            Cache::builder().max_capacity(options.cache_entries).time_to_live(ttl).build()
+            let size = |key: &String, said: &Said| u32::try_from(key.len() + said.len()).unwrap_or(u32::MAX);
+            Cache::builder().weigher(size).max_capacity(options.cache_mib << 20).time_to_live(ttl).build()
         };
         Self {
             upstream,
             limiter: options.rate_limit.map(|limit| RateLimiter::direct(quota(limit))),
             cache: options.cache_ms.map(kept),
+            free: Semaphore::new(options.max_in_flight as usize),
             timeout: options.timeout(),
             counts,
         }
     }
 
-    /// Takes one place under the rate limit; where there is none, the time until there is one.
-    pub fn take_place(&self) -> Result<(), Duration> {
+    /// Takes a place under the rate limit for each call of a body; where there are not as many, the time until there are.
+    pub fn take_places(&self, body: &[u8]) -> Result<(), Duration> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
-        limiter.check().map_err(|until| {
-            Counts::add(&self.counts.limited);
-            until.wait_time_from(DefaultClock::default().now())
-        })
+        let calls = NonZeroU32::new(calls_of(body)).unwrap_or(NonZeroU32::MIN);
+        let wait = match limiter.check_n(calls) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(until)) => until.wait_time_from(DefaultClock::default().now()),
+            // More than may ever come at once.
+            Err(_) => Duration::ZERO,
+        };
+        Counts::add(&self.counts.limited);
+        Err(wait)
     }
 
     /// Answers the body of an HTTP request.
     pub async fn answer(&self, body: Bytes) -> Response {
         Counts::add(&self.counts.requests);
-        if let Err(wait) = self.take_place() {
+        if let Err(wait) = self.take_places(&body) {
             // Whole seconds, rounded up: the header has no finer ones.
             let seconds = wait.as_millis().div_ceil(1_000).max(1) as u64;
             let mut response = refused(Refusal::LIMITED, &body);
@@ -110,13 +125,15 @@ impl Gateway {
         url: &Uri,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), Refusal> {
+        let _place = self.free.try_acquire().map_err(|_| Refusal::BUSY)?;
         Counts::add(&self.counts.upstream_calls);
         let request = Request::post(url).header(header::CONTENT_TYPE, "application/json");
         let request = request.body(Full::new(body)).map_err(|_| Refusal::UNREACHABLE)?;
         let exchange = async {
             let answer = client.request(request).await.map_err(|_| Refusal::UNREACHABLE)?;
             let status = answer.status();
-            let body = answer.into_body().collect().await.map_err(|_| Refusal::UNREACHABLE)?;
+            let body = Limited::new(answer.into_body(), MOST_ANSWER_BYTES);
+            let body = body.collect().await.map_err(|_| Refusal::UNREADABLE)?;
             Ok((status, body.to_bytes()))
         };
         timeout(self.timeout, exchange).await.unwrap_or_else(|_| {
@@ -147,7 +164,7 @@ impl Gateway {
 
     /// Answers an entry of a batch; a notification gets no answer.
     async fn answer_entry(&self, entry: &RawValue) -> Option<Vec<u8>> {
-        let Ok(call) = serde_json::from_str::<Call<'_>>(entry.get()) else {
+        let Some(call) = Call::of(entry.get().as_bytes()) else {
             return Some(Refusal::NO_CALL.to(None).into_bytes());
         };
         let answered = self.answer_call(&call).await;
@@ -156,7 +173,11 @@ impl Gateway {
 
     /// Answers a call, from the cache where it may be kept; `None` for a notification.
     async fn answer_call(&self, call: &Call<'_>) -> Result<Option<Vec<u8>>, Refusal> {
-        let (Some(cache), Some(id)) = (&self.cache, call.id) else { return self.ask(call).await };
+        if !call.is_valid() {
+            return Err(Refusal::NO_CALL);
+        }
+        let kept = self.cache.as_ref().filter(|_| call.only_reads());
+        let (Some(cache), Some(id)) = (kept, call.id) else { return self.ask(call).await };
         let key = call.key();
         if let Some(said) = cache.get(&key).await {
             Counts::add(&self.counts.cache_hits);

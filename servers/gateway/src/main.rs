@@ -34,7 +34,7 @@ use axum::serve::ListenerExt;
 use bytes::Bytes;
 use clap::Parser;
 use serde_json::json;
-use server_kit::{StartError, is_json, one_line};
+use server_kit::{StartError, is_json, one_line, raise_limit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -71,6 +71,8 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), StartError> {
     let failed = |error: io::Error| StartError::failed("start the gateway", error);
+    let raised = raise_limit().map_err(|error| StartError::failed("raise the limit of open files", error));
+    raised?;
     let threads = options.threads.map(usize::from);
     let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

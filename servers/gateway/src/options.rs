@@ -27,24 +27,26 @@ pub struct Options {
     /// How long the node may take to answer, in milliseconds. Then the caller gets 504.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     pub timeout_ms: u64,
-    /// Requests that wait for the shared WebSocket at most; a caller beyond gets 503.
+    /// Requests that wait for the node at most, but for those of callers' WebSockets; a caller beyond gets 503.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_in_flight: u32,
     /// The longest request, in bytes. A caller with a longer one gets 413, and its WebSocket is closed.
     #[arg(long, default_value_t = 51_200, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     pub max_body_bytes: u32,
-    /// Requests a second that are passed on, for all callers together; a caller beyond gets 429 [default: no limit]
+    /// Calls a second that are passed on, for all callers together; each entry of a batch is one. A caller beyond gets 429 [default: no
+    /// limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: Option<u32>,
-    /// Requests that may come at once [default: as many as --rate-limit]
+    /// Calls that may come at once, which bounds a batch too [default: as many as --rate-limit]
     #[arg(long, value_name = "N", requires = "rate_limit", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_burst: Option<u32>,
-    /// How long an answer is kept for the next one who sends the same request over HTTP, in milliseconds [default: no answer is kept]
+    /// How long the answer to a call that only reads (get…, is…) is kept for the next one who sends the same call over HTTP, in
+    /// milliseconds [default: no answer is kept]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub cache_ms: Option<u64>,
-    /// Answers that are kept at most.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub cache_entries: u64,
+    /// Memory for kept answers, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub cache_mib: u64,
     /// Address of the counters, as Prometheus reads them [default: none]
     #[arg(long, value_name = "ADDR")]
     #[serde(skip)]

@@ -41,7 +41,7 @@ pub enum Calls<'a> {
 impl<'a> Calls<'a> {
     /// Reads a body.
     pub fn of(body: &'a [u8]) -> Self {
-        if let Ok(call) = serde_json::from_slice(body) {
+        if let Some(call) = Call::of(body) {
             return Self::One(call);
         }
         match serde_json::from_slice::<Vec<&RawValue>>(body) {
@@ -53,7 +53,30 @@ impl<'a> Calls<'a> {
     }
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// Reads a call; `None` of what is none. An array is none, though serde would read its entries as a call's members.
+    pub fn of(text: &'a [u8]) -> Option<Self> {
+        text.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(text).ok())?
+    }
+
+    /// Whether a node can answer it to an id: over a shared WebSocket, an answer to id null is nobody's.
+    pub fn is_valid(&self) -> bool {
+        let begins = |value: Option<&RawValue>, with: &[u8]| {
+            value.is_none_or(|value| value.get().as_bytes().first().is_some_and(|first| with.contains(first)))
+        };
+        self.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
+            && begins(self.id, b"\"-0123456789n")
+            && begins(self.params, b"[{n")
+    }
+
+    /// Whether the same call may have the same answer for a while: those that only read, by the names of a node's methods.
+    pub fn only_reads(&self) -> bool {
+        ["get", "is"].iter().any(|verb| {
+            let noun = self.method.strip_prefix(verb).and_then(|noun| noun.chars().next());
+            noun.is_some_and(char::is_uppercase)
+        })
+    }
+
     /// The call with another id, in JSON.
     pub fn with_id(&self, id: Option<u64>) -> String {
         let id = id.and_then(|id| serde_json::value::to_raw_value(&id).ok());
@@ -65,6 +88,14 @@ impl Call<'_> {
     /// What two calls share that have the same answer: all but the id.
     pub fn key(&self) -> String {
         self.with_id(None)
+    }
+}
+
+/// How many calls a body has, for the rate limit.
+pub fn calls_of(body: &[u8]) -> u32 {
+    match Calls::of(body) {
+        Calls::Batch(entries) => u32::try_from(entries.len()).unwrap_or(u32::MAX),
+        Calls::One(_) | Calls::NoCall | Calls::NoJson => 1,
     }
 }
 
@@ -87,6 +118,9 @@ pub struct Said {
     pub is_result: bool,
 }
 
+/// An answer, or why there is none.
+pub type Outcome = Result<Said, Refusal>;
+
 impl Said {
     /// Reads an answer; `None` of what is none.
     pub fn of(text: &[u8]) -> Option<Self> {
@@ -97,6 +131,11 @@ impl Said {
             _ => return None,
         };
         Some(Self { member: format!("\"{name}\":{}", value.get()).into(), is_result: answer.error.is_none() })
+    }
+
+    /// Its length, in bytes.
+    pub fn len(&self) -> usize {
+        self.member.len()
     }
 
     /// The answer to a caller's id.
@@ -143,17 +182,17 @@ impl Refusal {
         format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"{message}"}},"id":{id}}}"#)
     }
 
-    /// The answer to a body: to its call, or to each call of its batch.
+    /// The answer to a body: to its call, or to each call of its batch; none to notifications.
     pub fn to_body(self, body: &[u8]) -> String {
         match Calls::of(body) {
-            Calls::One(call) => self.to(call.id),
+            Calls::One(call) => call.id.map_or_else(String::new, |id| self.to(Some(id))),
             Calls::Batch(entries) => {
-                let answer = |entry: &&RawValue| {
-                    let call: Option<Call<'_>> = serde_json::from_str(entry.get()).ok();
-                    self.to(call.and_then(|call| call.id))
+                let answer = |entry: &&RawValue| match Call::of(entry.get().as_bytes()) {
+                    Some(call) => call.id.map(|id| self.to(Some(id))),
+                    None => Some(self.to(None)),
                 };
-                let each: Vec<String> = entries.iter().map(answer).collect();
-                format!("[{}]", each.join(","))
+                let each: Vec<String> = entries.iter().filter_map(answer).collect();
+                if each.is_empty() { String::new() } else { format!("[{}]", each.join(",")) }
             }
             Calls::NoCall | Calls::NoJson => self.to(None),
         }
@@ -185,6 +224,7 @@ mod tests {
     fn a_body_is_a_call_a_batch_or_neither() {
         assert!(matches!(Calls::of(br#"{"method":"m"}"#), Calls::One(_)));
         assert!(matches!(Calls::of(br#"[{"method":"m"},1]"#), Calls::Batch(entries) if entries.len() == 2));
+        assert!(matches!(Calls::of(br#"["2.0",1,"m"]"#), Calls::Batch(entries) if entries.len() == 3));
         assert!(matches!(Calls::of(b"[]"), Calls::NoCall));
         assert!(matches!(Calls::of(b"3"), Calls::NoCall));
         assert!(matches!(Calls::of(b"{"), Calls::NoJson));
@@ -201,8 +241,33 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_answers_every_call_of_a_batch() {
-        let body = br#"[{"id":1,"method":"m"},{"id":"b","method":"m"}]"#;
+    fn what_no_answer_could_be_matched_to_is_no_call() {
+        let is_valid = |text: &str| call(text).is_valid();
+        assert!(is_valid(r#"{"jsonrpc":"2.0","id":"a","method":"m","params":[]}"#));
+        assert!(is_valid(r#"{"jsonrpc":"2.0","method":"m"}"#));
+        for text in [
+            r#"{"id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":3}"#,
+        ] {
+            assert!(!is_valid(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_reads_may_be_kept() {
+        for (method, is_kept) in
+            [("getBalance", true), ("isBlockhashValid", true), ("sendTransaction", false), ("issue", false)]
+        {
+            assert_eq!(call(&format!(r#"{{"method":"{method}"}}"#)).only_reads(), is_kept, "{method}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_answers_every_call_of_a_batch_and_no_notification() {
+        assert_eq!(Refusal::LATE.to_body(br#"{"method":"m"}"#), "");
+        let body = br#"[{"id":1,"method":"m"},{"method":"m"},{"id":"b","method":"m"}]"#;
         let answers: Vec<serde_json::Value> = serde_json::from_str(&Refusal::LATE.to_body(body)).unwrap();
         assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&1.into(), &"b".into()));
         assert_eq!(answers[1]["error"]["code"], -32_007);

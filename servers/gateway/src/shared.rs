@@ -1,13 +1,14 @@
 //! One WebSocket to the node that all HTTP callers share.
 //!
 //! One task owns the socket: it alone writes, and it alone reads. Each call gets an id of the gateway's own, by which its answer is found,
-//! in whatever order answers come. A connection that is lost is made again; who waited for it gets an error at once.
+//! in whatever order answers come. A connection that is lost is made again; who waited for an answer gets an error at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
@@ -15,20 +16,26 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::tungstenite::{Error, Message as WsMessage};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use crate::counts::Counts;
-use crate::rpc::{Call, Refusal, Said};
+use crate::rpc::{Call, Outcome, Refusal, Said};
 
 /// The longest answer, in bytes: one with half a million slots has about 5 MB.
-const MOST_ANSWER_BYTES: usize = 64 << 20;
+pub const MOST_ANSWER_BYTES: usize = 64 << 20;
 
 /// Between two tries to connect: the first time, and at most. It doubles each time.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// Messages that are written before they are flushed, at most.
 const MOST_UNFLUSHED: usize = 64;
+
+/// After how long without a call the node is pinged, so that a connection that is dead is noticed.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// A connection on which nothing comes for so long is lost.
+const SILENT_FOR: Duration = Duration::from_secs(20);
 
 /// A connection to the node.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -44,14 +51,17 @@ pub async fn connect(url: &str) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Said>>>>;
+type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Outcome>>>>;
+
+/// A call on its way to the node: its id, where somebody waits for its answer, and its text.
+type Message = (Option<u64>, String);
 
 /// The shared WebSocket.
 #[derive(Debug)]
 pub struct Shared {
     next_id: AtomicU64,
     waiting: Waiting,
-    messages: mpsc::UnboundedSender<(Option<u64>, String)>,
+    messages: mpsc::Sender<Message>,
     free: Semaphore,
     timeout: Duration,
     counts: Arc<Counts>,
@@ -66,14 +76,14 @@ impl Drop for Forget<'_> {
     }
 }
 
-fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, HashMap<u64, oneshot::Sender<Said>>> {
+fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcome>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
     /// Starts the task that owns the socket. It connects by itself, and again where the connection is lost.
     pub fn start(url: String, most_in_flight: usize, timeout: Duration, counts: Arc<Counts>) -> Self {
-        let (messages, incoming) = mpsc::unbounded_channel();
+        let (messages, incoming) = mpsc::channel(most_in_flight);
         let waiting = Waiting::default();
         tokio::spawn(own(url, incoming, Arc::clone(&waiting), timeout, Arc::clone(&counts)));
         let free = Semaphore::new(most_in_flight);
@@ -87,17 +97,18 @@ impl Shared {
     pub async fn ask(&self, call: &Call<'_>) -> Result<Option<Said>, Refusal> {
         let _place = self.free.try_acquire().map_err(|_| Refusal::BUSY)?;
         Counts::add(&self.counts.upstream_calls);
+        // A node that reads no more fills the queue, whose length is bounded too.
+        let send = |message| self.messages.try_send(message).map_err(|_| Refusal::BUSY);
         if call.id.is_none() {
-            let sent = self.messages.send((None, call.with_id(None)));
-            return sent.map(|()| None).map_err(|_| Refusal::UNREACHABLE);
+            return send((None, call.with_id(None))).map(|()| None);
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(id, sender);
         let _forget = Forget(&self.waiting, id);
-        self.messages.send((Some(id), call.with_id(Some(id)))).map_err(|_| Refusal::UNREACHABLE)?;
+        send((Some(id), call.with_id(Some(id))))?;
         match timeout(self.timeout, answer).await {
-            Ok(Ok(said)) => Ok(Some(said)),
+            Ok(Ok(outcome)) => outcome.map(Some),
             // The task that owns the socket let it go: the connection was lost.
             Ok(Err(_)) => Err(Refusal::UNREACHABLE),
             Err(_) => {
@@ -111,7 +122,7 @@ impl Shared {
 /// Owns the socket, until nobody can send any more.
 async fn own(
     url: String,
-    mut messages: mpsc::UnboundedReceiver<(Option<u64>, String)>,
+    mut messages: mpsc::Receiver<Message>,
     waiting: Waiting,
     patience: Duration,
     counts: Arc<Counts>,
@@ -129,49 +140,63 @@ async fn own(
                     return;
                 }
             }
-            Ok(Err(_)) | Err(_) => {
-                let over = sleep(pause);
-                tokio::pin!(over);
-                pause = (pause * 2).min(BACKOFF.1);
-                // Whoever calls meanwhile gets an error at once.
-                loop {
-                    tokio::select! {
-                        () = &mut over => break,
-                        message = messages.recv() => match message {
-                            Some((id, _)) => drop(id.map(|id| lock(&waiting).remove(&id))),
-                            None => return,
-                        },
-                    }
-                }
-            }
+            Ok(Err(_)) | Err(_) => pause = (pause * 2).min(BACKOFF.1),
         }
-        // Their answers can't come any more; dropping the senders says so.
+        // Their answers can't come any more; dropping the senders says so. Whoever calls in the pause is refused at once too, and a node
+        // that takes connections and ends them is not tried again and again without one.
         lock(&waiting).clear();
+        if refuse_for(pause, &mut messages, &waiting).await.is_none() {
+            return;
+        }
     }
 }
 
-/// Carries messages until the connection is lost; `None` once nobody can send any more. Both directions go on at the same time: a node
-/// that waits for its answers to be read may read no further call.
-async fn exchange(
-    socket: Socket,
-    messages: &mut mpsc::UnboundedReceiver<(Option<u64>, String)>,
+/// Refuses calls for a while; `None` once nobody can send any more.
+async fn refuse_for(
+    pause: Duration,
+    messages: &mut mpsc::Receiver<Message>,
     waiting: &Waiting,
 ) -> Option<()> {
+    let over = sleep(pause);
+    tokio::pin!(over);
+    loop {
+        tokio::select! {
+            () = &mut over => return Some(()),
+            message = messages.recv() => {
+                let (id, _) = message?;
+                drop(id.map(|id| lock(waiting).remove(&id)));
+            }
+        }
+    }
+}
+
+/// Carries messages until the connection is lost; `None` once nobody can send any more. Both directions run at the same time: a node
+/// that waits for its answers to be read may read no further call.
+async fn exchange(socket: Socket, messages: &mut mpsc::Receiver<Message>, waiting: &Waiting) -> Option<()> {
     let (sink, stream) = socket.split();
     tokio::select! {
-        written = write(sink, messages) => written,
+        written = write(sink, messages, waiting) => written,
         () = read(stream, waiting) => Some(()),
     }
 }
 
 async fn write(
-    mut sink: SplitSink<Socket, Message>,
-    messages: &mut mpsc::UnboundedReceiver<(Option<u64>, String)>,
+    mut sink: SplitSink<Socket, WsMessage>,
+    messages: &mut mpsc::Receiver<Message>,
+    waiting: &Waiting,
 ) -> Option<()> {
     let mut batch = Vec::with_capacity(MOST_UNFLUSHED);
-    while messages.recv_many(&mut batch, MOST_UNFLUSHED).await > 0 {
-        for (_, text) in batch.drain(..) {
-            if sink.feed(Message::text(text)).await.is_err() {
+    loop {
+        match timeout(PING_EVERY, messages.recv_many(&mut batch, MOST_UNFLUSHED)).await {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(_) if sink.feed(WsMessage::Ping(Bytes::new())).await.is_err() => return Some(()),
+            Err(_) => {}
+        }
+        for (id, text) in batch.drain(..) {
+            // A call that was given up meanwhile is not sent: its caller may have sent it again.
+            let is_wanted = id.is_none_or(|id| lock(waiting).contains_key(&id));
+            if is_wanted && sink.feed(WsMessage::text(text)).await.is_err() {
                 return Some(());
             }
         }
@@ -179,16 +204,16 @@ async fn write(
             return Some(());
         }
     }
-    None
 }
 
+/// Reads answers until the connection ends, or nothing comes for so long that not even pings are answered.
 async fn read(mut stream: SplitStream<Socket>, waiting: &Waiting) {
-    while let Some(Ok(message)) = stream.next().await {
+    while let Ok(Some(Ok(message))) = timeout(SILENT_FOR, stream.next()).await {
         match message {
-            Message::Text(text) => hand_over(text.as_bytes(), waiting),
-            Message::Binary(bytes) => hand_over(&bytes, waiting),
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
-            Message::Close(_) => return,
+            WsMessage::Text(text) => hand_over(text.as_bytes(), waiting),
+            WsMessage::Binary(bytes) => hand_over(&bytes, waiting),
+            WsMessage::Ping(_) | WsMessage::Pong(_) | WsMessage::Frame(_) => {}
+            WsMessage::Close(_) => return,
         }
     }
 }
@@ -202,9 +227,8 @@ struct Answered {
 /// Gives an answer to its caller. One that nobody waits for, or that is none, is dropped.
 fn hand_over(text: &[u8], waiting: &Waiting) {
     let Ok(Answered { id }) = serde_json::from_slice(text) else { return };
-    let Some(said) = Said::of(text) else { return };
     if let Some(caller) = lock(waiting).remove(&id) {
         // The caller may have given up in this very moment.
-        let _gone = caller.send(said);
+        let _gone = caller.send(Said::of(text).ok_or(Refusal::UNREADABLE));
     }
 }

@@ -81,8 +81,11 @@ async fn forward(
         }
     };
     Counts::add(&gateway.counts.requests);
-    if gateway.take_place().is_err() {
-        return refuse.send(Refusal::LIMITED.to_body(&message.into_data())).await.ok();
+    let data = message.clone().into_data();
+    if gateway.take_places(&data).is_err() {
+        let refusal = Refusal::LIMITED.to_body(&data);
+        // A notification gets no answer.
+        return if refusal.is_empty() { Some(()) } else { refuse.send(refusal).await.ok() };
     }
     Counts::add(&gateway.counts.upstream_calls);
     to_node.send(message).await.ok()

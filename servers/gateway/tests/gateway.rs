@@ -1,4 +1,4 @@
-//! The gateway as a process, in front of nodes that misbehave on purpose. In front of real servers: the conformance crate's tests.
+//! The gateway as a process, in front of nodes that misbehave on purpose.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -92,6 +92,9 @@ fn each_entry_of_a_batch_is_answered_over_the_shared_websocket() {
     assert_eq!((&answers[0]["id"], &answers[1]["result"]), (&json!("a"), &json!(2)));
     assert_eq!(answers[2]["error"]["code"], -32_600);
     assert_eq!(post(gateway.addr, notification).body, "");
+    let without_version = r#"{"id":1,"method":"echo"}"#;
+    assert_eq!(post(gateway.addr, without_version).json()["error"]["code"], -32_600);
+    assert_eq!(post(gateway.addr, &call(4, "garbled", 1)).status, 502);
     assert_eq!(post(gateway.addr, "{").json()["error"]["code"], -32_700);
     assert_eq!(post(gateway.addr, "[]").json()["error"]["code"], -32_600);
 }
@@ -126,6 +129,74 @@ fn a_node_that_is_silent_or_cuts_the_socket_fails_nobody_for_ever() {
 }
 
 #[test]
+fn all_calls_on_a_lost_connection_fail_at_once_and_later_ones_are_answered() {
+    let node = Node::websocket();
+    let gateway = gateway(&node.url, &["--timeout-ms", "60000"]);
+    wait_for_answers(&gateway);
+    let before = counted(&gateway, "upstream_calls");
+    let waiting: Vec<_> = (0..200)
+        .map(|number| {
+            let addr = gateway.addr;
+            thread::spawn(move || (number, post(addr, &call(number, "never", number))))
+        })
+        .collect();
+    let deadline = Instant::now() + PATIENCE;
+    while counted(&gateway, "upstream_calls") < before + 200 {
+        assert!(Instant::now() < deadline, "the calls do not reach the node");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(post(gateway.addr, &call(1, "cut", 1)).status, 502);
+    for caller in waiting {
+        let (number, answer) = caller.join().unwrap();
+        assert_eq!((answer.status, &answer.json()["id"]), (502, &json!(number)));
+    }
+    assert_eq!(counted(&gateway, "timeouts"), 0);
+    wait_for_answers(&gateway);
+    assert!(gateway.stop_gracefully().success());
+}
+
+#[test]
+fn a_refused_notification_is_not_answered() {
+    let node = Node::websocket();
+    let gateway = gateway(&node.url, &["--rate-limit", "1"]);
+    let mut caller = WsConnection::open(&gateway);
+    assert_eq!(caller.ask(&call(1, "echo", 1))["result"], 1);
+    let notification = r#"{"jsonrpc":"2.0","method":"echo","params":[1]}"#;
+    for _ in 0..3 {
+        caller.send(Message::text(notification));
+    }
+    loop {
+        let answer = caller.ask(&call("after", "echo", 1));
+        assert_eq!(answer["id"], "after", "an answer to a notification");
+        if answer["error"]["code"] == -32_005 {
+            break;
+        }
+    }
+    assert!(counted(&gateway, "limited") >= 1);
+}
+
+#[test]
+fn a_call_that_was_given_up_is_not_sent_later() {
+    let node = Node::websocket();
+    let gateway = gateway(&node.url, &["--timeout-ms", "300"]);
+    wait_for_answers(&gateway);
+    // The node reads nothing for a second; what times out meanwhile does not reach it afterwards.
+    assert_eq!(post(gateway.addr, &call(1, "sleep", 1_000)).status, 504);
+    let large = "x".repeat(50_000);
+    let callers: Vec<_> = (0..400)
+        .map(|id| {
+            let (addr, large) = (gateway.addr, large.clone());
+            thread::spawn(move || post(addr, &call(id, "count", large)).status)
+        })
+        .collect();
+    let given_up = callers.into_iter().map(|caller| caller.join().unwrap());
+    let given_up = given_up.filter(|status| *status == 504).count() as u64;
+    assert!(given_up > 0, "the node slept");
+    wait_for_answers(&gateway);
+    assert!(node.counted() < 400, "{} of 400 were sent, {given_up} given up", node.counted());
+}
+
+#[test]
 fn an_unreachable_node_is_said_at_once_and_found_again() {
     for scheme in ["http", "ws"] {
         let addr = node::free_address();
@@ -146,7 +217,9 @@ fn too_many_requests_get_the_time_to_come_back() {
     assert!(statuses[2..].contains(&429), "{statuses:?}");
     let head = node::raw(gateway.addr, &call(1, "echo", 1));
     assert!(head.starts_with("HTTP/1.1 429") && head.to_lowercase().contains("retry-after: 1"), "{head}");
-    assert!(counted(&gateway, "limited") >= 2);
+    let batch = format!("[{}]", vec![call(1, "echo", 1); 3].join(","));
+    assert_eq!(post(gateway.addr, &batch).status, 429, "each entry is a call");
+    assert!(counted(&gateway, "limited") >= 3);
 }
 
 #[test]
@@ -154,17 +227,18 @@ fn a_kept_answer_goes_to_each_caller_with_its_own_id_until_it_expires() {
     let node = Node::http();
     let gateway = gateway(&node.url, &["--cache-ms", "2000"]);
     for id in [json!(1), json!("two"), json!(3)] {
-        assert_eq!(post(gateway.addr, &call(id.clone(), "echo", "x")).json()["id"], id);
+        assert_eq!(post(gateway.addr, &call(id.clone(), "getEcho", "x")).json()["id"], id);
     }
     assert_eq!((counted(&gateway, "upstream_calls"), counted(&gateway, "cache_hits")), (1, 2));
-    assert_eq!(post(gateway.addr, &call(1, "echo", "y")).json()["result"], "y");
+    assert_eq!(post(gateway.addr, &call(1, "getEcho", "y")).json()["result"], "y");
     for _ in 0..2 {
-        assert_eq!(post(gateway.addr, &call(1, "error", "x")).json()["error"]["code"], -1);
+        assert_eq!(post(gateway.addr, &call(1, "getError", "x")).json()["error"]["code"], -1);
+        post(gateway.addr, &call(1, "sendEcho", "x"));
     }
-    assert_eq!(counted(&gateway, "upstream_calls"), 4, "an error is not kept");
+    assert_eq!(counted(&gateway, "upstream_calls"), 6, "neither an error nor a call that does something is kept");
     thread::sleep(Duration::from_millis(2_100));
-    post(gateway.addr, &call(1, "echo", "x"));
-    assert_eq!(counted(&gateway, "upstream_calls"), 5);
+    post(gateway.addr, &call(1, "getEcho", "x"));
+    assert_eq!(counted(&gateway, "upstream_calls"), 7);
 }
 
 #[test]

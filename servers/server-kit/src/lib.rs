@@ -51,6 +51,7 @@ pub use flags::{Defaults, Framework, NoFlags, Rpc, RpcFlags, Settings, Threads, 
 pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
 pub use media_type::is_json;
+pub use open_files::raise_limit;
 pub use shutdown::Shutdown;
 #[cfg(feature = "slots")]
 pub use slots::{

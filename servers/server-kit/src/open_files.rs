@@ -7,7 +7,7 @@ use std::io;
 ///
 /// # Errors
 /// The system's error.
-pub(crate) fn raise_limit() -> io::Result<u64> {
+pub fn raise_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live rlimit, which the call fills.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {

@@ -1,5 +1,6 @@
 //! A node that answers as its callers wish: `echo` gives back the parameter; `held` waits until another `held` comes and is answered after
-//! it; `twice` answers twice; `stray` sends an answer to nobody first; `error`, `never` and `cut` do what they say.
+//! it; `twice` answers twice; `stray` sends an answer to nobody first; `garbled` answers with neither result nor error; `sleep` makes the node
+//! read nothing for that many milliseconds; `count` is counted; `getError`, `never` and `cut` do what they say.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,6 +16,9 @@ pub struct Node {
     pub url: String,
     connections: Arc<AtomicU64>,
 }
+
+/// Calls of `count`, of all nodes of this process.
+static COUNTED: AtomicU64 = AtomicU64::new(0);
 
 /// An address that nobody listens on.
 pub fn free_address() -> SocketAddr {
@@ -63,6 +67,10 @@ impl Node {
         Self { url, connections }
     }
 
+    pub fn counted(&self) -> u64 {
+        COUNTED.load(Ordering::Relaxed)
+    }
+
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
@@ -71,7 +79,8 @@ impl Node {
 fn answer(call: &Value) -> Value {
     let id = &call["id"];
     match call["method"].as_str() {
-        Some("error") => json!({"jsonrpc": "2.0", "error": {"code": -1, "message": "no"}, "id": id}),
+        Some("garbled") => json!({"jsonrpc": "2.0", "id": id}),
+        Some("getError") => json!({"jsonrpc": "2.0", "error": {"code": -1, "message": "no"}, "id": id}),
         _ => json!({"jsonrpc": "2.0", "result": call["params"][0], "id": id}),
     }
 }
@@ -109,6 +118,8 @@ fn serve_websocket(mut socket: WebSocket<TcpStream>) -> Result<(), Error> {
             Some("stray") => {
                 answers.insert(0, json!({"jsonrpc": "2.0", "result": "nobody's", "id": 999_999}))
             }
+            Some("sleep") => thread::sleep(Duration::from_millis(call["params"][0].as_u64().unwrap())),
+            Some("count") => drop(COUNTED.fetch_add(1, Ordering::Relaxed)),
             Some("never") => continue,
             Some("cut") => return Ok(()),
             _ => {}
