@@ -235,7 +235,11 @@ fn a_kept_answer_goes_to_each_caller_with_its_own_id_until_it_expires() {
         assert_eq!(post(gateway.addr, &call(1, "getError", "x")).json()["error"]["code"], -1);
         post(gateway.addr, &call(1, "sendEcho", "x"));
     }
-    assert_eq!(counted(&gateway, "upstream_calls"), 6, "neither an error nor a call that does something is kept");
+    assert_eq!(
+        counted(&gateway, "upstream_calls"),
+        6,
+        "neither an error nor a call that does something is kept"
+    );
     thread::sleep(Duration::from_millis(2_100));
     post(gateway.addr, &call(1, "getEcho", "x"));
     assert_eq!(counted(&gateway, "upstream_calls"), 7);
