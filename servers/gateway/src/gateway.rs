@@ -29,7 +29,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 
 /// The way to the node.
 enum Upstream {
-    Http { client: Client<HttpConnector, Full<Bytes>>, url: Uri },
+    Http { client: Box<Client<HttpConnector, Full<Bytes>>>, url: Uri },
     Shared(Box<Shared>),
 }
 
@@ -59,7 +59,7 @@ impl Gateway {
             // Shorter than any server here keeps an idle connection, so that none is used that the node has just closed.
             let mut client = Client::builder(TokioExecutor::new());
             let client = client.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE).build(connector);
-            Upstream::Http { client, url: options.upstream.clone() }
+            Upstream::Http { client: Box::new(client), url: options.upstream.clone() }
         };
         let quota = |limit: u32| {
             let limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
