@@ -166,6 +166,34 @@ mod tests {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
+    #[test]
+    fn a_gateway_comes_with_the_server_behind_it() {
+        let gateway = shipped().server("gateway-ws").unwrap();
+        let names: Vec<&str> = gateway.and_upstream().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["actix", "gateway-ws"], "the one that is started first");
+        let behind = gateway.and_upstream().next().unwrap();
+        assert_eq!(behind.overrides.words(), "over WebSocket");
+        assert_eq!(shipped().server("actix").unwrap().and_upstream().count(), 1);
+    }
+
+    #[test]
+    fn an_upstream_that_is_none_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = std::fs::read_to_string(shipped().0.join("servers.toml")).unwrap();
+        let with = |upstream: &str| {
+            let text = text.replace(r#"upstream = { server = "actix", transport = "websocket" }"#, upstream);
+            std::fs::write(folder.path().join("servers.toml"), text).unwrap();
+            format!("{:#}", ConfigDir(folder.path().to_owned()).server("gateway-ws").unwrap_err())
+        };
+        let said = with(r#"upstream = { server = "nobody" }"#);
+        assert!(
+            said.contains("gateway-ws") && said.contains("upstream.server") && said.contains("nobody"),
+            "{said}"
+        );
+        assert!(with(r#"upstream = { server = "gateway-http" }"#).contains("is a gateway itself"));
+        assert!(with("").contains("give both or neither"));
+    }
+
     /// A shipped file that has the second text in place of the first is refused in one line, which names the file and the third.
     fn assert_refused(file: &str, read: impl Fn(&ConfigDir) -> Result<()>, cases: &[(&str, &str, &str)]) {
         let text = std::fs::read_to_string(shipped().0.join(file)).unwrap();

@@ -41,6 +41,11 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         place(),
         uneven.unwrap_or(&0)
     );
+    ensure!(
+        transport == Transport::WebSocket || in_flight == 1,
+        "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set transport to websocket",
+        place()
+    );
     for tool in campaign.tools() {
         let can = tool.can();
         ensure!(
@@ -192,7 +197,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::config::ConfigDir;
+    use crate::config::{ConfigDir, Overrides};
+    use crate::load::LoadTool;
 
     fn shipped() -> ConfigDir {
         ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -236,6 +242,33 @@ mod tests {
             Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Accounts) };
         let said = check_one(&server, &[]).unwrap_err().to_string();
         assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
+    }
+
+    #[test]
+    fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
+        let (campaign, _) = shipped().campaign("websocket").unwrap();
+        let own = |transport, in_flight| Overrides { transport, in_flight, ..Overrides::default() };
+        let said = |campaign: &Campaign, name: &str, overrides: Overrides| {
+            let server = Server { overrides, ..shipped().server(name).unwrap() };
+            check_transport(campaign, &server).map_err(|error| error.to_string()).err()
+        };
+        let websocket = Some(Transport::WebSocket);
+        assert_eq!(said(&campaign, "actix", own(websocket, Some(16))), None);
+        assert_eq!(said(&campaign, "control", own(None, None)), None);
+        let refusal = said(&campaign, "control", own(websocket, None)).unwrap();
+        assert!(
+            refusal.starts_with("campaign websocket: server control: ") && refusal.contains("ready.line.ws")
+        );
+        let refusal = said(&campaign, "actix", own(websocket, Some(3))).unwrap();
+        assert!(
+            refusal.contains("64 requests in flight") && refusal.contains("a multiple of 3"),
+            "{refusal}"
+        );
+        let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
+        assert!(refusal.contains("over HTTP"), "{refusal}");
+        let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
+        let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();
+        assert!(refusal.contains("bombardier can't send over WebSocket"), "{refusal}");
     }
 
     #[test]
