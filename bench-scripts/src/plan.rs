@@ -11,8 +11,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::config::{Arm, Calibration, Campaign, Placement, Server, Sizing, Why};
-use crate::load::{Client, Level, LoadTool};
+use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Server, Sizing, Why};
+use crate::load::{Client, Level, Load, LoadTool};
 use crate::transport::Transport;
 use crate::workload::Workload;
 
@@ -142,10 +142,19 @@ impl Plan {
         }
     }
 
-    /// Whether some of its servers are reached over WebSocket.
-    pub fn compares_transports(&self) -> bool {
-        let environment = |server: &Server| self.campaign.environment.with(&server.overrides);
-        self.servers.iter().any(|server| environment(server).transport() == Transport::WebSocket)
+    /// What a server runs in, with its own settings.
+    pub fn environment_of(&self, server: &Server) -> Environment {
+        self.campaign.environment.with(&server.overrides)
+    }
+
+    /// A load as a server gets it: its connections share the requests in flight as the server's settings say, and where some servers are
+    /// reached over WebSocket, requests have ids of their own over HTTP too.
+    #[must_use]
+    pub fn load_of(&self, server: &Server, load: Load) -> Load {
+        let in_flight = self.environment_of(server).in_flight();
+        let is_websocket = |server: &Server| self.environment_of(server).transport() == Transport::WebSocket;
+        let unique_ids = self.servers.iter().any(is_websocket) && !server.answers_one_request();
+        Load { in_flight, connections: load.connections.div_ceil(in_flight), unique_ids, ..load }
     }
 
     /// Its server of that name.

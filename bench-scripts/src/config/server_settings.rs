@@ -42,7 +42,7 @@ pub struct Environment {
     /// How the load reaches the servers; HTTP where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
-    /// Requests in flight on each connection; one where left out. With more, the load has as many connections fewer, so that as many
+    /// Requests in flight on each connection, N; one where left out. The load then has one Nth of the connections, so that as many
     /// requests are in flight as a campaign's `connections` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
@@ -180,7 +180,7 @@ impl Environment {
     }
 
     /// The settings that an arm may change.
-    fn settings(&self) -> Overrides {
+    pub fn settings(&self) -> Overrides {
         let Self {
             threads,
             slots,

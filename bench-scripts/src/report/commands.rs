@@ -2,7 +2,7 @@
 
 use super::format::shell;
 use super::{Run, targets};
-use crate::config::{Campaign, Environment, Placement, Server};
+use crate::config::{Campaign, Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Level, Load, LoadTool};
 use crate::plan::Trial;
@@ -49,7 +49,7 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
         values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
     }
     command.extend(server.arguments(&values));
-    if of_server(run, server).transport() == Transport::WebSocket {
+    if run.plan.environment_of(server).transport() == Transport::WebSocket {
         let typed = |arg: &String| if arg == ANY_PORT { ws_addr.to_owned() } else { arg.clone() };
         command.extend(server.ws_args.iter().map(typed));
     }
@@ -61,18 +61,13 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
 pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
     let servers = &run.plan.servers;
     let way = |server: &Server| {
-        let environment = of_server(run, server);
+        let environment = run.plan.environment_of(server);
         (environment.transport(), environment.in_flight())
     };
     if servers.iter().all(|server| way(server) == (Transport::Http, 1)) {
         return vec![(String::new(), None)];
     }
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()
-}
-
-/// What a server runs in, with its own settings.
-fn of_server(run: &Run, server: &Server) -> Environment {
-    run.plan.campaign.environment.with(&server.overrides)
 }
 
 /// The command that puts the campaign's closed loop on a server; of a mix, what it sends, for which its load tool has no command.
@@ -139,12 +134,12 @@ pub fn open_load(
     Some(piped(&level.tool.driver().by_hand(&shared(run, server, load), body, &url(run, server))))
 }
 
-/// A load with as many requests in flight on each connection as a server's settings say.
+/// A load as a server gets it; as it is where no server is named.
 fn shared(run: &Run, server: Option<&Server>, load: Load) -> Load {
-    let in_flight = server.map_or(1, |server| of_server(run, server).in_flight());
-    let answers_one = server.is_some_and(Server::answers_one_request);
-    let unique_ids = run.plan.compares_transports() && !answers_one;
-    Load { in_flight, connections: load.connections.div_ceil(in_flight), unique_ids, ..load }
+    match server {
+        Some(server) => run.plan.load_of(server, load),
+        None => load,
+    }
 }
 
 /// Commands of which each gets the output of the one before.
@@ -162,7 +157,7 @@ fn url(run: &Run, server: Option<&Server>) -> String {
 
 /// Where a server answers that is started on these addresses.
 fn at(run: &Run, server: &Server, addr: &str, ws_addr: &str) -> Target {
-    match (of_server(run, server).transport(), server.ws_args.is_empty()) {
+    match (run.plan.environment_of(server).transport(), server.ws_args.is_empty()) {
         (Transport::Http, _) => Target::http(addr),
         (Transport::WebSocket, true) => Target::websocket(addr),
         (Transport::WebSocket, false) => Target::websocket(ws_addr),

@@ -29,8 +29,7 @@ pub(super) fn section(run: &Run) -> String {
 
 /// Whether a server is the one behind a gateway, reached as the gateway is.
 fn is_direct(run: &Run, gateway: &Server, server: &Server) -> bool {
-    let environment = &run.plan.campaign.environment;
-    let transport = |server: &Server| environment.with(&server.overrides).transport();
+    let transport = |server: &Server| run.plan.environment_of(server).transport();
     let behind = gateway.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
     behind.is_some_and(|behind| (&behind.program, &behind.args) == (&server.program, &server.args))
         && transport(gateway) == transport(server)

@@ -72,24 +72,11 @@ fn settings(run: &Run) -> String {
 
 /// The environment's settings, in the words of an arm's.
 fn common(environment: &Environment, threads: u32) -> String {
-    let Environment {
-        slots,
-        global_queue_interval,
-        walk_ns_per_slot,
-        tool_niceness,
-        transport,
-        in_flight,
-        ..
-    } = *environment;
-    let (interval, walk) = (global_queue_interval.unwrap_or(0), walk_ns_per_slot.unwrap_or(0));
     let all = Overrides {
         threads: Some(threads),
-        slots: Some(slots),
-        global_queue_interval: Some(interval),
-        walk_ns_per_slot: Some(walk),
-        tool_niceness,
-        transport,
-        in_flight,
+        global_queue_interval: Some(environment.global_queue_interval.unwrap_or(0)),
+        walk_ns_per_slot: Some(environment.walk_ns_per_slot.unwrap_or(0)),
+        ..environment.settings()
     };
     all.words()
 }

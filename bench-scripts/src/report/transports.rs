@@ -10,8 +10,7 @@ use crate::transport::Transport;
 fn compared(run: &Run) -> impl Iterator<Item = &Comparison> {
     let is_over = |name: &str, transport: Transport| {
         let server = run.plan.servers.iter().find(|server| server.name == name);
-        let environment = &run.plan.campaign.environment;
-        server.is_some_and(|server| environment.with(&server.overrides).transport() == transport)
+        server.is_some_and(|server| run.plan.environment_of(server).transport() == transport)
     };
     run.summary.comparisons.iter().filter(move |pair| {
         is_over(&pair.server, Transport::WebSocket) && is_over(&pair.over, Transport::Http)

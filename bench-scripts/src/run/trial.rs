@@ -22,7 +22,6 @@ use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
 use crate::client::{self, Connection};
-use crate::config::Environment;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
@@ -314,20 +313,12 @@ impl Bench<'_> {
     /// The trial's load for `duration_ms`, with `connections` requests in flight: a closed loop or, at a rate, an open one.
     fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
         let Trial { rate, client, .. } = *trial;
-        let in_flight = self.environment_of(&trial.server).in_flight();
-        let connections = connections.div_ceil(in_flight);
-        let answers_one =
-            self.plan.servers.iter().any(|known| known.name == trial.server && known.answers_one_request());
-        let unique_ids = self.plan.compares_transports() && !answers_one;
         let timeout_ms = self.plan.campaign.timeout_ms;
-        Load { connections, in_flight, unique_ids, duration_ms, timeout_ms, rate, client, ..Load::default() }
-    }
-
-    /// What a server runs in, with its own settings.
-    fn environment_of(&self, server: &str) -> Environment {
-        let environment = &self.plan.campaign.environment;
-        let known = self.plan.servers.iter().find(|known| known.name == server);
-        known.map_or_else(|| environment.clone(), |known| environment.with(&known.overrides))
+        let load = Load { connections, duration_ms, timeout_ms, rate, client, ..Load::default() };
+        match self.plan.server(&trial.server) {
+            Ok(server) => self.plan.load_of(server, load),
+            Err(_) => load,
+        }
     }
 
     /// The bodies of a load: the workload's one, or a stream of their own.

@@ -153,8 +153,14 @@ impl Bench<'_> {
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
-        let niceness = self.environment_of(&trial.server).tool_niceness.unwrap_or(0);
+        let niceness = self.tool_niceness(&trial.server);
         Ok(Prepared { order, niceness, invocation, files, _scratch: scratch, stem })
+    }
+
+    /// How far the load tool gives way to other processes while it loads a server.
+    fn tool_niceness(&self, server: &str) -> u8 {
+        let own = self.plan.server(server).map(|server| self.plan.environment_of(server).tool_niceness);
+        own.unwrap_or(self.plan.campaign.environment.tool_niceness).unwrap_or(0)
     }
 
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
