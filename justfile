@@ -2,7 +2,6 @@
 
 # The first build takes minutes, so cargo shows it; later ones are quiet.
 bench := if path_exists("target/release/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --release --package rpc-bench --bin rpc-bench --" }
-deny := "target/tools/bin/cargo-deny"
 
 _list:
     @just --list --unsorted
@@ -192,9 +191,10 @@ lint:
 [group('develop')]
 [no-exit-message]
 deny:
-    CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet --root target/tools cargo-deny@0.20.2
-    {{deny}} check licenses bans sources
-    if timeout 120 {{deny}} fetch db 2>target/tools/advisories.log; then {{deny}} check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
+    cargo deny --version 2>/dev/null | grep --quiet --line-regexp "cargo-deny 0.20.2" || CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet cargo-deny@0.20.2
+    cargo deny check licenses bans sources
+    mkdir -p target
+    if timeout 120 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
 # Count the instructions of each path under valgrind; fail where one has grown by more than 5 %
 [group('develop')]

@@ -53,7 +53,7 @@ fn run_mix(bench: &Bench) -> Option<i32> {
     bench.replace(
         "campaigns/tiny.toml",
         "[environment]",
-        "[open]\nrates = [100]\nconnections = 8\n[environment]",
+        "[open]\nrates = [100]\nconnections = 8\ntools = [\"vegeta\"]\n[environment]",
     );
     let output = bench.run(&["run", "tiny"]);
     bench.nothing_is_left_running();

@@ -13,7 +13,7 @@ fn with_another_load() -> Option<Bench> {
     }
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/getBlocks.toml");
     fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
-    let open = "[open]\nrates = [50]\nconnections = 8\n\
+    let open = "[open]\nrates = [50]\nconnections = 8\ntools = [\"vegeta\"]\n\
                 [open.background]\nworkload = \"getBlocks\"\nrate = 20\nconnections = 4\n[environment]";
     for (from, to) in [
         ("connections = [3]", "connections = []"),
