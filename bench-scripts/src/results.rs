@@ -20,7 +20,7 @@ use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 
-pub use pack::with_ending;
+pub use pack::{unpack_stages, with_ending};
 
 /// What a run was measured with and on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,8 +176,9 @@ impl RunFolder {
         path.join("plan.json").is_file().then_some(Self(path))
     }
 
-    /// Opens the folder of a run.
+    /// Opens the folder of a run; the stages of a packed one are unpacked.
     pub fn open(path: &Path) -> Result<Self> {
+        unpack_stages(path)?;
         ensure!(path.is_dir(), "{} is no results folder: there is no such folder", path.display());
         ensure!(
             path.join("plan.json").is_file(),

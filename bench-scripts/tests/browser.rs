@@ -14,7 +14,7 @@ use rpc_bench::analysis::Comparison;
 use rpc_bench::figure::Figure;
 use rpc_bench::observation::Outcome;
 use rpc_bench::report::{Run, html};
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{RunFolder, unpack_stages};
 use rpc_bench::words;
 use serde_json::{Value, json};
 
@@ -125,6 +125,7 @@ fn copied(campaign: &str, to: &Path) -> Option<RunFolder> {
     let from = runs.filter(|path| path.to_string_lossy().ends_with(&format!("Z-{campaign}"))).max()?;
     let to = to.join(from.file_name().unwrap());
     copy(&from, &to);
+    unpack_stages(&to).unwrap();
     Some(RunFolder(to))
 }
 

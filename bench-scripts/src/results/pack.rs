@@ -1,5 +1,6 @@
-//! A finished run made small: its files of JSON lines are compressed next to their names, and what can be worked out again or
-//! what no report reads is removed. A packed run is read like any other, and is never added to.
+//! A finished run made small: its files of JSON lines are compressed next to their names, its stages (the folders inside its own)
+//! become one archive, and what can be worked out again or what no report reads is removed. A packed run is read like any other: its
+//! archive is unpacked again when it is opened. It is never added to.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -11,6 +12,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::{REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
+
+/// The stages of a packed run: its duets, thresholds, remedies and the like.
+const STAGES_ARCHIVE: &str = "stages.tar.gz";
 
 impl RunFolder {
     /// Opens the folder of a run to resume it.
@@ -27,8 +31,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Compresses the files of lines of a finished run, in folders inside too, and removes the tools' raw output and what
-    /// can be made again. The same run always gives the same bytes. What is packed already stays as it is.
+    /// Compresses the files of lines of a finished run, in folders inside too, puts those folders into one archive, and removes the
+    /// tools' raw output and what can be made again. The same run always gives the same bytes. What is packed already stays as it is.
     ///
     /// # Errors
     /// The run has no report, or the folder can't be changed.
@@ -39,8 +43,50 @@ impl RunFolder {
             self.0.display(),
             self.0.display()
         );
-        pack_folder(&self.0).with_context(|| format!("can't pack {}", self.0.display()))
+        pack_folder(&self.0)
+            .and_then(|()| archive_stages(&self.0))
+            .with_context(|| format!("can't pack {}", self.0.display()))
     }
+}
+
+/// Unpacks the stages of the run that a path is in, where they are packed and not there yet.
+///
+/// # Errors
+/// The archive can't be read, or there is no room for its files.
+pub fn unpack_stages(path: &Path) -> Result<()> {
+    for folder in path.ancestors() {
+        let archive = folder.join(STAGES_ARCHIVE);
+        if archive.is_file() {
+            unpack(&archive, folder).with_context(|| format!("can't unpack {}", archive.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Each stage's folder appears whole or not at all, whoever else unpacks the same archive at that moment.
+fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
+    let opened = || Ok::<_, io::Error>(tar::Archive::new(GzDecoder::new(File::open(archive)?)));
+    let mut missing = false;
+    for entry in opened()?.entries()? {
+        missing |= !to.join(entry?.path()?).exists();
+    }
+    if !missing {
+        return Ok(());
+    }
+    // Beside the run and not in it, where another reader would take it for a stage.
+    let outside = to.canonicalize()?;
+    let draft = tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
+    opened()?.unpack(draft.path())?;
+    for stage in fs::read_dir(draft.path())? {
+        let stage = stage?;
+        let place = to.join(stage.file_name());
+        if let Err(error) = fs::rename(stage.path(), &place)
+            && !place.is_dir()
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Opens a file of lines, packed or not; `None` where there is neither. Anything but a file, such as a device, holds no line and
@@ -71,7 +117,7 @@ pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
 fn holds_packed(folder: &Path) -> Result<bool> {
     for entry in fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))? {
         let path = entry?.path();
-        if path.to_string_lossy().ends_with(".ndjson.gz") || (path.is_dir() && holds_packed(&path)?) {
+        if path.ends_with(STAGES_ARCHIVE) || path.to_string_lossy().ends_with(".ndjson.gz") || (path.is_dir() && holds_packed(&path)?) {
             return Ok(true);
         }
     }
@@ -97,6 +143,49 @@ fn pack_folder(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Moves the folders inside a run's own into its archive.
+fn archive_stages(folder: &Path) -> io::Result<()> {
+    let path = folder.join(STAGES_ARCHIVE);
+    let mut stages = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            stages.push(entry.path());
+        }
+    }
+    if stages.is_empty() {
+        return Ok(());
+    }
+    if !path.exists() {
+        let draft = with_ending(&path, ".draft");
+        let mut archive = tar::Builder::new(GzEncoder::new(File::create(&draft)?, Compression::best()));
+        archive.mode(tar::HeaderMode::Deterministic);
+        for file in files_below(&stages)? {
+            let name = file.strip_prefix(folder).map_err(io::Error::other)?;
+            archive.append_path_with_name(&file, name)?;
+        }
+        archive.into_inner()?.finish()?.sync_all()?;
+        fs::rename(&draft, &path)?;
+    }
+    stages.iter().try_for_each(fs::remove_dir_all)
+}
+
+/// All files in folders and the folders inside them, in the order of their names.
+fn files_below(folders: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut left) = (Vec::new(), folders.to_vec());
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            for entry in fs::read_dir(path)? {
+                left.push(entry?.path());
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Replaces a file by its compressed form, whole or not at all. Its header holds neither a time nor a name.
@@ -135,6 +224,9 @@ mod tests {
             let run = finished(dir.path());
             run.pack().unwrap();
             run.pack().unwrap();
+            assert!(!run.0.join("duets").exists(), "it is in the archive");
+            let archive = fs::read(run.0.join(STAGES_ARCHIVE)).unwrap();
+            let run = RunFolder::open(&run.0).unwrap();
             let inner = run.inside("duets").unwrap();
             for folder in [&run, &inner] {
                 assert_eq!(folder.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
@@ -142,10 +234,35 @@ mod tests {
                     .map(|name| folder.0.join(name));
                 assert!(gone.iter().all(|path| !path.exists()), "{gone:?}");
             }
-            fs::read(inner.0.join("observations.ndjson.gz")).unwrap()
+            run.pack().unwrap();
+            assert_eq!(fs::read(run.0.join(STAGES_ARCHIVE)).unwrap(), archive, "packed once more after it was read");
+            archive
         });
         assert_eq!(bytes[0], bytes[1]);
         assert_eq!(bytes[0][4..8], [0; 4], "no time");
+    }
+
+    #[test]
+    fn a_stage_of_a_packed_run_is_opened_by_its_own_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = finished(dir.path());
+        run.pack().unwrap();
+        let inner = RunFolder::open(&run.0.join("duets")).unwrap();
+        assert_eq!(inner.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn readers_at_the_same_time_each_find_every_stage() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = finished(dir.path());
+        run.pack().unwrap();
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| assert!(RunFolder::open(&run.0).unwrap().inside("duets").is_some()));
+            }
+        });
+        let left: Vec<_> = fs::read_dir(&run.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
     }
 
     #[test]

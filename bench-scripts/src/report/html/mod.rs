@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::Run;
 use super::charts::{self, Chart};
 use crate::analysis::bursts::BURSTS;
-use crate::results::RunFolder;
+use crate::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
 
 pub use index::{reported, write_index};
@@ -39,6 +39,7 @@ const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
 /// # Errors
 /// A file of the run can't be read, or the page can't be written.
 pub fn make(folder: &RunFolder) -> Result<PathBuf> {
+    unpack_stages(&folder.0)?;
     if folder.0.join(BURSTS).is_file() {
         write(folder, &super::bursts::markdown(folder)?, &[])?;
     } else if folder.is_calibration() {

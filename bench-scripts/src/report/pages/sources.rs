@@ -13,7 +13,7 @@ use crate::analysis::bursts::BURSTS;
 use crate::report::pooled::{self, PooledRuns};
 use crate::report::why::WhyRun;
 use crate::report::{self, Run};
-use crate::results::{RunFolder, SUMMARY, WHY};
+use crate::results::{RunFolder, SUMMARY, WHY, unpack_stages};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug)]
@@ -93,6 +93,7 @@ impl Sources {
         let value = match path.parent().filter(|_| path.ends_with(SUMMARY)) {
             Some(folder) => summary(&RunFolder::open(folder)?)?,
             None => {
+                unpack_stages(path)?;
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("can't read {}", path.display()))?;
                 serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?
