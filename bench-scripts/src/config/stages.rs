@@ -54,6 +54,15 @@ impl Stages {
         self.ramp.iter().map(|ramp| ramp.users).max().unwrap_or(0)
     }
 
+    /// The transports over which users reach a server: all of them, but for a gateway that takes no WebSocket, since the node behind it is
+    /// reached over HTTP.
+    pub fn over_which<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = Transport> + 'a {
+        let takes = |over: &Transport| {
+            *over != Transport::WebSocket || server.upstream.is_none() || server.ws().is_some()
+        };
+        self.transports.iter().copied().filter(takes)
+    }
+
     /// The name of a server over a transport.
     pub fn arm(server: &str, transport: Transport) -> String {
         format!("{server}-{}", transport.name().to_lowercase())
@@ -115,14 +124,15 @@ mod tests {
     use crate::config::ConfigDir;
 
     #[test]
-    fn the_shipped_stages_are_those_of_the_original_at_half_their_time() {
+    fn the_shipped_stages_are_those_of_the_original_at_a_quarter_of_their_time() {
         let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
         let stages = config.campaign("stages").unwrap().0.stages.unwrap();
+        assert_eq!(config.campaign("gateway-stages").unwrap().0.stages.unwrap(), stages);
         let stated: Vec<(u32, u32)> = stages.ramp.iter().map(|ramp| (ramp.users, ramp.seconds)).collect();
         assert_eq!(stated, [(10, 10), (200, 30), (500, 120), (200, 60), (50, 10), (10, 10)]);
         let scaled: Vec<u64> = stages.scaled().iter().map(|stage| stage.duration_ms).collect();
-        assert_eq!(scaled, [5_000, 15_000, 60_000, 30_000, 5_000, 5_000]);
-        assert_eq!((stages.duration_ms(), stages.most_users()), (120_000, 500));
+        assert_eq!(scaled, [2_500, 7_500, 30_000, 15_000, 2_500, 2_500]);
+        assert_eq!((stages.duration_ms(), stages.most_users()), (60_000, 500));
     }
 
     #[test]

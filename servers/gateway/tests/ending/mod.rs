@@ -1,4 +1,4 @@
-//! A gateway that is told to end: what callers' WebSockets get.
+//! A gateway that gets SIGTERM: what callers' WebSockets get.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn caller(gateway: &Running) -> WsConnection {
 const AWAY: Result<Message, WsEnd> = Err(WsEnd::Frame(Some(CloseCode::Away)));
 
 #[test]
-fn callers_are_told_that_the_gateway_ends_and_get_their_answers_first() {
+fn callers_get_their_answers_and_then_a_close_frame() {
     let node = Node::websocket();
     let gateway = gateway(&node.url, &[]);
     let (mut idle, mut waiting) = (caller(&gateway), caller(&gateway));
