@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::Latency;
 use rpc_bench::load::k6::{Second, Staged};
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::{Observation, Outcome, Sample, UpstreamUse};
 use rpc_bench::plan::{Plan, Trial};
+use rpc_bench::probe::process_usage::CpuTime;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::run;
@@ -46,9 +47,13 @@ fn staged(trial: &Trial) -> Sample {
 
 /// A run's folder with its part, and its report.
 fn reported(dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (RunFolder, String) {
+    reported_of("stages", dir, gave)
+}
+
+fn reported_of(campaign: &str, dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> (RunFolder, String) {
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    let (plan, text) = run::resolve(&config, "stages").unwrap();
-    let folder = RunFolder::create(dir, "stages").unwrap();
+    let (plan, text) = run::resolve(&config, campaign).unwrap();
+    let folder = RunFolder::create(dir, campaign).unwrap();
     let part = run::stages_of(&plan).unwrap();
     let inner = RunFolder::create_inside(&folder, "stages").unwrap();
     folder.write_new("campaign.toml", &text).unwrap();
@@ -106,8 +111,8 @@ fn both_transports_stand_next_to_each_other() {
     assert_eq!(websocket[6..11], ["400 µs", "900 µs", "7.00 ms", "1.50 ms", "1.50 ms"]);
     // CPU per request, peak memory, k6's CPU of two cores, late, left, trials.
     assert_eq!(http[11..17], ["60.2 µs", "50.0 MiB", "30 %", "600 µs", "3", "3"]);
-    assert!(report.contains("each 50% as long as in the original test"), "{report}");
-    assert!(report.contains("500 after 60.0 s"), "{report}");
+    assert!(report.contains("each 25% as long as in the original test"), "{report}");
+    assert!(report.contains("500 after 30.0 s"), "{report}");
     assert!(!report.contains("**k**:") && !report.contains("s **k**"), "{report}");
     let chart = std::fs::read_to_string(folder.0.join("stages-getBalance.svg")).unwrap();
     for what in ["users", "requests/s", "p50", "p99"] {
@@ -154,4 +159,42 @@ fn a_k6_that_failed_leaves_no_figure() {
     assert_eq!(axum[4..17].iter().filter(|cell| *cell == "-").count(), 12, "{axum:?}");
     assert_eq!(axum[16], "0");
     assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
+}
+
+#[test]
+fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |trial: &Trial| {
+        let mut sample = staged(trial);
+        if trial.server.starts_with("gateway") {
+            let cpu = CpuTime { user_s: 0.001, system_s: 0.001 };
+            sample.upstream = Some(UpstreamUse { cpu, peak_memory_bytes: Some(30 << 20) });
+        }
+        sample
+    };
+    let (folder, report) = reported_of("gateway-stages", dir.path(), |trial| completed(of(trial)));
+    assert!(!report.contains("Incomplete") && !report.contains("What a gateway adds"), "{report}");
+    let through = row(&report, "gateway, one WebSocket behind it", "WebSocket");
+    assert_eq!(through[3..5], ["balances", "200"]);
+    assert_eq!(through[13..15], ["10.0 µs", "30.0 MiB"]);
+    assert_eq!(row(&report, "actix-web + typed JSON-RPC", "WebSocket")[13..15], ["-", "-"]);
+    assert_eq!(row(&report, "gateway, HTTP behind it", "HTTP")[14], "30.0 MiB");
+    assert!(!report.contains("| gateway, HTTP behind it          | WebSocket"), "{report}");
+    assert!(
+        report.contains("**gateway, HTTP behind it**, balances, p99 2.50 ms over HTTP; no request failed"),
+        "{report}"
+    );
+    assert!(report.contains("a wrong value: no trial had one"), "{report}");
+    assert!(folder.0.join("stages-balances.svg").is_file());
+
+    let dir = tempfile::tempdir().unwrap();
+    let (_, report) = reported_of("gateway-stages", dir.path(), |trial| {
+        if trial.server == "gateway-ws-http" && trial.block == 1 {
+            let (when, answer) = ("under load".to_owned(), "1 x wrong value".to_owned());
+            return Outcome::WrongAnswer { when, answer };
+        }
+        completed(of(trial))
+    });
+    assert!(report.contains("**trials that had one, and so give no figure: 1**"), "{report}");
+    assert_eq!(row(&report, "gateway, one WebSocket behind it", "HTTP")[18], "2");
 }

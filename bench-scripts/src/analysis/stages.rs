@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::observed::{Observed, Samples, valid};
+use crate::figure::Figure;
 use crate::load::k6::{Second, Staged};
 use crate::load::{Latency, Level};
 use crate::observation::{Observation, Sample, failed_requests};
@@ -45,6 +46,10 @@ pub struct StagedCell {
     pub cpu_us_per_request: Option<f64>,
     /// The most memory that the server held, in bytes.
     pub peak_memory_bytes: Option<f64>,
+    /// CPU time of the server behind a gateway for one request.
+    pub upstream_cpu_us_per_request: Option<f64>,
+    /// The most memory that the server behind a gateway held, in bytes.
+    pub upstream_memory_bytes: Option<f64>,
     /// Processors that the load tool used, on average.
     pub tool_cores: f64,
     /// And in its busiest part, in the trial in which that was most.
@@ -120,6 +125,8 @@ fn cell(observed: &Observed<'_>, server: &str, workload: &str, level: Level) -> 
         connect_p99_us: connect(|latency| latency.p99),
         cpu_us_per_request: of(&Sample::cpu_us_per_request),
         peak_memory_bytes: of(&|sample| sample.server_peak_memory_bytes.map(|bytes| bytes as f64)),
+        upstream_cpu_us_per_request: of(&|sample| sample.figure(Figure::UpstreamCpuUsPerRequest)),
+        upstream_memory_bytes: of(&|sample| sample.figure(Figure::UpstreamMemoryBytes)),
         tool_cores: of(&|sample| Some(sample.client_cores()))?,
         tool_busiest_cores: busiest.max_by(f64::total_cmp),
         send_lag_p99_us: users(&|staged| staged.send_lag_us.map(|lag| lag.p99)),

@@ -54,6 +54,15 @@ impl Stages {
         self.ramp.iter().map(|ramp| ramp.users).max().unwrap_or(0)
     }
 
+    /// The transports over which users reach a server: all of them, but for a gateway that takes no WebSocket, since the node behind it is
+    /// reached over HTTP.
+    pub fn over_which<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = Transport> + 'a {
+        let takes = |over: &Transport| {
+            *over != Transport::WebSocket || server.upstream.is_none() || server.ws().is_some()
+        };
+        self.transports.iter().copied().filter(takes)
+    }
+
     /// The name of a server over a transport.
     pub fn arm(server: &str, transport: Transport) -> String {
         format!("{server}-{}", transport.name().to_lowercase())
@@ -118,6 +127,7 @@ mod tests {
     fn the_shipped_stages_are_those_of_the_original_at_a_quarter_of_their_time() {
         let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
         let stages = config.campaign("stages").unwrap().0.stages.unwrap();
+        assert_eq!(config.campaign("gateway-stages").unwrap().0.stages.unwrap(), stages);
         let stated: Vec<(u32, u32)> = stages.ramp.iter().map(|ramp| (ramp.users, ramp.seconds)).collect();
         assert_eq!(stated, [(10, 10), (200, 30), (500, 120), (200, 60), (50, 10), (10, 10)]);
         let scaled: Vec<u64> = stages.scaled().iter().map(|stage| stage.duration_ms).collect();

@@ -1,15 +1,24 @@
 // The load of rpc-bench's staged users, over HTTP or WebSocket. Every user sends one request a second and waits for its answer.
-// LOAD names a file of JSON: url, request, stages (users and milliseconds each), timeout_ms, and the true answer as expected.
+// LOAD names a file of JSON: url, stages (users and milliseconds each), timeout_ms, and requests, each with the true answer as expected. Each
+// user has one of the requests for all of its time, so where there are as many as users, an answer to another user's shows.
 
 import { sleep } from 'k6';
+import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';
 
-const load = JSON.parse(open(__ENV.LOAD));
-const { request, expected } = load;
+// The load, and behind it the requests: held once for all users.
+const asked = new SharedArray('load', () => {
+  const { requests, ...load } = JSON.parse(open(__ENV.LOAD));
+  return [load, ...requests];
+});
+const load = asked[0];
+// This user's own; what is shared can't be changed.
+let request;
+let expected;
 
 // Where the clock below began, on the clock of the samples' timestamps.
 const began = new Gauge('rpc_began', true);
@@ -248,6 +257,9 @@ async function ask(client, id) {
 }
 
 export default async function user() {
+  const own = asked[1 + ((exec.vu.idInInstance - 1) % (asked.length - 1))];
+  request = { ...own.request };
+  expected = own.expected;
   let due = now();
   began.add(due);
   const client = load.url.startsWith('ws:') ? new OverWebSocket() : new OverHttp();

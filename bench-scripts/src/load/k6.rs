@@ -1,6 +1,7 @@
 //! k6 2.2.0, for users who come and go in stages, over HTTP or WebSocket.
 //!
-//! What each user does is in `k6.js`, the same for both transports and by one clock. A user waits for its answer before its next
+//! What each user does is in `k6.js`, the same for both transports and by one clock. In a mix each user has a request of its own, which it sends
+//! again and again. A user waits for its answer before its next
 //! request is sent; what is late by that is sent at once. A user that leaves closes its connection, and what it still waited for is
 //! counted by itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported. Each request
 //! costs k6 some ten samples, and its JavaScript engine is an interpreter: see how much of the machine it used.
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ impl Driver for K6 {
             name: "k6",
             transports: &Transport::ALL,
             open_loop: false,
-            several_bodies: false,
+            several_bodies: true,
             several_in_flight: false,
             tells_when_due: false,
             prints_from_due: false,
@@ -68,10 +69,9 @@ impl Driver for K6 {
         true
     }
 
-    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
-        let Bodies::One(body) = bodies else { bail!("k6 sends the same request again and again") };
-        let Job { load, url, files, expected, .. } = *job;
-        let asked = asked(load, body, url, expected)?;
+    fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
+        let Job { load, url, files, known, .. } = *job;
+        let asked = asked(load, url, known.iter().map(|known| (known.body.as_str(), Some(&known.truth))))?;
         let context = || format!("can't write {}", files.asked.display());
         std::fs::write(&files.asked, asked.to_string()).with_context(context)?;
         let dashboard = files.asked.with_extension("html");
@@ -113,7 +113,7 @@ impl Driver for K6 {
 
     /// With the script and the load in files: `k6.js` is kept with a run, and the load is printed into the other.
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
-        let Ok(asked) = asked(load, body, url, None) else { return Vec::new() };
+        let Ok(asked) = asked(load, url, [(body, None)]) else { return Vec::new() };
         let run = ["run", "--env=LOAD=/dev/stdin", "k6.js"].map(str::to_owned);
         vec![command("echo", vec![asked.to_string()]), command(self.about().name, run.into())]
     }
@@ -131,19 +131,27 @@ struct Values {
     count: f64,
 }
 
-/// What the script reads.
-fn asked(load: &Load, body: &str, url: &str, expected: Option<&Value>) -> Result<Value> {
-    let request: Value =
-        serde_json::from_str(body).context("k6 gives each request its own id, so it must be JSON")?;
-    ensure!(
-        request.is_object(),
-        "k6 gives each request its own id, so it must be one JSON-RPC request: {body}"
-    );
+/// What the script reads: requests, and the true answers where they are known.
+fn asked<'a>(
+    load: &Load,
+    url: &str,
+    requests: impl IntoIterator<Item = (&'a str, Option<&'a Value>)>,
+) -> Result<Value> {
+    let request = |(body, expected): (&str, Option<&Value>)| {
+        let request: Value =
+            serde_json::from_str(body).context("k6 gives each request its own id, so it must be JSON")?;
+        ensure!(
+            request.is_object(),
+            "k6 gives each request its own id, so it must be one JSON-RPC request: {body}"
+        );
+        Ok(json!({ "request": request, "expected": expected }))
+    };
+    let requests: Vec<Value> = requests.into_iter().map(request).collect::<Result<_>>()?;
+    ensure!(!requests.is_empty(), "k6 got no request for its users");
     let stages: Vec<(u32, u64)> = stages(load).iter().map(|stage| (stage.users, stage.duration_ms)).collect();
     Ok(json!({
         "url": url,
-        "request": request,
-        "expected": expected,
+        "requests": requests,
         "stages": stages,
         "timeout_ms": load.timeout_ms,
     }))

@@ -5,14 +5,13 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
-
 use super::bodies::Bodies;
 use super::records::Record;
 use super::toolchain::Build;
 use super::{Load, LoadSample};
 use crate::transport::Transport;
+use crate::workload::questions::Known;
+use anyhow::{Context, Result};
 
 /// What a load tool is: what it can do, its pinned version, and how that is built.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +86,8 @@ pub struct Job<'a> {
     pub url: &'a str,
     /// Its files.
     pub files: &'a Files,
-    /// The true answer to the first of its bodies, for a tool that compares answers.
-    pub expected: Option<&'a Value>,
+    /// What its users send, with the true answers, for a tool that has users: one for all of them, or one for each.
+    pub known: &'a [Known],
     /// How long connecting may take, in milliseconds, where a closed loop's window begins once all connections are established.
     pub connecting_ms: Option<u64>,
 }

@@ -222,6 +222,11 @@ impl Load {
     pub fn intended(&self) -> u64 {
         u64::from(self.rate.unwrap_or(0)) * self.duration_ms / 1_000
     }
+
+    /// The most users of a load that has users.
+    pub fn most_users(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.users).max().unwrap_or(self.connections)
+    }
 }
 
 /// What a load tool saw of one window.

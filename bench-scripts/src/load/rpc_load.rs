@@ -254,7 +254,7 @@ mod tests {
         let files = Files { asked: files("asked"), answered: files("answered"), template: files("template") };
         let load = Load { rate: None, ..load(20, 200) };
         let job =
-            Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), expected: None };
+            Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), known: &[] };
         let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
         assert!(invocation.interrupted);
         let args = invocation.args.join(" ");
@@ -263,7 +263,7 @@ mod tests {
             "{args}"
         );
         let load = Load { in_flight: 4, ..load };
-        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, expected: None };
+        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, known: &[] };
         let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
         assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
     }

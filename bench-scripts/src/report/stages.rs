@@ -60,7 +60,8 @@ fn is_busy_over(run: &Run, users: &Run, transport: Transport) -> bool {
 }
 
 fn line(run: &Run, stages: &Stages, users: &Run, server: &Server, workload: &str) -> Option<String> {
-    let [first, others @ ..] = stages.transports.as_slice() else { return None };
+    let transports: Vec<Transport> = stages.over_which(server).collect();
+    let [first, others @ ..] = transports.as_slice() else { return None };
     let base = cell(users, server, *first, workload)?;
     let cores = run.conditions.host.cores;
     let mut parts = Vec::new();
@@ -133,6 +134,9 @@ pub fn section(run: &Run) -> String {
             users.plan.campaign.max_blocks
         ),
     ];
+    if let Some(note) = wrong(users) {
+        notes.push(note);
+    }
     notes.extend(users.summary.stages.iter().filter(|cell| !cell.failed.is_empty()).map(|cell| {
         let kinds = list(cell.failed.iter().map(|(kind, times)| format!("{} times {kind}", count(*times))));
         format!("Failed requests of {}, {}: {kinds}.", users.label(&cell.server), cell.workload)
@@ -144,6 +148,19 @@ pub fn section(run: &Run) -> String {
         compared(users),
         format_args!("\n{}", bullets(notes))
     )
+}
+
+/// Where each user has a request of its own: how many trials had wrong answers.
+fn wrong(users: &Run) -> Option<String> {
+    users.plan.workloads.iter().find(|workload| workload.is_mix())?;
+    let wrong = users.summary.failed.iter().filter(|trial| trial.wrong_answer).count();
+    let wrong = match wrong {
+        0 => "no trial had one".to_owned(),
+        some => format!("**trials that had one, and so give no figure: {some}**"),
+    };
+    Some(format!(
+        "In a mix each user has a request of its own, so that an answer to another user's shows as a wrong value: {wrong}."
+    ))
 }
 
 /// The stages in words, and their scale.
@@ -161,18 +178,23 @@ fn words(stages: &Stages) -> String {
 
 /// Every server over every transport, the transports of a server next to each other.
 fn table(run: &Run, stages: &Stages, users: &Run) -> Table {
-    let headers = "server | transport | request | requests | failed | p50 | p99 | slowest | connect p50 | connect p99 | server CPU/request | \
-                   server's peak memory | k6's CPU | sent late, p99 | left | trials";
+    let is_gateway = |server: &Server| server.upstream.is_some();
+    let has_gateway = run.plan.servers.iter().any(is_gateway);
+    let behind = if has_gateway { "CPU/request behind it | peak memory behind it | " } else { "" };
+    let headers = format!(
+        "server | transport | request | requests | failed | p50 | p99 | slowest | connect p50 | connect p99 | server CPU/request | \
+         server's peak memory | {behind}k6's CPU | sent late, p99 | left | trials"
+    );
     let cores = run.conditions.host.cores;
-    let mut table = Table::of(headers, 3, []);
+    let mut table = Table::of(&headers, 3, []);
     for workload in &run.plan.campaign.workloads {
         for server in &run.plan.servers {
-            for transport in &stages.transports {
-                let found = cell(users, server, *transport, workload);
+            for transport in stages.over_which(server) {
+                let found = cell(users, server, transport, workload);
                 let of = |write: &dyn Fn(&StagedCell) -> String| dash(found, write);
                 let time = |us: fn(&StagedCell) -> Option<f64>| of(&|cell| dash(us(cell), time_us));
                 let latency = |us: fn(&StagedCell) -> f64| of(&|cell| marked(time_us(us(cell)), cell, cores));
-                table.row(vec![
+                let mut row = vec![
                     server.label().to_owned(),
                     transport.name().to_owned(),
                     workload.clone(),
@@ -185,11 +207,18 @@ fn table(run: &Run, stages: &Stages, users: &Run) -> Table {
                     time(|cell| cell.connect_p99_us),
                     time(|cell| cell.cpu_us_per_request),
                     of(&|cell| dash(cell.peak_memory_bytes, bytes)),
+                ];
+                if has_gateway {
+                    row.push(time(|cell| cell.upstream_cpu_us_per_request));
+                    row.push(of(&|cell| dash(cell.upstream_memory_bytes, bytes)));
+                }
+                row.extend([
                     of(&|cell| percent(cell.tool_share(cores))),
                     time(|cell| cell.send_lag_p99_us),
                     of(&|cell| count(cell.left)),
                     found.map_or(0, |cell| cell.trials).to_string(),
                 ]);
+                table.row(row);
             }
         }
     }

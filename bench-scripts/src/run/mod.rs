@@ -118,7 +118,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.stages.is_none() {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));

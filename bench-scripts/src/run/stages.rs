@@ -18,7 +18,7 @@ pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) 
     );
     for server in servers {
         ensure!(
-            server.ws().is_some() || !stages.transports.contains(&Transport::WebSocket),
+            server.ws().is_some() || stages.over_which(server).all(|over| over != Transport::WebSocket),
             "field stages.transports: servers.toml does not say where the ready line of server {} names a WebSocket; give \
              ready.line.ws, or leave the server out",
             server.name
@@ -43,16 +43,15 @@ pub fn of(plan: &Plan) -> Option<Plan> {
     plan.campaign.stages.as_ref().map(|stages| part(plan, stages))
 }
 
-/// The plan of the trials: every server over every transport.
+/// The plan of the trials: every server over every transport that it takes.
 fn part(plan: &Plan, stages: &Stages) -> Plan {
     let over = |server: &Server| -> Vec<Server> {
-        stages.transports.iter().map(|transport| Stages::over(server, *transport)).collect()
+        stages.over_which(server).map(|transport| Stages::over(server, transport)).collect()
     };
     let servers = plan.servers.iter().flat_map(over).collect();
     // The first transport is the one that the others are compared with.
     let pairs = |server: &Server| {
-        let arm = |transport: &Transport| Stages::arm(&server.name, *transport);
-        let mut arms = stages.transports.iter().map(arm);
+        let mut arms = stages.over_which(server).map(|transport| Stages::arm(&server.name, transport));
         let first = arms.next().unwrap_or_default();
         arms.map(|other| (other, first.clone())).collect::<Vec<_>>()
     };
@@ -96,6 +95,20 @@ mod tests {
         let pairs = part.campaign.compared();
         assert_eq!(pairs.len(), plan.servers.len());
         assert_eq!(pairs[0], ("legacy-websocket".to_owned(), "legacy-http".to_owned()));
+    }
+
+    #[test]
+    fn a_gateway_without_websocket_is_measured_over_http_alone() {
+        let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
+        let (plan, _) = super::super::resolve(&config, "gateway-stages").unwrap();
+        let stages = plan.campaign.stages.clone().unwrap();
+        let part = part(&plan, &stages);
+        let names: Vec<&str> = part.servers.iter().map(|server| server.name.as_str()).collect();
+        let expected =
+            ["actix-http", "actix-websocket", "gateway-http-http", "gateway-ws-http", "gateway-ws-websocket"];
+        assert_eq!(names, expected);
+        assert_eq!(part.campaign.compared().len(), 2);
+        assert!(part.servers.iter().all(|server| server.overrides.transport.is_some()));
     }
 
     #[test]

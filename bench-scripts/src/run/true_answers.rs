@@ -10,7 +10,7 @@ use validator_state::{Ledger, SeededSpec, State};
 use crate::config::{Environment, Server, Version};
 use crate::plan::Plan;
 use crate::workload::Workload;
-use crate::workload::questions::{Known, Questions, without_context};
+use crate::workload::questions::{Known, Question, Questions, without_context};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
@@ -138,6 +138,16 @@ impl Truths {
     /// The plan has no such workload.
     pub fn first(&self, workload: &str) -> Result<&Known> {
         self.known(workload)?.first().with_context(|| format!("workload {workload:?} asks nothing"))
+    }
+
+    /// A question with its true answer.
+    ///
+    /// # Errors
+    /// The ledger answers it with an error.
+    pub(super) fn known_of(&self, question: Question) -> Result<Known> {
+        let truth = question.truth(&self.state)?;
+        let truth = if self.any_context { without_context(truth) } else { truth };
+        Ok(Known { body: question.body, truth, share: 1.0 })
     }
 
     /// All that a workload asks.

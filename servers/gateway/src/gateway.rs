@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::counts::Counts;
 use crate::options::Options;
 use crate::rpc::{Call, Calls, Refusal, Said, calls_of};
-use crate::shared::{MOST_ANSWER_BYTES, Shared};
+use crate::shared::{Node, Shared};
 
 /// How long a connection to the node is kept without a request.
 const POOL_IDLE: Duration = Duration::from_secs(4);
@@ -41,6 +41,8 @@ pub struct Gateway {
     /// Places for requests that wait for the node over HTTP.
     free: Semaphore,
     timeout: Duration,
+    /// The longest answer of the node over HTTP, in bytes.
+    most_answer_bytes: usize,
     /// What it counts.
     pub counts: Arc<Counts>,
 }
@@ -50,9 +52,8 @@ impl Gateway {
     pub fn new(options: &Options) -> Self {
         let counts = Arc::<Counts>::default();
         let upstream = if options.is_websocket() {
-            let url = options.upstream.to_string();
             let most = options.max_in_flight as usize;
-            Upstream::Shared(Box::new(Shared::start(url, most, options.timeout(), Arc::clone(&counts))))
+            Upstream::Shared(Box::new(Shared::start(Node::of(options), most, Arc::clone(&counts))))
         } else {
             let mut connector = HttpConnector::new();
             connector.set_nodelay(true);
@@ -77,6 +78,7 @@ impl Gateway {
             cache: options.cache_ms.map(kept),
             free: Semaphore::new(options.max_in_flight as usize),
             timeout: options.timeout(),
+            most_answer_bytes: options.max_answer_bytes as usize,
             counts,
         }
     }
@@ -132,7 +134,7 @@ impl Gateway {
         let exchange = async {
             let answer = client.request(request).await.map_err(|_| Refusal::UNREACHABLE)?;
             let status = answer.status();
-            let body = Limited::new(answer.into_body(), MOST_ANSWER_BYTES);
+            let body = Limited::new(answer.into_body(), self.most_answer_bytes);
             let body = body.collect().await.map_err(|_| Refusal::UNREADABLE)?;
             Ok((status, body.to_bytes()))
         };

@@ -37,9 +37,11 @@ use serde_json::json;
 use server_kit::{StartError, is_json, one_line, raise_limit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use gateway::Gateway;
 use options::Options;
+use shared::Node;
 
 /// How long answers that are in flight may take after SIGTERM.
 const DRAIN_LIMIT: Duration = Duration::from_millis(4_500);
@@ -88,13 +90,17 @@ async fn serve(options: &Options, threads: usize) -> Result<(), StartError> {
         Some(addr) => Some(serve_counts(addr, Arc::clone(&gateway)).await?),
         None => None,
     };
-    let mut ending = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let (ending, is_ending) = watch::channel(false);
+    let announced = ending.clone();
     let end = async move {
         tokio::select! {
-            _ = ending.recv() => {}
+            _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+        // Callers' WebSockets see it too.
+        announced.send_replace(true);
         tokio::spawn(async {
             tokio::time::sleep(DRAIN_LIMIT).await;
             std::process::exit(0);
@@ -103,7 +109,11 @@ async fn serve(options: &Options, threads: usize) -> Result<(), StartError> {
     announce(options, threads, addr, metrics).map_err(failed)?;
     // An error says that the connection is gone already.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    axum::serve(listener, router(options, gateway)).with_graceful_shutdown(end).await.map_err(failed)
+    let router = router(options, gateway, is_ending);
+    axum::serve(listener, router).with_graceful_shutdown(end).await.map_err(failed)?;
+    // Each WebSocket of a caller has a receiver until it is closed.
+    ending.closed().await;
+    Ok(())
 }
 
 async fn listen(flag: &'static str, addr: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
@@ -149,15 +159,14 @@ fn announce(
 #[derive(Clone)]
 struct Front {
     gateway: Arc<Gateway>,
-    url: Arc<str>,
-    patience: Duration,
+    node: Node,
     most_bytes: usize,
+    is_ending: watch::Receiver<bool>,
 }
 
-fn router(options: &Options, gateway: Arc<Gateway>) -> Router {
+fn router(options: &Options, gateway: Arc<Gateway>, is_ending: watch::Receiver<bool>) -> Router {
     let most_bytes = options.max_body_bytes as usize;
-    let url = options.upstream.to_string().into();
-    let front = Front { gateway, url, patience: options.timeout(), most_bytes };
+    let front = Front { gateway, node: Node::of(options), most_bytes, is_ending };
     let mut methods = post(answer);
     if options.is_websocket() {
         methods = methods.get(upgrade);
@@ -174,7 +183,7 @@ async fn answer(State(front): State<Front>, headers: HeaderMap, body: Bytes) -> 
 }
 
 async fn upgrade(State(front): State<Front>, upgrade: WebSocketUpgrade) -> Response {
-    let Front { gateway, url, patience, most_bytes } = front;
+    let Front { gateway, node, most_bytes, is_ending } = front;
     let upgrade = upgrade.max_message_size(most_bytes).max_frame_size(most_bytes);
-    upgrade.on_upgrade(move |caller| async move { websocket::pass_on(caller, &url, patience, gateway).await })
+    upgrade.on_upgrade(move |caller| websocket::pass_on(caller, node, gateway, is_ending))
 }

@@ -33,6 +33,10 @@ pub struct Options {
     /// The longest request, in bytes. A caller with a longer one gets 413, and its WebSocket is closed.
     #[arg(long, default_value_t = 51_200, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     pub max_body_bytes: u32,
+    /// The longest answer of the node, in bytes: one with half a million slots has about 5 MB. A longer one over HTTP is 502 to its
+    /// caller; over WebSocket it ends the connection that it comes on.
+    #[arg(long, default_value_t = 64 << 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_answer_bytes: u32,
     /// Calls a second that are passed on, for all callers together; each entry of a batch is one. A caller beyond gets 429 [default: no
     /// limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,9 +1,11 @@
 //! JSON-RPC as far as a gateway must read it: ids, and the request that an answer may be kept for.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// What a caller sent. Other members than these are not passed on over a shared WebSocket.
@@ -21,7 +23,7 @@ pub struct Call<'a> {
 }
 
 /// An `id` of null is one, and not a missing one.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -47,7 +49,7 @@ impl<'a> Calls<'a> {
         match serde_json::from_slice::<Vec<&RawValue>>(body) {
             Ok(entries) if entries.is_empty() => Self::NoCall,
             Ok(entries) => Self::Batch(entries),
-            Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => Self::NoCall,
+            Err(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => Self::NoCall,
             Err(_) => Self::NoJson,
         }
     }
@@ -97,6 +99,46 @@ pub fn calls_of(body: &[u8]) -> u32 {
         Calls::Batch(entries) => u32::try_from(entries.len()).unwrap_or(u32::MAX),
         Calls::One(_) | Calls::NoCall | Calls::NoJson => 1,
     }
+}
+
+/// Whether a node answers a message at all: a notification, or a batch of them, gets no answer.
+pub fn is_answered(message: &[u8]) -> bool {
+    match Calls::of(message) {
+        Calls::One(call) => call.id.is_some(),
+        // An entry that is no call is answered with an error.
+        Calls::Batch(entries) => {
+            entries.iter().any(|entry| Call::of(entry.get().as_bytes()).is_none_or(|call| call.id.is_some()))
+        }
+        Calls::NoCall | Calls::NoJson => true,
+    }
+}
+
+/// Whether a message of a node is a notification, such as that of a subscription: its first member besides `jsonrpc` is `method`. No
+/// more of it is read than that, as an answer may have megabytes.
+pub fn is_notification(message: &[u8]) -> bool {
+    struct First<'a>(&'a mut bool);
+    impl<'de> Visitor<'de> for First<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a message")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+            while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+                if name != "jsonrpc" {
+                    *self.0 = name == "method";
+                    break;
+                }
+                members.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+    let mut is_one = false;
+    // The rest of the message is left unread, which is an error to the parser.
+    let _unread = serde_json::Deserializer::from_slice(message).deserialize_map(First(&mut is_one));
+    is_one
 }
 
 /// An answer, as far as it is read.
@@ -252,6 +294,32 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":3}"#,
         ] {
             assert!(!is_valid(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn it_is_known_which_messages_are_answered_and_which_are_answers() {
+        for (message, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#, true),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, true),
+            (r#"{"jsonrpc":"2.0","method":"m"}"#, false),
+            (r#"[{"method":"m"},{"method":"m"}]"#, false),
+            (r#"[{"method":"m"},{"method":"m","id":1}]"#, true),
+            (r#"[{"method":"m"},3]"#, true),
+            ("{", true),
+        ] {
+            assert_eq!(is_answered(message.as_bytes()), expected, "{message}");
+        }
+        for (message, expected) in [
+            (r#"{"jsonrpc":"2.0","method":"slotNotification","params":{}}"#, true),
+            (r#" {"method":"slotNotification","params":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","result":{"method":"m"},"id":1}"#, false),
+            (r#"{"id":1,"jsonrpc":"2.0","result":3}"#, false),
+            (r#"[{"jsonrpc":"2.0","method":"m"}]"#, false),
+            (r#"{"jsonrpc":"2.0"}"#, false),
+            ("", false),
+        ] {
+            assert_eq!(is_notification(message.as_bytes()), expected, "{message}");
         }
     }
 

@@ -15,18 +15,16 @@ use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
+use tokio_tungstenite::tungstenite::Message as WsMessage;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, Message as WsMessage};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use crate::counts::Counts;
+use crate::options::Options;
 use crate::rpc::{Call, Outcome, Refusal, Said};
 
-/// The longest answer, in bytes: one with half a million slots has about 5 MB.
-pub const MOST_ANSWER_BYTES: usize = 64 << 20;
-
-/// Between two tries to connect: the first time, and at most. It doubles each time.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// Between two tries to connect: the first time, and at most. It doubles each time. A node that is back waits so long for its calls.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// Messages that are written before they are flushed, at most.
 const MOST_UNFLUSHED: usize = 64;
@@ -40,15 +38,34 @@ const SILENT_FOR: Duration = Duration::from_secs(20);
 /// A connection to the node.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Connects to the node, with TCP_NODELAY.
-///
-/// # Errors
-/// It can't be reached, or takes no WebSocket.
-pub async fn connect(url: &str) -> Result<Socket, Error> {
-    let limit = Some(MOST_ANSWER_BYTES);
-    let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
-    let (socket, _) = connect_async_with_config(url, Some(config), true).await?;
-    Ok(socket)
+/// Where the node takes WebSockets.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its URL.
+    pub url: Arc<str>,
+    /// How long connecting, and an answer, may take.
+    pub patience: Duration,
+    /// The longest answer, in bytes. A longer one ends the connection.
+    pub most_answer_bytes: usize,
+}
+
+impl Node {
+    /// The node of the options.
+    pub fn of(options: &Options) -> Self {
+        Self {
+            url: options.upstream.to_string().into(),
+            patience: options.timeout(),
+            most_answer_bytes: options.max_answer_bytes as usize,
+        }
+    }
+
+    /// Connects, with TCP_NODELAY; `None` where the node can't be reached in time, or takes no WebSocket.
+    pub async fn connect(&self) -> Option<Socket> {
+        let limit = Some(self.most_answer_bytes);
+        let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
+        let connecting = connect_async_with_config(&*self.url, Some(config), true);
+        Some(timeout(self.patience, connecting).await.ok()?.ok()?.0)
+    }
 }
 
 type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Outcome>>>>;
@@ -82,10 +99,10 @@ fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcom
 
 impl Shared {
     /// Starts the task that owns the socket. It connects by itself, and again where the connection is lost.
-    pub fn start(url: String, most_in_flight: usize, timeout: Duration, counts: Arc<Counts>) -> Self {
+    pub fn start(node: Node, most_in_flight: usize, counts: Arc<Counts>) -> Self {
         let (messages, incoming) = mpsc::channel(most_in_flight);
-        let waiting = Waiting::default();
-        tokio::spawn(own(url, incoming, Arc::clone(&waiting), timeout, Arc::clone(&counts)));
+        let (waiting, timeout) = (Waiting::default(), node.patience);
+        tokio::spawn(own(node, incoming, Arc::clone(&waiting), Arc::clone(&counts)));
         let free = Semaphore::new(most_in_flight);
         Self { next_id: AtomicU64::new(1), waiting, messages, free, timeout, counts }
     }
@@ -120,18 +137,12 @@ impl Shared {
 }
 
 /// Owns the socket, until nobody can send any more.
-async fn own(
-    url: String,
-    mut messages: mpsc::Receiver<Message>,
-    waiting: Waiting,
-    patience: Duration,
-    counts: Arc<Counts>,
-) {
+async fn own(node: Node, mut messages: mpsc::Receiver<Message>, waiting: Waiting, counts: Arc<Counts>) {
     let mut pause = BACKOFF.0;
     let mut was_connected = false;
     loop {
-        match timeout(patience, connect(&url)).await {
-            Ok(Ok(socket)) => {
+        match node.connect().await {
+            Some(socket) => {
                 if was_connected {
                     Counts::add(&counts.reconnects);
                 }
@@ -140,7 +151,7 @@ async fn own(
                     return;
                 }
             }
-            Ok(Err(_)) | Err(_) => pause = (pause * 2).min(BACKOFF.1),
+            None => pause = (pause * 2).min(BACKOFF.1),
         }
         // Their answers can't come any more; dropping the senders says so. Whoever calls in the pause is refused at once too, and a node
         // that takes connections and ends them is not tried again and again without one.

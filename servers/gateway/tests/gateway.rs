@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod ending;
 mod node;
 
 use std::path::Path;
@@ -263,6 +264,17 @@ fn a_websocket_of_a_caller_is_passed_on_whole() {
 }
 
 #[test]
+fn an_answer_beyond_the_limit_fails_its_caller_and_nobody_later() {
+    for node in [Node::http(), Node::websocket()] {
+        let gateway = gateway(&node.url, &["--max-answer-bytes", "2000"]);
+        wait_for_answers(&gateway);
+        assert_eq!(post(gateway.addr, &call(1, "echo", "x".repeat(1_000))).status, 200);
+        assert_eq!(post(gateway.addr, &call(2, "echo", "x".repeat(3_000))).status, 502, "{}", node.url);
+        wait_for_answers(&gateway);
+    }
+}
+
+#[test]
 fn a_websocket_to_nobody_is_closed() {
     let gateway = gateway(&format!("ws://{}/", node::free_address()), &[]);
     let mut caller = WsConnection::open(&gateway);
@@ -278,6 +290,7 @@ fn wrong_options_are_refused_in_one_line() {
         (vec!["--upstream", "http://a/"], "http://HOST:PORT/"),
         (vec!["--upstream", "http://a:1/", "--rate-limit", "0"], "--rate-limit"),
         (vec!["--upstream", "http://a:1/", "--rate-burst", "5"], "--rate-limit"),
+        (vec!["--upstream", "http://a:1/", "--max-answer-bytes", "0"], "--max-answer-bytes"),
     ] {
         let said = refusal(program(), &args);
         assert!(said.contains(says), "{said}");

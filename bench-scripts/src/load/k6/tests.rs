@@ -1,5 +1,6 @@
 use super::*;
 use crate::load::LoadSample;
+use crate::workload::questions::Known;
 
 /// Two users over two seconds: the clock began at 1,000,000 µs, the third request failed, and the fifth had no end.
 const CSV: &str = "metric_name,timestamp,metric_value,extra_tags,metadata
@@ -88,19 +89,30 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
     let files = files(dir.path(), "");
     let stages = [(3, 1_000), (1, 500)].map(|(users, duration_ms)| UserStage { users, duration_ms });
     let load = Load { stages: stages.into(), ..load() };
-    let expected = json!({ "result": 7 });
-    let job =
-        Job { load: &load, url: "ws://a:1/", files: &files, expected: Some(&expected), connecting_ms: None };
+    let known = |body: &str, result: u64| Known {
+        body: body.to_owned(),
+        truth: json!({ "result": result }),
+        share: 1.0,
+    };
     let body = r#"{"id":1,"method":"getSlot"}"#;
-    let invocation = K6.prepare(&job, &mut Bodies::One(body)).unwrap();
+    let prepared = |known: &[Known]| {
+        let job = Job { load: &load, url: "ws://a:1/", files: &files, known, connecting_ms: None };
+        K6.prepare(&job, &mut Bodies::One(body))
+    };
+    let other = r#"{"id":2,"method":"getHealth"}"#;
+    let invocation = prepared(&[known(body, 7), known(other, 8)]).unwrap();
     let asked: Value = serde_json::from_str(&std::fs::read_to_string(&files.asked).unwrap()).unwrap();
     assert_eq!(asked["stages"], json!([[3, 1_000], [1, 500]]));
-    assert_eq!((&asked["expected"], &asked["request"]["method"]), (&expected, &json!("getSlot")));
+    let of = |user: usize| {
+        (&asked["requests"][user]["request"]["method"], &asked["requests"][user]["expected"]["result"])
+    };
+    assert_eq!([of(0), of(1)], [(&json!("getSlot"), &json!(7)), (&json!("getHealth"), &json!(8))]);
     assert!(invocation.args.iter().any(|arg| arg.ends_with("k6.html")), "{:?}", invocation.args);
     assert_eq!(duration_ms(&load), 1_500);
     for body in ["", "[]", "getSlot"] {
-        assert!(K6.prepare(&job, &mut Bodies::One(body)).unwrap_err().to_string().contains("its own id"));
+        assert!(prepared(&[known(body, 7)]).unwrap_err().to_string().contains("its own id"));
     }
+    assert!(prepared(&[]).unwrap_err().to_string().contains("no request"));
 }
 
 #[test]

@@ -30,6 +30,7 @@ use crate::probe::resources::{AtRest, ResourceSample, Sampled, sample};
 use crate::probe::watcher::Watcher;
 use crate::results::{RunFolder, with_ending};
 use crate::target::Target;
+use crate::workload::questions::Known;
 
 /// How long a load tool may take beyond its window and its timeout.
 const TOOL_GRACE: Duration = Duration::from_secs(10);
@@ -147,14 +148,24 @@ impl Bench<'_> {
         let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
         let url = target.url();
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
-        let expected = self.truths_of(trial).first(&trial.workload).ok().map(|known| &known.truth);
-        let job = Job { load, url: &url, files: &files, expected, connecting_ms };
+        let known =
+            if tool.driver().has_users() { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
+        let job = Job { load, url: &url, files: &files, known: &known, connecting_ms };
         let invocation = tool.driver().prepare(&job, bodies)?;
         if invocation.bodies == 0 {
             return Err(failed(what, records::EXHAUSTED.to_owned()).into());
         }
         let niceness = self.tool_niceness(&trial.server);
         Ok(Prepared { order, niceness, invocation, files, _scratch: scratch, stem })
+    }
+
+    /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that is drawn from a mix.
+    fn known_to_users(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
+        let truths = self.truths_of(trial);
+        let Bodies::Drawn(questions) = bodies else {
+            return Ok(vec![truths.first(&trial.workload)?.clone()]);
+        };
+        questions.take(load.most_users() as usize).map(|question| truths.known_of(question)).collect()
     }
 
     /// How far the load tool gives way to other processes while it loads a server.
