@@ -50,6 +50,8 @@ impl Driver for K6 {
             open_loop: false,
             several_bodies: false,
             several_in_flight: false,
+            batches: false,
+            holds: false,
             tells_when_due: false,
             prints_from_due: false,
             variable: "K6",
