@@ -26,6 +26,8 @@ pub enum Figure {
     SystemShare,
     /// The most memory that the server held, in bytes.
     PeakMemoryBytes,
+    /// The most memory that the server held in the window, in bytes: without what it held in the warm-up alone.
+    HeldMemoryBytes,
     /// Memory that the server took for each connection, in bytes: what it held in the window above what it held before.
     ConnectionMemoryBytes,
     /// Connections that waited for an answer on average, by Little's law: rate times mean latency.
@@ -64,7 +66,7 @@ pub enum Figure {
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -75,6 +77,7 @@ impl Figure {
         Self::ClientCores,
         Self::SystemShare,
         Self::PeakMemoryBytes,
+        Self::HeldMemoryBytes,
         Self::ConnectionMemoryBytes,
         Self::ActiveConnections,
         Self::EstablishedConnections,

@@ -148,13 +148,18 @@ impl Plan {
     }
 
     /// A load as a server gets it: its connections share the requests in flight as the server's settings say, and where some servers are
-    /// reached over WebSocket, requests have ids of their own over HTTP too.
+    /// reached over WebSocket or get batches, requests have ids of their own everywhere.
     #[must_use]
     pub fn load_of(&self, server: &Server, load: Load) -> Load {
-        let in_flight = self.environment_of(server).in_flight();
-        let is_websocket = |server: &Server| self.environment_of(server).transport() == Transport::WebSocket;
-        let unique_ids = self.servers.iter().any(is_websocket) && !server.answers_one_request();
-        Load { in_flight, connections: load.connections.div_ceil(in_flight), unique_ids, ..load }
+        let environment = self.environment_of(server);
+        let (in_flight, batch) = (environment.in_flight(), environment.batch());
+        let has_ids = |server: &Server| {
+            let environment = self.environment_of(server);
+            environment.transport() == Transport::WebSocket || environment.batch() > 1
+        };
+        let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
+        let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
+        Load { in_flight, batch, connections, unique_ids, hold, ..load }
     }
 
     /// Its server of that name.

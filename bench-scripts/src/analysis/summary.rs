@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
+use super::head_of_line::HeadOfLine;
+use super::held::Held;
 use super::latency_course::{LatencyMoment, latency_course};
+use super::lines::AnswerSizes;
 use super::marks::{Evidence, Mark};
 use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, median_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
@@ -81,6 +84,15 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
+    /// CPU time for a call against the bytes of its answer, of servers that were measured with answers of several sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer_sizes: Vec<AnswerSizes>,
+    /// Short calls by themselves and among calls with long answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub head_of_line: Vec<HeadOfLine>,
+    /// Connections that were held and carried nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -271,6 +283,9 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
+        answer_sizes: Vec::new(),
+        head_of_line: Vec::new(),
+        held: Vec::new(),
     }
 }
 

@@ -41,6 +41,9 @@ pub struct Campaign {
     /// The load tool of its closed loops; bombardier where left out.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
     pub tool: LoadTool,
+    /// Whether the connections are held and nothing is sent on them: what each takes, and how long connecting all at once takes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
     /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
     pub headline: BTreeMap<String, u32>,
@@ -306,6 +309,7 @@ impl Campaign {
         self.slo.iter().try_for_each(|slo| slo.check(self))?;
         self.stores.iter().try_for_each(|stores| stores.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
+        self.check_hold()?;
         ensure!(
             self.tools().all(|tool| !tool.driver().has_users()),
             "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in place of it",
@@ -324,6 +328,28 @@ impl Campaign {
         let closed = self.has_closed_loop().then_some(self.tool);
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
         closed.into_iter().chain(open)
+    }
+
+    /// A campaign that holds connections sends nothing that could be compared.
+    fn check_hold(&self) -> Result<()> {
+        let others = self.open.is_some() || self.duets.is_some() || self.threshold.is_some();
+        let parts = self.slo.is_some() || self.stores.is_some() || self.stages.is_some();
+        let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
+        ensure!(
+            !self.hold || !(others || parts || compared || self.precision.is_some()),
+            "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, comparisons, ceiling, \
+             pass, precision, [open], [duets], [threshold], [slo], [stores] and [stages])"
+        );
+        ensure!(
+            !self.hold || self.tool.can().holds,
+            "field tool: {} can't hold connections without sending; name another load tool",
+            self.tool.name()
+        );
+        ensure!(
+            !self.hold || self.environment.placement != Placement::Duet,
+            "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"
+        );
+        Ok(())
     }
 
     fn check_ranges(&self) -> Result<()> {

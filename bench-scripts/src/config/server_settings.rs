@@ -46,6 +46,9 @@ pub struct Environment {
     /// requests are in flight as a campaign's `connections` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
+    /// Calls in each request, as one JSON-RPC batch; one call by itself where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -142,6 +145,11 @@ settings! {
     };
     /// See [`Environment::in_flight`].
     in_flight: u32 = Tool, 1, 10_000, |requests| format!("{requests} in flight on a connection");
+    /// See [`Environment::batch`].
+    batch: u32 = Tool, 1, 10_000, |calls| match calls {
+        1 => "one call in a message".to_owned(),
+        calls => format!("batches of {}", count(calls)),
+    };
 }
 
 /// Placeholders of an environment that always have a value.
@@ -189,6 +197,7 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            batch,
             ..
         } = *self;
         Overrides {
@@ -199,6 +208,7 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            batch,
         }
     }
 
@@ -214,6 +224,7 @@ impl Environment {
             tool_niceness: own.tool_niceness,
             transport: own.transport,
             in_flight: own.in_flight,
+            batch: own.batch,
             ..self.clone()
         }
     }
@@ -226,6 +237,11 @@ impl Environment {
     /// Requests in flight on each connection.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.unwrap_or(1)
+    }
+
+    /// Calls in each request.
+    pub fn batch(&self) -> u32 {
+        self.batch.unwrap_or(1)
     }
 
     /// What a started server gets: the values of the placeholders in its arguments.

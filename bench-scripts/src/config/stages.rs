@@ -95,9 +95,10 @@ impl Stages {
             "field environment.placement: users in stages need their tool to send in time, so it runs on all cores; write free"
         );
         ensure!(
-            campaign.environment.transport.is_none() && campaign.environment.in_flight() == 1,
-            "fields environment.transport and environment.in_flight: stages.transports says how users reach a server, and a user waits \
-             for its answer; leave both out"
+            campaign.environment.transport.is_none()
+                && (campaign.environment.in_flight(), campaign.environment.batch()) == (1, 1),
+            "fields environment.transport, environment.in_flight and environment.batch: stages.transports says how users reach a server, \
+             and a user sends one call and waits for its answer; leave them out"
         );
         ensure!(
             !self.ramp.is_empty(),

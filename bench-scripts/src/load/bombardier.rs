@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
+use super::details::Details;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
 use super::toolchain::Build;
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
@@ -32,6 +33,8 @@ impl Driver for Bombardier {
             open_loop: false,
             several_bodies: false,
             several_in_flight: false,
+            batches: false,
+            holds: false,
             tells_when_due: false,
             prints_from_due: false,
             variable: "BOMBARDIER",
@@ -200,6 +203,7 @@ pub fn parse(text: &str) -> Result<LoadSample> {
         open: None,
         series: Vec::new(),
         staged: None,
+        details: Details::default(),
     })
 }
 

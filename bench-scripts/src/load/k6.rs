@@ -51,6 +51,8 @@ impl Driver for K6 {
             open_loop: false,
             several_bodies: true,
             several_in_flight: false,
+            batches: false,
+            holds: false,
             tells_when_due: false,
             prints_from_due: false,
             variable: "K6",

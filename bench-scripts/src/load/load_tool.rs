@@ -6,6 +6,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use super::bodies::Bodies;
+use super::details::MethodLatency;
 use super::records::Record;
 use super::toolchain::Build;
 use super::{Load, LoadSample};
@@ -27,6 +28,10 @@ pub struct About {
     pub several_bodies: bool,
     /// Loads with more than one request in flight on a connection.
     pub several_in_flight: bool,
+    /// Loads with several calls in a request, as a JSON-RPC batch.
+    pub batches: bool,
+    /// Loads that hold connections and send nothing.
+    pub holds: bool,
     /// Its results hold when each request was due, so that latency can count from then.
     pub tells_when_due: bool,
     /// So does the report that it prints for a person.
@@ -152,6 +157,14 @@ pub trait Driver: Sync {
     /// # Errors
     /// It is not what the tool writes: what is missing.
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
+
+    /// The latency of each method of a load with several, where the records are in the order of the bodies that it read.
+    ///
+    /// # Errors
+    /// Its files can't be read.
+    fn by_method(&self, _bodies: u64, _files: &Files, _records: &[Record]) -> Result<Vec<MethodLatency>> {
+        Ok(Vec::new())
+    }
 
     /// Whether what it wrote to standard error is only what it always writes.
     fn said_nothing(&self, _stderr: &str) -> bool {

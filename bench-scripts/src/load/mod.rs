@@ -5,6 +5,7 @@
 pub mod bodies;
 pub mod bombardier;
 pub mod burst;
+pub mod details;
 pub mod k6;
 pub mod load_tool;
 pub mod oha;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use self::details::Details;
 use self::load_tool::{About, Driver};
 
 /// A load tool.
@@ -179,6 +181,10 @@ pub struct Load {
     pub in_flight: u32,
     /// Whether each request has an id of its own over HTTP too, as over WebSocket; only of tools that reach both.
     pub unique_ids: bool,
+    /// Calls in each request, at least one; more are sent as one JSON-RPC batch.
+    pub batch: u32,
+    /// Whether the connections are held and nothing is sent.
+    pub hold: bool,
     /// How long, in milliseconds.
     pub duration_ms: u64,
     /// When a request is given up, in milliseconds from when it was sent.
@@ -208,6 +214,8 @@ impl Default for Load {
             connections: 0,
             in_flight: 1,
             unique_ids: false,
+            batch: 1,
+            hold: false,
             duration_ms: 0,
             timeout_ms: 0,
             rate: None,
@@ -233,7 +241,7 @@ impl Load {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
-    /// Requests that were answered with a 2xx status.
+    /// Requests that were answered with a 2xx status. With batches, and for `failed` and latency too, a request is a whole batch.
     pub succeeded: u64,
     /// Everything else, by the tool's own words, without ports.
     pub failed: BTreeMap<String, u64>,
@@ -256,6 +264,9 @@ pub struct LoadSample {
     pub series: Vec<Bin>,
     /// What only a load with users has.
     pub staged: Option<Box<k6::Staged>>,
+    /// What only some loads have.
+    #[serde(default, skip_serializing_if = "Details::is_default")]
+    pub details: Details,
 }
 
 /// The requests that were due in one part of a window. Latencies count from when they were due, in microseconds.
@@ -321,6 +332,11 @@ impl LoadSample {
         self.failed.values().sum()
     }
 
+    /// Calls of a number of requests: each call of a batch counts.
+    pub fn calls(&self, requests: u64) -> u64 {
+        requests * u64::from(self.details.batch.unwrap_or(1))
+    }
+
     /// Requests that failed because their connection could not be established.
     pub fn not_connected(&self) -> u64 {
         let is_of_connecting = |kind: &str| kind.starts_with("dial") || kind.contains("connect:");
@@ -353,8 +369,8 @@ impl LoadSample {
         self.succeeded as f64 / ((self.succeeded + self.failures()) as f64).max(1.0)
     }
 
-    /// Successful requests a second.
+    /// Successful requests a second; each call of a batch counts as one.
     pub fn requests_per_second(&self) -> f64 {
-        self.succeeded as f64 / self.time_taken_s
+        self.calls(self.succeeded) as f64 / self.time_taken_s
     }
 }

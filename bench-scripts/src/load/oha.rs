@@ -39,6 +39,8 @@ impl Driver for Oha {
             open_loop: true,
             several_bodies: true,
             several_in_flight: false,
+            batches: false,
+            holds: false,
             tells_when_due: true,
             prints_from_due: true,
             variable: "OHA",

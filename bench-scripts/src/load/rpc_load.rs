@@ -7,7 +7,7 @@
 //! and its answer is found by it, so that the tool does the same work.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -15,8 +15,10 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
+use super::details::{Connects, Details, MethodLatency};
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
 use super::records::kept::shared;
+use super::records::methods;
 use super::records::{Record, not_sent};
 use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
@@ -36,6 +38,8 @@ impl Driver for RpcLoad {
             open_loop: true,
             several_bodies: true,
             several_in_flight: true,
+            batches: true,
+            holds: true,
             tells_when_due: true,
             prints_from_due: true,
             variable: "RPC_LOAD",
@@ -51,7 +55,9 @@ impl Driver for RpcLoad {
         let Job { load, url, files, connecting_ms, .. } = *job;
         let mut args = arguments(load, url);
         args.push("--json".to_owned());
-        let bodies = if let Bodies::One(body) = bodies {
+        let bodies = if load.hold {
+            u64::MAX
+        } else if let Bodies::One(body) = bodies {
             args.extend(["--body", *body].map(str::to_owned));
             u64::MAX
         } else {
@@ -75,7 +81,7 @@ impl Driver for RpcLoad {
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
         let printed = text(printed)?;
         if load.rate.is_none() {
-            return closed(&printed).map(|sample| Reading::Sample(Box::new(sample)));
+            return closed(load, &printed).map(|sample| Reading::Sample(Box::new(sample)));
         }
         let file = File::open(&files.answered).context("rpc-load wrote no records")?;
         let mut records = records(file)?;
@@ -86,9 +92,19 @@ impl Driver for RpcLoad {
         Ok(Reading::Records(records))
     }
 
+    fn by_method(&self, bodies: u64, files: &Files, records: &[Record]) -> Result<Vec<MethodLatency>> {
+        if bodies == u64::MAX {
+            return Ok(Vec::new());
+        }
+        let context = || format!("can't read {}", files.asked.display());
+        methods::by_method(&fs::read_to_string(&files.asked).with_context(context)?, records)
+    }
+
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
         let mut args = arguments(load, url);
-        args.extend(["--body", body].map(str::to_owned));
+        if !load.hold {
+            args.extend(["--body", body].map(str::to_owned));
+        }
         vec![command(self.about().name, args)]
     }
 }
@@ -102,9 +118,12 @@ fn arguments(load: &Load, url: &str) -> Vec<String> {
     ];
     options.extend(load.rate.map(|rate| ("--rate", rate.to_string())));
     options.extend((load.in_flight > 1).then(|| ("--in-flight", load.in_flight.to_string())));
-    let as_is = url.starts_with(Transport::Http.scheme()) && !load.unique_ids;
+    options.extend((load.batch > 1).then(|| ("--batch", load.batch.to_string())));
+    let is_http = url.starts_with(Transport::Http.scheme());
+    let as_is = is_http && !load.unique_ids && load.batch == 1 && !load.hold;
     let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
-    options.chain(as_is.then(|| "--as-is".to_owned())).collect()
+    let flags = [("--as-is", as_is), ("--hold", load.hold)].into_iter().filter(|(_, given)| *given);
+    options.chain(flags.map(|(flag, _)| flag.to_owned())).collect()
 }
 
 #[derive(Deserialize)]
@@ -114,6 +133,8 @@ struct Printed {
     seconds: f64,
     bytes_read: u64,
     bytes_written: u64,
+    #[serde(default)]
+    connections_lost: u64,
     connect: Connect,
     latency_us: Times,
     quantiles_us: Vec<(f64, f64)>,
@@ -122,9 +143,11 @@ struct Printed {
 #[derive(Deserialize)]
 struct Connect {
     failed: BTreeMap<String, u64>,
+    seconds: f64,
+    time_us: Times,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct Times {
     mean: f64,
     p50: f64,
@@ -135,11 +158,18 @@ struct Times {
     max: f64,
 }
 
-/// Reads what the tool printed of a closed loop.
+impl From<Times> for Latency {
+    fn from(times: Times) -> Self {
+        let Times { mean, p50, p90, p99, p999, max } = times;
+        Self { mean, p50, p90, p99, p999: Some(p999), max }
+    }
+}
+
+/// Reads what the tool printed of a closed loop, or of connections that it held.
 ///
 /// # Errors
 /// It is not that: what is missing.
-fn closed(json: &str) -> Result<LoadSample> {
+fn closed(load: &Load, json: &str) -> Result<LoadSample> {
     let printed: Printed = serde_json::from_str(json).context("rpc-load's output is not its JSON")?;
     let mut failed: BTreeMap<String, u64> = BTreeMap::new();
     for (outcome, count) in printed.failed {
@@ -147,18 +177,26 @@ fn closed(json: &str) -> Result<LoadSample> {
     }
     // As the other tools name what keeps a connection from being established.
     failed.extend(printed.connect.failed.into_iter().map(|(kind, count)| (format!("dial: {kind}"), count)));
-    let Times { mean, p50, p90, p99, p999, max } = printed.latency_us;
+    let lost = printed.connections_lost;
+    failed.extend((load.hold && lost > 0).then(|| ("a held connection was lost".to_owned(), lost)));
+    let Connect { seconds, time_us, .. } = printed.connect;
     Ok(LoadSample {
         succeeded: printed.succeeded,
         failed,
         time_taken_s: printed.seconds,
         bytes_read: printed.bytes_read,
         bytes_written: Some(printed.bytes_written),
-        latency_us: Latency { mean, p50, p90, p99, p999: Some(p999), max },
+        latency_us: printed.latency_us.into(),
         quantiles: printed.quantiles_us,
         open: None,
         series: Vec::new(),
         staged: None,
+        details: Details {
+            batch: (load.batch > 1).then_some(load.batch),
+            held: load.hold,
+            connects: Some(Connects { all_s: seconds, each_us: time_us.into() }),
+            methods: Vec::new(),
+        },
     })
 }
 
@@ -230,7 +268,7 @@ mod tests {
         {
             assert!(records(text.as_bytes()).is_err(), "{text}");
         }
-        assert!(closed("{}").is_err());
+        assert!(closed(&Load::default(), "{}").is_err());
     }
 
     #[test]
@@ -238,10 +276,17 @@ mod tests {
         let times = r#"{"count":2,"mean":2,"stddev":0,"min":1,"p50":2,"p75":2,"p90":2,"p95":2,"p99":3,"p99.9":3,"p99.99":3,"max":3}"#;
         let json = format!(
             r#"{{"succeeded":2,"failed":{{"HTTP 500":1,"HTTP 503":2,"timeout":1}},"seconds":1.5,"bytes_read":10,"bytes_written":20,
-                "connect":{{"established":1,"failed":{{"timeout":3}}}},"latency_us":{times},"quantiles_us":[[0.5,2.0],[1.0,3.0]],"open":null}}"#
+                "connections_lost":2,
+                "connect":{{"established":1,"failed":{{"timeout":3}},"seconds":0.25,"time_us":{times}}},"latency_us":{times},"quantiles_us":[[0.5,2.0],[1.0,3.0]],"open":null}}"#
         );
-        let sample = closed(&json).unwrap();
+        let sample = closed(&Load::default(), &json).unwrap();
         assert_eq!((sample.succeeded, sample.failures(), sample.not_connected()), (2, 7, 3));
+        let batches = closed(&Load { batch: 30, ..Load::default() }, &json).unwrap();
+        assert_eq!(batches.requests_per_second() / sample.requests_per_second(), 30.0, "calls");
+        let connects = sample.details.connects.unwrap();
+        assert_eq!((connects.all_s, connects.each_us.p99, sample.details.held), (0.25, 3.0, false));
+        let held = closed(&Load { hold: true, ..Load::default() }, &json).unwrap();
+        assert_eq!((held.details.held, held.failures()), (true, 9), "those that were lost, too");
         assert_eq!(
             (sample.failed["HTTP 5xx"], sample.latency_us.p999, sample.bytes_written),
             (3, Some(3.0), Some(20))
@@ -266,5 +311,12 @@ mod tests {
         let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, known: &[] };
         let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
         assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
+        let load = Load { batch: 10, rate: Some(20), ..load };
+        let args = arguments(&load, "http://a:1/").join(" ");
+        assert!(args.contains("--batch 10") && !args.contains("--as-is"), "{args}");
+        let load = Load { hold: true, batch: 1, rate: None, ..load };
+        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: None, known: &[] };
+        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
+        assert!(args.contains("--hold") && !args.contains("--body") && !args.contains("--as-is"), "{args}");
     }
 }

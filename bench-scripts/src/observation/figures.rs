@@ -9,6 +9,9 @@ const SLOW_QUESTION: f64 = 0.05;
 impl Sample {
     /// The value of a figure; `None` where the machine or the tool does not report it.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
+        if self.load.details.held && !of_held_connections(figure) {
+            return None;
+        }
         Some(match figure {
             Figure::RequestsPerSecond => self.load.requests_per_second(),
             Figure::CpuUsPerRequest => self.cpu_us_per_request()?,
@@ -20,6 +23,7 @@ impl Sample {
             Figure::ClientCores => self.client_cores(),
             Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
             Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
+            Figure::HeldMemoryBytes => held_memory_bytes(self)?,
             Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,
             Figure::ActiveConnections => active_connections(self),
             Figure::EstablishedConnections => self.established? as f64,
@@ -47,7 +51,8 @@ impl Sample {
     pub fn count_disagreement(&self) -> Option<f64> {
         let loads = std::iter::once(&self.load).chain(self.background.as_deref());
         let own = self.checked.as_ref().map_or(0, |checked| checked.asked);
-        let tool = (loads.map(|load| load.succeeded + load.failures()).sum::<u64>() + own) as f64;
+        let sent = loads.map(|load| load.calls(load.succeeded + load.failures())).sum::<u64>();
+        let tool = (sent + own) as f64;
         Some((self.counted_of_load()? as f64 - tool).abs() / tool)
     }
 }
@@ -65,11 +70,29 @@ fn switches_per_request(sample: &Sample) -> Option<f64> {
     Some((last.voluntary_switches? + last.involuntary_switches?) as f64 / sample.served() as f64)
 }
 
+fn held_memory_bytes(sample: &Sample) -> Option<f64> {
+    sample.resources.iter().filter_map(|moment| moment.memory_bytes).max().map(|bytes| bytes as f64)
+}
+
+/// Whether connections that are held have a figure although nothing is sent on them.
+const fn of_held_connections(figure: Figure) -> bool {
+    matches!(
+        figure,
+        Figure::ServerCores
+            | Figure::ClientCores
+            | Figure::SystemShare
+            | Figure::PeakMemoryBytes
+            | Figure::HeldMemoryBytes
+            | Figure::ConnectionMemoryBytes
+            | Figure::EstablishedConnections
+    )
+}
+
 /// What the server held at most in the window, above what it held before, for each connection that it held.
 fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
-    let held = sample.resources.iter().filter_map(|moment| moment.memory_bytes).max()?;
+    let held = held_memory_bytes(sample)?;
     let connections = sample.established.filter(|count| *count > 0)?;
-    Some(held.saturating_sub(sample.memory_before_bytes?) as f64 / connections as f64)
+    Some((held - sample.memory_before_bytes? as f64).max(0.0) / connections as f64)
 }
 
 fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {

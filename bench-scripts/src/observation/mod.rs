@@ -280,9 +280,9 @@ impl Sample {
         )
     }
 
-    /// Requests that the server did its work for: its own count, or the tool's where it has none.
+    /// Requests that the server did its work for: its own count, or the tool's where it has none. Each call of a batch is one.
     pub fn served(&self) -> u64 {
-        self.server_requests.unwrap_or(self.load.succeeded + self.load.failures())
+        self.server_requests.unwrap_or_else(|| self.load.calls(self.load.succeeded + self.load.failures()))
     }
 
     /// Calls that the server counted without the harness's own requests; `None` where it has no metrics.

@@ -62,9 +62,9 @@ pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
     let servers = &run.plan.servers;
     let way = |server: &Server| {
         let environment = run.plan.environment_of(server);
-        (environment.transport(), environment.in_flight())
+        (environment.transport(), environment.in_flight(), environment.batch())
     };
-    if servers.iter().all(|server| way(server) == (Transport::Http, 1)) {
+    if servers.iter().all(|server| way(server) == (Transport::Http, 1, 1)) {
         return vec![(String::new(), None)];
     }
     servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()

@@ -3,6 +3,9 @@
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
 mod answer;
+mod answer_sizes;
+mod arms;
+mod batches;
 pub mod bursts;
 pub mod calibration;
 mod causes;
@@ -14,7 +17,9 @@ mod differences;
 mod duets;
 mod format;
 mod gateways;
+mod head_of_line;
 mod headline;
+mod held;
 pub mod html;
 mod lost;
 mod open;
@@ -94,6 +99,9 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(analysis::slo::read).transpose()?;
         summary.stages = analysis::stages::staged(&plan, &observations);
+        summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
+        summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
+        summary.held = analysis::held::held(&plan, &observations);
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -221,6 +229,8 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
+    let pictures =
+        pictures.chain(batches::chart(run)).chain(answer_sizes::chart(run)).chain(held::chart(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

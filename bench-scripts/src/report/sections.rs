@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, slo, stages, stores,
-    targets, terms, threshold, transports,
+    Run, answer, answer_sizes, batches, causes, charts, commands, crossed, duets, gateways, head_of_line,
+    held, open, original, slo, stages, stores, targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -18,6 +18,9 @@ use crate::workload::Workload;
 /// The whole report: the answer, what belongs to it, and the rest folded away.
 pub fn markdown(run: &Run) -> String {
     let campaign = &run.plan.campaign;
+    if campaign.hold {
+        return of_held(run);
+    }
     let answers = answer::of(run).is_some();
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
@@ -27,6 +30,9 @@ pub fn markdown(run: &Run) -> String {
         format!("## Headline\n\n{}", headline(run)),
         transports::section(run),
         gateways::section(run),
+        batches::section(run),
+        answer_sizes::section(run),
+        head_of_line::section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),
@@ -48,6 +54,18 @@ pub fn markdown(run: &Run) -> String {
         main(stages::section(run)),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
         folded(distrust(run)),
+        folded(failed(run)),
+        folded(environment(run)),
+        folded(by_hand(run)),
+    ])
+}
+
+/// The report of a campaign that sends nothing: it has no rate and no latency.
+fn of_held(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    sections([
+        format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
+        held::section(run),
         folded(failed(run)),
         folded(environment(run)),
         folded(by_hand(run)),

@@ -5,7 +5,7 @@ use super::format::{
     time_us,
 };
 use super::headline::with_marks;
-use super::{Run, lost};
+use super::{Run, batches, lost};
 use crate::analysis::{Cell, Finding};
 use crate::figure::Figure;
 
@@ -30,8 +30,10 @@ pub(super) fn failed_requests(cell: &Cell) -> String {
 pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let ceiling = known(run.plan.campaign.ceiling.as_ref(), "%", |name| format!("% of {name}"));
     let unit = unit(run);
+    // A rate counts calls; latency and failures are of whole messages.
+    let (rate, failed) = if batches::of(run) { ("calls/s", "messages") } else { ("requests/s", "requests") };
     let headers = format!(
-        "{unit} | server | successful requests/s | p50 | p99 | p99.9 | slowest | {ceiling} | failed requests | trials"
+        "{unit} | server | successful {rate} | p50 | p99 | p99.9 | slowest | {ceiling} | failed {failed} | trials"
     );
     let row = |cell: &Cell| {
         vec![

@@ -28,13 +28,21 @@ pub(super) fn section(run: &Run) -> String {
     let rows: Vec<Vec<String>> = compared(run).map(|pair| row(run, pair)).collect();
     let Some(first) = compared(run).next() else { return String::new() };
     let rate = if first.level.rate.is_some() { "sent" } else { "requests/s" };
+    // One after the other on all cores too, where both ran at the same time on one.
+    let cpu = if run.duets.is_some() {
+        "CPU per request on one core | CPU per request on all cores"
+    } else {
+        "CPU per request"
+    };
     let headers = format!(
-        "server | request | CPU per request | {rate} | p99 | p99 of HTTP | of WebSocket | memory per connection of HTTP | of WebSocket | \
+        "server | request | {cpu} | {rate} | p99 | p99 of HTTP | of WebSocket | memory per connection of HTTP | of WebSocket | \
          blocks"
     );
     let side_by_side = known(run.duets.as_ref(), "", |duets| {
         let each = known(duets.plan.levels().first().copied(), "-", load);
-        format!(" CPU per request is of both at the same time on one core, at {each} each.")
+        format!(
+            " CPU per request on one core is of both at the same time, at {each} each; on all cores it is of one after the other."
+        )
     });
     format!(
         "## WebSocket over HTTP\n\nEach ratio is a server's figure over WebSocket, divided by its own over HTTP, at {} and by the same load \
@@ -45,22 +53,26 @@ pub(super) fn section(run: &Run) -> String {
     )
 }
 
-/// The server; in a campaign that varies more than the transport, with how it is reached.
+/// The server; where it is compared over WebSocket in several ways, with which one it is.
 fn row_name(run: &Run, pair: &Comparison) -> String {
-    if pair.level.in_flight { run.label(&pair.server).to_owned() } else { pair.over.clone() }
+    let is_another = |other: &&Comparison| {
+        (&other.over, &other.workload, other.level) == (&pair.over, &pair.workload, pair.level)
+    };
+    let ways = compared(run).filter(is_another).count();
+    if ways > 1 { run.label(&pair.server).to_owned() } else { pair.over.clone() }
 }
 
 fn row(run: &Run, pair: &Comparison) -> Vec<String> {
-    let duet = run.duets.as_ref();
-    let duet = duet.and_then(|duets| duets::of(duets, &pair.server, &pair.over, &pair.workload));
+    let on_one_core = run.duets.as_ref().map(|duets| {
+        dash(duets::of(duets, &pair.server, &pair.over, &pair.workload), |duet| judged(&duet.cpu))
+    });
     let cell = |server: &str| run.summary.cell(server, &pair.workload, pair.level);
     let of = |server: &str, figure: Figure, write: fn(f64) -> String| {
         dash(cell(server).and_then(|cell| cell.figure(figure)), |estimate| write(estimate.value))
     };
-    vec![
-        row_name(run, pair),
-        pair.workload.clone(),
-        judged(&duet.unwrap_or(pair).cpu),
+    let names = [row_name(run, pair), pair.workload.clone()];
+    let figures = [
+        judged(&pair.cpu),
         judged(&pair.rate),
         dash(pair.p99_ratio, ratio),
         of(&pair.over, Figure::P99Us, time_us),
@@ -68,5 +80,6 @@ fn row(run: &Run, pair: &Comparison) -> Vec<String> {
         of(&pair.over, Figure::ConnectionMemoryBytes, bytes),
         of(&pair.server, Figure::ConnectionMemoryBytes, bytes),
         count(pair.rate.blocks as u64),
-    ]
+    ];
+    names.into_iter().chain(on_one_core).chain(figures).collect()
 }

@@ -75,7 +75,8 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     }
     // Beside the run and not in it, where another reader would take it for a stage.
     let outside = to.canonicalize()?;
-    let draft = tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
+    let draft =
+        tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
     opened()?.unpack(draft.path())?;
     for stage in fs::read_dir(draft.path())? {
         let stage = stage?;
@@ -117,7 +118,10 @@ pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
 fn holds_packed(folder: &Path) -> Result<bool> {
     for entry in fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))? {
         let path = entry?.path();
-        if path.ends_with(STAGES_ARCHIVE) || path.to_string_lossy().ends_with(".ndjson.gz") || (path.is_dir() && holds_packed(&path)?) {
+        if path.ends_with(STAGES_ARCHIVE)
+            || path.to_string_lossy().ends_with(".ndjson.gz")
+            || (path.is_dir() && holds_packed(&path)?)
+        {
             return Ok(true);
         }
     }
@@ -235,7 +239,11 @@ mod tests {
                 assert!(gone.iter().all(|path| !path.exists()), "{gone:?}");
             }
             run.pack().unwrap();
-            assert_eq!(fs::read(run.0.join(STAGES_ARCHIVE)).unwrap(), archive, "packed once more after it was read");
+            assert_eq!(
+                fs::read(run.0.join(STAGES_ARCHIVE)).unwrap(),
+                archive,
+                "packed once more after it was read"
+            );
             archive
         });
         assert_eq!(bytes[0], bytes[1]);

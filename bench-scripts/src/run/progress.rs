@@ -8,9 +8,11 @@ use super::ratios_so_far;
 use super::view::View;
 use crate::analysis::{Comparison, Comparisons, Observed, invalid_reason};
 use crate::config::Campaign;
-use crate::observation::Observation;
+use crate::figure::Figure;
+use crate::observation::{Observation, Sample};
 use crate::plan::{self, Plan, Trial};
 use crate::report::at;
+use crate::words::bytes;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;
@@ -112,6 +114,7 @@ impl<'a> Progress<'a> {
     pub fn end(&mut self, observation: &Observation) {
         self.done_here += 1;
         let gave = match &observation.outcome.sample() {
+            Some(sample) if sample.load.details.held => held(sample),
             Some(sample) => format!(
                 "{:>9.0} req/s  p99 {:>8.2} ms  {}{}",
                 sample.load.requests_per_second(),
@@ -177,6 +180,17 @@ impl<'a> Progress<'a> {
             trial.level().unit(),
         )
     }
+}
+
+/// What a trial gave that held connections and sent nothing.
+fn held(sample: &Sample) -> String {
+    let connect_ms = sample.load.details.connects.map(|connects| connects.each_us.p99 / 1e3);
+    let connect = connect_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2} ms"));
+    let memory = sample.figure(Figure::HeldMemoryBytes).map_or_else(|| "-".to_owned(), bytes);
+    format!(
+        "connect p99 {connect:>9}  memory {memory}{}",
+        invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}"))
+    )
 }
 
 /// A trial in a few words: `actix, getBalance at 125`; in a duet with the other server.

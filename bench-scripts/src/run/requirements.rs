@@ -27,11 +27,17 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
 /// Whether a server takes the connections that the campaign makes, and the campaign's load tools can make them.
 fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     let environment = campaign.environment.with(&server.overrides);
-    let (transport, in_flight) = (environment.transport(), environment.in_flight());
+    let (transport, in_flight, batch) =
+        (environment.transport(), environment.in_flight(), environment.batch());
     let place = || format!("campaign {}: server {}", campaign.name, server.name);
     ensure!(
         transport == Transport::Http || server.ws().is_some(),
         "{}: servers.toml does not say where its ready line names a WebSocket; give ready.line.ws, or leave the server out",
+        place()
+    );
+    ensure!(
+        !campaign.hold || (in_flight, batch) == (1, 1),
+        "{}: nothing is sent on connections that are held; leave in_flight and batch out",
         place()
     );
     let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
@@ -46,6 +52,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set transport to websocket",
         place()
     );
+    ensure!(
+        batch == 1 || !(campaign.open.is_some() || campaign.slo.is_some() || server.answers_one_request()),
+        "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer any request; leave \
+         batch out",
+        place()
+    );
     for tool in campaign.tools() {
         let can = tool.can();
         ensure!(
@@ -58,6 +70,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         ensure!(
             in_flight == 1 || can.several_in_flight,
             "{}: {} has one request in flight on a connection and not {in_flight}; name another load tool",
+            place(),
+            can.name
+        );
+        ensure!(
+            batch == 1 || can.batches,
+            "{}: {} can't send batches; name another load tool",
             place(),
             can.name
         );
@@ -266,7 +284,15 @@ mod tests {
         );
         let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
         assert!(refusal.contains("over HTTP"), "{refusal}");
+        let batch = || Overrides { batch: Some(10), ..own(None, None) };
+        assert_eq!(said(&campaign, "actix", batch()), None);
+        let refusal = said(&campaign, "control", batch()).unwrap();
+        assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
+        let (rates, _) = shipped().campaign("websocket-rates").unwrap();
+        assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
         let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
+        let refusal = said(&campaign, "actix", batch()).unwrap();
+        assert!(refusal.contains("bombardier can't send batches"), "{refusal}");
         let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();
         assert!(refusal.contains("bombardier can't send over WebSocket"), "{refusal}");
     }

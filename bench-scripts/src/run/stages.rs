@@ -24,8 +24,9 @@ pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) 
             server.name
         );
         ensure!(
-            server.overrides.transport.is_none() && server.overrides.in_flight.is_none(),
-            "field stages.transports: the arm {} has a transport or requests in flight of its own; leave them out",
+            [server.overrides.in_flight, server.overrides.batch] == [None, None]
+                && server.overrides.transport.is_none(),
+            "field stages.transports: the arm {} has a transport, requests in flight or batches of its own; leave them out",
             server.name
         );
     }

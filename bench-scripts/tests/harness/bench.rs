@@ -259,6 +259,7 @@ impl Bench {
             "bombardier",
             "vegeta",
             "k6",
+            "rpc-load",
         ];
         until("nothing is left running", || {
             programs.iter().all(|program| self.running(program).is_empty()).then_some(())

@@ -18,5 +18,6 @@ mod stages;
 mod stores;
 mod threshold;
 mod trial;
+mod ways;
 mod whole;
 mod why;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rpc_bench::load::details::Details;
 use rpc_bench::load::{Latency, LoadSample};
 use rpc_bench::observation::{Capacity, Sample};
 use rpc_bench::probe::host::HostActivity;
@@ -22,6 +23,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         open: None,
         series: Vec::new(),
         staged: None,
+        details: Details::default(),
     };
     let used = rate * cpu_us / 1e6;
     Sample {

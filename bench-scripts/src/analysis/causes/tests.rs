@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Placement;
+use crate::load::details::Details;
 use crate::load::{Latency, LoadSample};
 use crate::observation::{Capacity, Connecting, Outcome, Sample};
 use crate::plan::Trial;
@@ -40,6 +41,7 @@ fn healthy() -> Sample {
         open: None,
         series: Vec::new(),
         staged: None,
+        details: Details::default(),
     };
     let zero = Some(0);
     let network = NetworkCounters {

@@ -13,10 +13,7 @@ use crate::analysis::observed::median_of;
 use crate::cost::Rung;
 use crate::figure::Figure;
 use crate::plan::WhyPlan;
-use crate::stats::{Estimate, hodges_lehmann};
-
-/// The fewest lengths that give a line.
-const LEAST_POINTS: usize = 3;
+use crate::stats::{self, Estimate, Line as Fit, Weighted, hodges_lehmann};
 
 /// CPU time against slots returned, of both servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,13 +79,6 @@ struct LengthSample {
     in_process: Option<(f64, f64)>,
 }
 
-/// A straight line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Fit {
-    intercept: f64,
-    slope: f64,
-}
-
 impl SlopeSummary {
     /// From the slope's trials. `None` where nothing was measured.
     pub(super) fn new(request: &WhyPlan, seen: &Seen<'_>) -> Option<Self> {
@@ -138,20 +128,11 @@ fn by_block(request: &WhyPlan, seen: &Seen<'_>, server: &str) -> BTreeMap<u32, V
 
 /// The line through a figure of the points, weighted by the whole.
 fn fit(points: &[LengthSample], figure: impl Fn(&LengthSample) -> Option<f64>) -> Option<Fit> {
-    let values: Vec<(f64, f64, f64)> = points
-        .iter()
-        .map(|point| Some((point.slots, figure(point)?, 1.0 / (point.cpu * point.cpu))))
-        .collect::<Option<_>>()?;
-    if values.len() < LEAST_POINTS {
-        return None;
-    }
-    let sum = |term: fn(&(f64, f64, f64)) -> f64| values.iter().map(term).sum::<f64>();
-    let weight = sum(|(_, _, w)| *w);
-    let (x, y) = (sum(|(x, _, w)| w * x) / weight, sum(|(_, y, w)| w * y) / weight);
-    let spread: f64 = values.iter().map(|(of, _, w)| w * (of - x) * (of - x)).sum();
-    let common: f64 = values.iter().map(|(of, value, w)| w * (of - x) * (value - y)).sum();
-    let slope = common / spread;
-    slope.is_finite().then_some(Fit { intercept: y - slope * x, slope })
+    let weighted = |point: &LengthSample| {
+        Some(Weighted { x: point.slots, y: figure(point)?, weight: 1.0 / (point.cpu * point.cpu) })
+    };
+    let values: Vec<Weighted> = points.iter().map(weighted).collect::<Option<_>>()?;
+    stats::line(&values)
 }
 
 fn whole(points: &[LengthSample]) -> Option<Fit> {

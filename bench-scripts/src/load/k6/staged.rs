@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::samples::Samples;
+use crate::load::details::Details;
 use crate::load::records::{PROBABILITIES, Sorted};
 use crate::load::{Latency, LoadSample};
 
@@ -75,6 +76,7 @@ pub(super) fn sample(samples: Samples, duration_ms: u64, bytes: (u64, u64)) -> R
         open: None,
         series: Vec::new(),
         staged: Some(Box::new(staged)),
+        details: Details::default(),
     })
 }
 

@@ -5,6 +5,7 @@
 pub mod histogram;
 pub mod kept;
 mod lateness;
+pub mod methods;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 
 use self::lateness::{Lateness, lateness};
+use super::details::Details;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.
@@ -163,6 +165,7 @@ pub fn sample(records: &[Record], load: &Load) -> Result<LoadSample> {
         }),
         series: series(records, load.duration_ms),
         staged: None,
+        details: Details::default(),
     })
 }
 

@@ -4,6 +4,7 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
 //! its reader prefers ([`palette`]).
 
+mod curves;
 mod gateways;
 mod inline;
 mod named_rows;
@@ -22,6 +23,7 @@ mod stages;
 mod svg;
 mod why;
 
+pub(super) use curves::{Curve, Scales, curves};
 pub(super) use gateways::chart as gateways;
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};

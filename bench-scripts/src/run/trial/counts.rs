@@ -65,10 +65,13 @@ pub(super) fn check(
     // Only the server counts requests that were in flight when the warm-up or the window ended, at most one for each connection;
     // requests that failed may have been answered too late, and so may the harness's own.
     let (asked, unanswered) = checked.map_or((0, 0), |checked| (checked.asked, checked.unanswered));
-    let succeeded: u64 = loads.iter().map(|load| load.succeeded).sum();
-    let failed: u64 = loads.iter().map(|load| load.failures()).sum();
+    let sum = |calls: fn(&LoadSample) -> u64| loads.iter().map(|load| calls(load)).sum::<u64>();
+    let succeeded = sum(|load| load.calls(load.succeeded));
+    let failed = sum(|load| load.calls(load.failures()));
+    let of_connections = |load: &&LoadSample| load.calls(2 * u64::from(connections));
+    let unseen: u64 = loads.iter().map(of_connections).sum();
     let least = succeeded + asked - unanswered;
-    let most = succeeded + failed + 2 * u64::from(connections) * loads.len() as u64 + asked;
+    let most = succeeded + failed + unseen + asked;
     if requests < least || requests > most {
         let own = if asked > 0 { format!(" and the harness {}", asked - unanswered) } else { String::new() };
         let reason = format!("the server counted {requests} calls, the load tool {succeeded}{own} answers");
@@ -83,6 +86,7 @@ mod tests {
 
     use super::*;
     use crate::load::Latency;
+    use crate::load::details::Details;
 
     fn load(succeeded: u64) -> LoadSample {
         let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };
@@ -97,6 +101,7 @@ mod tests {
             open: None,
             series: Vec::new(),
             staged: None,
+            details: Details::default(),
         }
     }
 
@@ -120,6 +125,13 @@ mod tests {
     fn counts_that_do_not_fit_make_the_trial_invalid() {
         assert!(matches!(failed(999, 0), Some(Outcome::Invalid { .. })));
         assert!(matches!(failed(1_021, 0), Some(Outcome::Invalid { .. })));
+    }
+
+    #[test]
+    fn each_call_of_a_batch_counts() {
+        let batches = LoadSample { details: Details { batch: Some(100), ..Details::default() }, ..load(10) };
+        let fits = |requests| check(Some(ServerCounts { requests, errors: 0 }), &[&batches], 2, None).is_ok();
+        assert!(!fits(999) && fits(1_000) && fits(1_400) && !fits(1_401));
     }
 
     #[test]

@@ -245,7 +245,11 @@ impl Bench<'_> {
         kept::write(&prepared.path("records.csv.gz"), &records)?;
         let window = Duration::from_millis(load.duration_ms);
         histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
-        records::sample(&records, load).map_err(|error| prepared.failed(&error).into())
+        let sampled = records::sample(&records, load).and_then(|mut sample| {
+            sample.details.methods = driver.by_method(invocation.bodies, files, &records)?;
+            Ok(sample)
+        });
+        sampled.map_err(|error| prepared.failed(&error).into())
     }
 
     /// Lets the tool print its own record of the requests, and reads that.

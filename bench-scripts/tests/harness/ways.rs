@@ -1,0 +1,123 @@
+//! Batches, mixes on one socket and held connections in small, on real processes and the real load generator.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, stderr};
+
+/// A campaign over actix by rpc-load. `None` without a load tool.
+fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "load-generator"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.unwrap().success(), "rpc-load could not be built");
+    let programs = Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap();
+    symlink(programs.join("rpc-load"), bench.path("rpc-load")).unwrap();
+    bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
+    bench.write(
+        "campaigns/small.toml",
+        &format!(
+            "why = \"a test\"\nservers = [\"actix\"]\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 500\n\
+             timeout_ms = 5000\n{head}\n[environment]\ntuning = \"equal\"\naccounts = 50\nslots = {slots}\nledger_seed = 1\n\
+             max_foreign_cpu = \"100%\"\n{arms}"
+        ),
+    );
+    Some(bench)
+}
+
+/// The observations of the campaign, which ran to its end.
+fn ran(bench: &Bench) -> Vec<Value> {
+    let output = bench.command(&["run", "small"]).env("RPC_LOAD", bench.path("rpc-load")).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let observations = bench.observations();
+    assert!(bench.outcomes().iter().all(|outcome| outcome == "completed"), "{observations:?}");
+    observations
+}
+
+fn of<'a>(observations: &'a [Value], server: &str) -> &'a Value {
+    let found = observations.iter().find(|observation| observation["server"] == server);
+    &found.unwrap()["outcome"]
+}
+
+#[test]
+fn the_calls_of_a_batch_are_those_that_the_server_counted() {
+    let arms = "[[arm]]\nname = \"actix-b10\"\nserver = \"actix\"\nsettings = { batch = 10 }\n\
+                [[arm]]\nname = \"actix-ws-b10\"\nserver = \"actix\"\nsettings = { batch = 10, transport = \"websocket\" }\n";
+    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [2]\ncomparisons = [[\"actix-b10\", \"actix\"]]";
+    let Some(bench) = small(head, arms, 50) else { return };
+    let observations = ran(&bench);
+    for server in ["actix-b10", "actix-ws-b10"] {
+        let sample = of(&observations, server);
+        let (messages, counted) =
+            (sample["load"]["succeeded"].as_u64().unwrap(), sample["server_requests"].as_u64().unwrap());
+        assert_eq!(sample["load"]["details"]["batch"], 10, "{sample}");
+        assert!(messages > 0 && counted >= 10 * messages, "{messages} messages, {counted} calls");
+    }
+    assert!(of(&observations, "actix")["load"]["details"]["batch"].is_null());
+    assert!(bench.report().contains("## Calls in batches"), "{}", bench.report());
+}
+
+#[test]
+fn a_mix_at_a_rate_has_the_latency_of_each_method() {
+    let arms = "[[arm]]\nname = \"actix-one\"\nserver = \"actix\"\nsettings = { transport = \"websocket\", in_flight = 8 }\n";
+    let head = "workloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = [[\"actix-one\", \"actix\"]]\n\
+                [open]\nrates = [200]\nconnections = 8\ntools = [\"rpc-load\"]";
+    let Some(bench) = small(head, arms, 2_000) else { return };
+    let balance = fs::read_to_string(bench.path("workloads/getBalance.toml")).unwrap();
+    assert!(balance.contains("4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"));
+    bench.write(
+        "workloads/mix.toml",
+        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\nparams = '[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]'\n\
+         [[request]]\nweight = 1\nmethod = \"getBlocks\"\nparams = '[0, 1000]'\n",
+    );
+    let observations = ran(&bench);
+    let mixes = observations.iter().filter(|observation| observation["workload"] == "mix");
+    let mut seen = 0;
+    for sample in mixes.map(|observation| &observation["outcome"]) {
+        let methods = sample["load"]["details"]["methods"].as_array().unwrap();
+        let names: Vec<&str> = methods.iter().map(|of| of["method"].as_str().unwrap()).collect();
+        assert_eq!(names, ["getBalance", "getBlocks"]);
+        let requests: u64 = methods.iter().map(|of| of["requests"].as_u64().unwrap()).sum();
+        assert_eq!(requests, 100, "200 a second for half a second");
+        assert!(methods[0]["requests"].as_u64() > methods[1]["requests"].as_u64());
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
+    let report = bench.report();
+    assert!(
+        report.contains("## Head-of-line blocking") && report.contains("p99 in the mix over alone"),
+        "{report}"
+    );
+}
+
+#[test]
+fn connections_are_held_without_a_request() {
+    let arms = "[[arm]]\nname = \"actix-ws\"\nserver = \"actix\"\nsettings = { transport = \"websocket\" }\n";
+    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [1, 20, 60]\nhold = true\nwarmup_connections = 1";
+    let Some(bench) = small(head, arms, 50) else { return };
+    let observations = ran(&bench);
+    assert_eq!(observations.len(), 6);
+    for observation in &observations {
+        let (sample, connections) = (&observation["outcome"], observation["connections"].as_u64().unwrap());
+        assert_eq!(sample["established"].as_u64(), Some(connections), "{sample}");
+        assert_eq!(
+            (&sample["load"]["succeeded"], &sample["load"]["details"]["held"]),
+            (&0.into(), &true.into())
+        );
+        assert_eq!(sample["server_requests"], 0, "{sample}");
+        assert!(sample["load"]["details"]["connects"]["each_us"]["p99"].as_f64().unwrap() > 0.0);
+    }
+    let report = bench.report();
+    assert!(
+        report.contains("## Connections that carry nothing") && !report.contains("requests/s"),
+        "{report}"
+    );
+}
