@@ -20,6 +20,7 @@ use super::timeline::{Moment, timeline};
 use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::figure::Figure;
+use crate::link::Carrier;
 use crate::load::Level;
 use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
 use crate::plan::{self, Trial};
@@ -81,6 +82,9 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
+    /// What carried packets between load tools and servers, where the campaign makes networks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carriers: Vec<Carrier>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -195,6 +199,18 @@ impl Summary {
     }
 }
 
+/// What carried packets, each once.
+fn carriers(observations: &[Observation]) -> Vec<Carrier> {
+    let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
+    let mut carriers: Vec<Carrier> = Vec::new();
+    for link in samples.filter_map(|sample| sample.link) {
+        if !carriers.contains(&link.carrier) {
+            carriers.push(link.carrier);
+        }
+    }
+    carriers
+}
+
 /// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those of the
 /// plan, which may be fewer than the campaign's.
 pub fn summarize(
@@ -271,6 +287,7 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
+        carriers: carriers(observations),
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
+use super::network::Network;
 use super::percent::Percent;
 use crate::field::within;
 use crate::probe::host;
@@ -46,6 +47,9 @@ pub struct Environment {
     /// requests are in flight as a campaign's `connections` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
+    /// The network between load tool and servers; this machine's loopback interface where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -142,6 +146,8 @@ settings! {
     };
     /// See [`Environment::in_flight`].
     in_flight: u32 = Tool, 1, 10_000, |requests| format!("{requests} in flight on a connection");
+    /// See [`Environment::network`].
+    network: Network = Tool, 0, 18_446_744_073_709_551_615, |both| format!("a network of {}", Network::from(both).words());
 }
 
 /// Placeholders of an environment that always have a value.
@@ -189,6 +195,7 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            network,
             ..
         } = *self;
         Overrides {
@@ -199,6 +206,7 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            network,
         }
     }
 
@@ -214,6 +222,7 @@ impl Environment {
             tool_niceness: own.tool_niceness,
             transport: own.transport,
             in_flight: own.in_flight,
+            network: own.network,
             ..self.clone()
         }
     }

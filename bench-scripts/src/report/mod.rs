@@ -11,6 +11,7 @@ mod commands;
 pub mod compare;
 mod crossed;
 mod differences;
+mod distance;
 mod duets;
 mod format;
 mod gateways;
@@ -219,7 +220,11 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
-    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run)).chain(stages::pictures(run));
+    let pictures = charts::pictures(run)?
+        .into_iter()
+        .chain(answer::chart(run))
+        .chain(stages::pictures(run))
+        .chain(distance::picture(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, slo, stages, stores,
-    targets, terms, threshold, transports,
+    Run, answer, causes, charts, commands, crossed, distance, duets, gateways, open, original, slo, stages,
+    stores, targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -27,6 +27,7 @@ pub fn markdown(run: &Run) -> String {
         format!("## Headline\n\n{}", headline(run)),
         transports::section(run),
         gateways::section(run),
+        distance::section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),

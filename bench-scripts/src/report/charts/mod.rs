@@ -4,6 +4,7 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
 //! its reader prefers ([`palette`]).
 
+mod distance;
 mod inline;
 mod named_rows;
 mod original;
@@ -21,6 +22,7 @@ mod stages;
 mod svg;
 mod why;
 
+pub(super) use distance::chart as distance;
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};
 pub(super) use power::power;
