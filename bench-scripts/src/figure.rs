@@ -62,11 +62,19 @@ pub enum Figure {
     UpstreamCpuUsPerRequest,
     /// The most memory that the server behind a gateway held, in bytes.
     UpstreamMemoryBytes,
+    /// A round trip over the network between load tool and server without load, in microseconds.
+    RoundTripUs,
+    /// 99th percentile of how much later than due a packet left that network, in microseconds.
+    PacketLateP99Us,
+    /// Processors that this network used, where the harness carries its packets.
+    LinkCores,
+    /// Packets that this network carried a second, in both directions.
+    PacketsPerSecond,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 32] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -95,5 +103,9 @@ impl Figure {
         Self::ToolUs,
         Self::UpstreamCpuUsPerRequest,
         Self::UpstreamMemoryBytes,
+        Self::RoundTripUs,
+        Self::PacketLateP99Us,
+        Self::LinkCores,
+        Self::PacketsPerSecond,
     ];
 }

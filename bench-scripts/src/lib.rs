@@ -2,7 +2,8 @@
 //!
 //! [`config`] reads what a person writes; [`plan`] orders the trials; [`workload`] draws the requests; [`run`] carries the
 //! trials out with [`subject`] (a server is a process that says when it is ready, or a [`target`] that is there already), [`load`]
-//! (a load tool is a process whose output is read once) and [`probe`] (what the system counts); [`observation`] and [`results`] keep what came of them;
+//! (a load tool is a process whose output is read once), a [`link`] between the two where the campaign has a network, and [`probe`]
+//! (what the system counts); [`observation`] and [`results`] keep what came of them;
 //! [`analysis`] works out what that allows to say; [`report`] writes it for a person. Analysis and report never reach the
 //! running part.
 
@@ -13,6 +14,7 @@ pub mod cost;
 mod field;
 pub mod figure;
 pub mod interrupt;
+pub mod link;
 pub mod load;
 pub mod metrics;
 pub mod observation;

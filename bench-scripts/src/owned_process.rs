@@ -1,6 +1,7 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
 use std::fs::File;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -11,7 +12,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, kill_process_group, set_parent_process_death_signal, setpriority_process,
     setrlimit,
 };
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
@@ -33,6 +34,9 @@ pub struct Limits {
     pub open_files: Option<u64>,
     /// How far it gives way to other processes, from 0 (not at all) to 19.
     pub niceness: u8,
+    /// The file of the network namespace that it is started in; that of the thread that starts it where left out. It must stay open
+    /// until the child has been started.
+    pub network: Option<RawFd>,
 }
 
 /// A running child. Dropping it kills it and waits for it.
@@ -66,7 +70,7 @@ impl Owned {
         placement: Placement,
         limits: Limits,
     ) -> Result<Self> {
-        let Limits { open_files, niceness } = limits;
+        let Limits { open_files, niceness, network } = limits;
         let processor = match placement {
             Placement::Free => None,
             Placement::OneCore | Placement::Duet => Some(
@@ -106,6 +110,11 @@ impl Owned {
                 }
                 if let Some(set) = &only {
                     sched_setaffinity(None, set)?;
+                }
+                if let Some(network) = network {
+                    // SAFETY: the caller keeps the file open.
+                    let namespace = BorrowedFd::borrow_raw(network);
+                    move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
                 }
                 Ok(())
             });

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::client;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::interrupt::Interrupt;
+use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe, last_line};
 use crate::probe::host;
@@ -35,6 +37,12 @@ const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 /// How long a server that closed its output may take to end, before it counts as one that keeps running without.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
+/// Where a server listens for requests or for questions about its metrics: any free port of the loopback interface.
+const LOOPBACK: &str = "127.0.0.1:0";
+
+/// The port of a server that can't choose one, at the far end of a link.
+const ONLY_PORT: u16 = 8_899;
+
 /// A server that answers.
 pub struct Subject {
     /// Where it answers.
@@ -47,6 +55,8 @@ pub struct Subject {
     pub ready: Value,
     /// The server that it passes requests on to, for a gateway.
     pub upstream: Option<Box<Self>>,
+    /// The network through which it is reached; `None`: this machine's loopback interface.
+    pub link: Option<Arc<Link>>,
     /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
 }
@@ -81,8 +91,23 @@ impl Subject {
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
+        Self::start_over(None, server, environment, request, stderr, interrupt)
+    }
+
+    /// [`Self::start`] at the far end of a link, on whose near end this thread is.
+    pub fn start_over(
+        link: Option<&Arc<Link>>,
+        server: &Server,
+        environment: &Environment,
+        request: &str,
+        stderr: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let any_port = link.map_or_else(|| LOOPBACK.to_owned(), |_| format!("{}:0", link::SERVER));
         let listen = match &server.ready {
-            Ready::Line(_) => "127.0.0.1:0".to_owned(),
+            Ready::Line(_) => any_port.clone(),
+            // In a namespace that was just made all ports are free.
+            Ready::Connect {} | Ready::Health {} if link.is_some() => format!("{}:{ONLY_PORT}", link::SERVER),
             Ready::Connect {} | Ready::Health {} => free_address()?,
             Ready::Running(at) => {
                 let found = Target::parse(&at.url).and_then(|target| find_running(&target));
@@ -91,13 +116,23 @@ impl Subject {
                     settle(interrupt, || open_files(pid))?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
-                return Ok(Self { target, process, metrics: None, ready, upstream: None, _files: None });
+                return Ok(Self {
+                    target,
+                    process,
+                    metrics: None,
+                    ready,
+                    upstream: None,
+                    link: None,
+                    _files: None,
+                });
             }
         };
         let program = program(server)?;
         let mut values = server.placeholders(environment, &listen, request);
         let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
-        let start = |behind| Self::start(behind, environment, request, &upstream_stderr(stderr), interrupt);
+        let start = |behind| {
+            Self::start_over(link, behind, environment, request, &upstream_stderr(stderr), interrupt)
+        };
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
@@ -106,12 +141,19 @@ impl Subject {
         if transport == Transport::WebSocket {
             args.extend(server.ws_args.clone());
         }
+        for arg in args.iter_mut().filter(|arg| *arg == LOOPBACK) {
+            arg.clone_from(&any_port);
+        }
         let mut process = Owned::spawn_with(
             &program,
             &args,
             &Output { stdout: None, stderr },
             environment.placement,
-            Limits { open_files: server.open_files, ..Limits::default() },
+            Limits {
+                open_files: server.open_files,
+                network: link.map(|link| link.server_namespace()),
+                ..Limits::default()
+            },
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
@@ -122,7 +164,8 @@ impl Subject {
                 websocket(server, &ready).map_err(|error| with_last_line(error, stderr, &server.name))?
             }
         };
-        Ok(Self { target, process: Process::Owned(process), metrics, ready, upstream, _files: files })
+        let (process, link) = (Process::Owned(process), link.cloned());
+        Ok(Self { target, process, metrics, ready, upstream, link, _files: files })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.

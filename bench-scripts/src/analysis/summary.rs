@@ -23,6 +23,7 @@ use super::timeline::{Moment, timeline};
 use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::figure::Figure;
+use crate::link::Carrier;
 use crate::load::Level;
 use crate::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
 use crate::plan::{self, Trial};
@@ -93,6 +94,9 @@ pub struct Summary {
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
+    /// What carried packets between load tools and servers, where the campaign makes networks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carriers: Vec<Carrier>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -207,6 +211,18 @@ impl Summary {
     }
 }
 
+/// What carried packets, each once.
+fn carriers(observations: &[Observation]) -> Vec<Carrier> {
+    let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
+    let mut carriers: Vec<Carrier> = Vec::new();
+    for link in samples.filter_map(|sample| sample.link) {
+        if !carriers.contains(&link.carrier) {
+            carriers.push(link.carrier);
+        }
+    }
+    carriers
+}
+
 /// Works the summary out, except causes, remedies and layers, which need more than the observations. `levels` are those of the
 /// plan, which may be fewer than the campaign's.
 pub fn summarize(
@@ -286,6 +302,7 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
+        carriers: carriers(observations),
     }
 }
 

@@ -5,6 +5,7 @@
 mod arm;
 mod calibration;
 mod campaign;
+mod network;
 mod open;
 mod original;
 mod percent;
@@ -26,6 +27,7 @@ use crate::workload::Workload;
 pub use arm::CampaignArm;
 pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
+pub use network::Network;
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
+use super::network::Network;
 use super::percent::Percent;
 use crate::field::within;
 use crate::probe::host;
@@ -49,6 +50,9 @@ pub struct Environment {
     /// Calls in each request, as one JSON-RPC batch; one call by itself where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
+    /// The network between load tool and servers; this machine's loopback interface where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -150,6 +154,8 @@ settings! {
         1 => "one call in a message".to_owned(),
         calls => format!("batches of {}", count(calls)),
     };
+    /// See [`Environment::network`].
+    network: Network = Tool, 0, 18_446_744_073_709_551_615, |both| format!("a network of {}", Network::from(both).words());
 }
 
 /// Placeholders of an environment that always have a value.
@@ -198,6 +204,7 @@ impl Environment {
             transport,
             in_flight,
             batch,
+            network,
             ..
         } = *self;
         Overrides {
@@ -209,6 +216,7 @@ impl Environment {
             transport,
             in_flight,
             batch,
+            network,
         }
     }
 
@@ -225,6 +233,7 @@ impl Environment {
             transport: own.transport,
             in_flight: own.in_flight,
             batch: own.batch,
+            network: own.network,
             ..self.clone()
         }
     }

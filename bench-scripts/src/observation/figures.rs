@@ -43,6 +43,10 @@ impl Sample {
             Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
             Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / self.served() as f64,
             Figure::UpstreamMemoryBytes => self.upstream?.peak_memory_bytes? as f64,
+            Figure::RoundTripUs => self.link.as_ref()?.round_trip_us,
+            Figure::PacketLateP99Us => self.link.as_ref()?.late_p99_us?,
+            Figure::LinkCores => self.link.as_ref()?.cpu_s? / self.window_s,
+            Figure::PacketsPerSecond => self.link.as_ref()?.packets? as f64 / self.window_s,
             Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::link::Carrier;
 use crate::load::LoadSample;
 use crate::plan::Trial;
 use crate::probe::host::HostActivity;
@@ -146,6 +147,30 @@ pub struct Sample {
     pub checked: Option<Checked>,
     /// What the server behind a gateway used in the window.
     pub upstream: Option<UpstreamUse>,
+    /// The network between load tool and server, where the campaign makes one.
+    pub link: Option<LinkUse>,
+}
+
+/// What the network between load tool and server did in the window. What the kernel's own (netem) does is not counted.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinkUse {
+    /// What passes packets on.
+    pub carrier: Carrier,
+    /// A round trip without load, before the server was started: the median, in microseconds.
+    pub round_trip_us: f64,
+    /// CPU time of what passes packets on, in seconds.
+    pub cpu_s: Option<f64>,
+    /// Packets that were passed on, both ways.
+    pub packets: Option<u64>,
+    /// Packets that were dropped as the network's loss says.
+    pub lost: Option<u64>,
+    /// Packets that were dropped because the network was full.
+    pub refused: Option<u64>,
+    /// How much later than due a packet was passed on, the median, in microseconds.
+    pub late_p50_us: Option<f64>,
+    /// And the 99th percentile.
+    pub late_p99_us: Option<f64>,
 }
 
 /// What the server behind a gateway used.

@@ -89,10 +89,19 @@ counters! {
 }
 
 impl NetworkCounters {
-    /// The counters as of now.
+    /// The counters as of now, of the network that this thread is in.
     pub fn read() -> Self {
-        let mut table = table("/proc/net/netstat");
-        table.extend(self::table("/proc/net/snmp"));
+        Self::under("/proc/thread-self/net")
+    }
+
+    /// Those of the network that a process is in.
+    pub fn of(pid: u32) -> Self {
+        Self::under(&format!("/proc/{pid}/net"))
+    }
+
+    fn under(folder: &str) -> Self {
+        let mut table = table(&format!("{folder}/netstat"));
+        table.extend(self::table(&format!("{folder}/snmp")));
         Self::from_table(&table)
     }
 }

@@ -14,6 +14,7 @@ mod commands;
 pub mod compare;
 mod crossed;
 mod differences;
+mod distance;
 mod duets;
 mod format;
 mod gateways;
@@ -231,6 +232,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
     let pictures =
         pictures.chain(batches::chart(run)).chain(answer_sizes::chart(run)).chain(held::chart(run));
+    let pictures = pictures.chain(distance::picture(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

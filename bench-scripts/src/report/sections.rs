@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, answer_sizes, batches, causes, charts, commands, crossed, duets, gateways, head_of_line,
-    held, open, original, slo, stages, stores, targets, terms, threshold, transports,
+    Run, answer, answer_sizes, batches, causes, charts, commands, crossed, distance, duets, gateways,
+    head_of_line, held, open, original, slo, stages, stores, targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -33,6 +33,7 @@ pub fn markdown(run: &Run) -> String {
         batches::section(run),
         answer_sizes::section(run),
         head_of_line::section(run),
+        distance::section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),

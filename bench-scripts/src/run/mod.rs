@@ -23,12 +23,14 @@ pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Error, Result, ensure};
 
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
+use crate::link::Link;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
@@ -145,6 +147,10 @@ pub fn begin(
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<RunFolder> {
+    if plan.campaign.has_network() {
+        // Where that is not permitted it is better said before anything is measured.
+        Link::new(Duration::ZERO, 0.0, 0).with_context(|| format!("campaign {}", plan.campaign.name))?;
+    }
     let folder = RunFolder::create(results, &plan.campaign.name)?;
     let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)
         .and_then(|plan| begin_folder(&folder, &plan, text, tools, command));

@@ -18,6 +18,12 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
         check_one(server, workloads)?;
         check_transport(campaign, server)?;
         if server.running_at().is_some() {
+            ensure!(
+                campaign.environment.with(&server.overrides).network.is_none(),
+                "campaign {}: server {} runs already, and a network is made for servers that the harness starts; leave network out",
+                campaign.name,
+                server.name
+            );
             check_running(campaign, server)?;
         }
     }

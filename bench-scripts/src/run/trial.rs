@@ -5,6 +5,7 @@ mod capacity;
 mod checker;
 mod connecting;
 mod counts;
+mod over_link;
 mod steadiness;
 pub(super) mod tool;
 mod watch;
@@ -23,6 +24,7 @@ use super::Truths;
 use super::duet::{OtherLeft, Side};
 use crate::client::{self, Connection};
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::link::Link;
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample};
@@ -140,6 +142,14 @@ impl Bench<'_> {
     }
 
     pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
+        match self.plan.environment_of(self.plan.server(&trial.server)?).network {
+            Some(network) => self.run_over(network, trial),
+            None => self.run_here(trial, paired, None),
+        }
+    }
+
+    /// Runs a trial on this thread; at the near end of a link, where there is one.
+    fn run_here(&self, trial: &Trial, paired: Option<Side>, link: Option<&Arc<Link>>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
         let server = self.plan.server(&trial.server)?;
@@ -147,7 +157,8 @@ impl Bench<'_> {
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
         let request = &self.truths_of(trial).first(&workload.name)?.body;
-        let outcome = match Subject::start(server, environment, request, &stderr, self.interrupt) {
+        let started_server = Subject::start_over(link, server, environment, request, &stderr, self.interrupt);
+        let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
             Ok(mut subject) => {
@@ -221,7 +232,8 @@ impl Bench<'_> {
         let capture = self.capture(trial, &subject.target)?;
         let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
         let counts = counts::read(subject)?;
-        let (network, host) = (NetworkCounters::read(), HostActivity::read());
+        let link_before = over_link::begin(subject)?;
+        let (network, host) = (over_link::counters(subject), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
         let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
@@ -234,7 +246,8 @@ impl Bench<'_> {
         let others = others_before.zip(Reading::now());
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
-        let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
+        let (network, host) = (over_link::counters(subject).since(network), HostActivity::read().since(host));
+        let link = link_before.map(|before| before.end(subject)).transpose()?.flatten();
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
         let Watched { sampled, half, checked } = watch.end();
@@ -278,6 +291,7 @@ impl Bench<'_> {
             wire,
             checked: checked.checked,
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
+            link,
         };
         Ok(judged(sample, known, subject, counted, trial.connections)?)
     }

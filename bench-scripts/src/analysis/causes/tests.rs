@@ -87,6 +87,7 @@ fn healthy() -> Sample {
         wire: None,
         checked: None,
         upstream: None,
+        link: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! its reader prefers ([`palette`]).
 
 mod curves;
+mod distance;
 mod gateways;
 mod inline;
 mod named_rows;
@@ -24,6 +25,7 @@ mod svg;
 mod why;
 
 pub(super) use curves::{Curve, Scales, curves};
+pub(super) use distance::chart as distance;
 pub(super) use gateways::chart as gateways;
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};

@@ -1,0 +1,87 @@
+//! Rate and p99 against the round trip: a line for each server over each transport, and what arithmetic expects of the rate.
+
+use super::super::Run;
+use super::super::distance::{Family, Placed, placed};
+use super::super::format::thousands;
+use super::series::known_colour;
+use super::{Axis, COLOURS, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, time_tick};
+use crate::figure::Figure;
+use crate::transport::Transport;
+
+/// The widths of a server's line and of the arithmetic's, in pixels.
+const WIDTHS: (f64, f64) = (2.0, 1.0);
+
+/// What arithmetic expects is no server's.
+const EXPECTED: Style = Style { colour: COLOURS.len(), variant: 1 };
+
+/// The chart; `None` where no network without losses was measured.
+pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
+    let mut all = placed(run);
+    all.retain(|placed| placed.network.is_some_and(|network| network.loss() == 0.0));
+    all.iter().find_map(|placed| placed.value(Figure::RoundTripUs))?;
+    let mut families: Vec<Family> = Vec::new();
+    for placed in &all {
+        if !families.contains(&placed.family) {
+            families.push(placed.family.clone());
+        }
+    }
+    let plot = |what: &str, y: Axis, figure: Figure| {
+        let panel = |name: &str| panel(&all, &families, name, what, figure);
+        let panels = run.measured_workloads().map(|workload| panel(&workload.name)).collect();
+        let axes = [Axis::log("round trip", time_tick), y];
+        Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 240.0 })
+    };
+    let is_closed = run.plan.campaign.open.is_none();
+    let mut rows = Vec::new();
+    if is_closed {
+        rows.push(plot("rate", Axis::log("requests/s", thousands), Figure::RequestsPerSecond));
+    }
+    rows.push(plot("p99", Axis::log("latency", time_tick), Figure::P99Us));
+    let mut legend: Vec<(Key, String)> = families
+        .iter()
+        .enumerate()
+        .map(|(place, family)| (Key::Line(style(family, place), WIDTHS.0, Mark::Full), family.label()))
+        .collect();
+    if is_closed {
+        let text = "connections / round trip".to_owned();
+        legend.push((Key::Line(EXPECTED, WIDTHS.1, Mark::None), text));
+    }
+    Some(Chart { rows, legend, ..Chart::default() })
+}
+
+/// A server has one colour; over WebSocket its line is dashed.
+fn style(family: &Family, place: usize) -> Style {
+    let name = family.program.rsplit('/').next().unwrap_or_default();
+    let colour = known_colour(name.strip_prefix("server-").unwrap_or(name));
+    Style {
+        colour: colour.unwrap_or(place % COLOURS.len()),
+        variant: usize::from(family.transport == Transport::WebSocket),
+    }
+}
+
+fn panel(all: &[Placed<'_>], families: &[Family], workload: &str, what: &str, figure: Figure) -> Panel {
+    let of = |family: &Family| {
+        let own = all.iter().filter(|placed| placed.family == *family && placed.cell.workload == workload);
+        own.collect::<Vec<_>>()
+    };
+    let point = |placed: &&Placed<'_>| {
+        let (x, y) = (placed.value(Figure::RoundTripUs)?, placed.cell.figure(figure)?);
+        Some(Point { x, y: y.value, interval: y.interval, mark: Mark::Full })
+    };
+    let mut series = Vec::new();
+    if figure == Figure::RequestsPerSecond {
+        let mut expected: Vec<(f64, f64)> = all
+            .iter()
+            .filter(|placed| placed.cell.workload == workload)
+            .filter_map(|placed| Some((placed.value(Figure::RoundTripUs)?, placed.by_arithmetic()?)))
+            .collect();
+        expected.sort_by(|one, other| one.0.total_cmp(&other.0));
+        series.push(Series::line(EXPECTED, WIDTHS.1, &expected));
+    }
+    series.extend(families.iter().enumerate().map(|(place, family)| Series {
+        style: style(family, place),
+        width: WIDTHS.0,
+        points: of(family).iter().filter_map(point).collect(),
+    }));
+    Panel { title: format!("{workload}: {what}"), series, empty: "not measured", ..Panel::default() }
+}
