@@ -54,7 +54,10 @@ pub fn head_of_line(plan: &Plan, observations: &[Observation]) -> Vec<HeadOfLine
         for alone in plan.workloads.iter().filter(|workload| !workload.is_mix()) {
             for mix in mixes() {
                 let of = Place { plan, observed: &observed, level, alone, mix };
-                found.extend(plan.campaign.servers.iter().filter_map(|server| of.server(server)));
+                // The ceiling shows what the load tool can do, and has one answer to everything.
+                let servers = plan.campaign.servers.iter();
+                let servers = servers.filter(|server| plan.campaign.ceiling.as_ref() != Some(*server));
+                found.extend(servers.filter_map(|server| of.server(server)));
             }
         }
     }

@@ -75,11 +75,13 @@ impl Ladder<'_> {
             let step = self.cpu(place, place - 1)?;
             let (from, to) = (batch(place - 1), batch(place));
             let less = step.cpu.verdict.claims_difference() && step.cpu.ratio.value < 1.0;
-            if !less {
-                let what =
-                    if step.cpu.verdict.claims_difference() { "more CPU" } else { "no distinguishable gain" };
-                return Some(format!("{what} from {from} to {to}, {}", ratio(step.cpu.ratio)));
-            }
+            let what = match step.cpu.verdict.claims_difference() {
+                _ if less => continue,
+                true => "more CPU",
+                false if step.cpu.ratio.interval.is_none() => "too few blocks to say what is gained",
+                false => "no distinguishable gain",
+            };
+            return Some(format!("{what} from {from} to {to}, {}", ratio(step.cpu.ratio)));
         }
         Some(format!("each step saves CPU, up to {} calls", count(batch(self.rungs.len() - 1).into())))
     }

@@ -63,7 +63,11 @@ fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option
     let compared = run.plan.campaign.compared();
     run.plan.campaign.workloads.iter().flat_map(move |workload| {
         let level = run.plan.headline_level(workload);
-        compared.clone().into_iter().map(move |(server, over)| {
+        // An arm may be measured at some loads of some workloads only.
+        let measured = move |(a, b): &(String, String)| {
+            [a, b].into_iter().all(|server| run.plan.campaign.measures(server, workload, level))
+        };
+        compared.clone().into_iter().filter(measured).map(move |(server, over)| {
             let pair = run.summary.comparison(&server, &over, workload, level);
             (server, over, workload.as_str(), level, pair)
         })

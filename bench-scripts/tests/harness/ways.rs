@@ -68,9 +68,10 @@ fn the_calls_of_a_batch_are_those_that_the_server_counted() {
 #[test]
 fn a_mix_at_a_rate_has_the_latency_of_each_method() {
     let arms = "[[arm]]\nname = \"actix-one\"\nserver = \"actix\"\nsettings = { transport = \"websocket\", in_flight = 8 }\n";
-    let head = "workloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = [[\"actix-one\", \"actix\"]]\n\
+    let head = "ceiling = \"control\"\nworkloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = [[\"actix-one\", \"actix\"]]\n\
                 [open]\nrates = [200]\nconnections = 8\ntools = [\"rpc-load\"]";
     let Some(bench) = small(head, arms, 2_000) else { return };
+    bench.replace("campaigns/small.toml", "servers = [\"actix\"]", "servers = [\"actix\", \"control\"]");
     let balance = fs::read_to_string(bench.path("workloads/getBalance.toml")).unwrap();
     assert!(balance.contains("4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"));
     bench.write(
@@ -90,7 +91,7 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
         assert!(methods[0]["requests"].as_u64() > methods[1]["requests"].as_u64());
         seen += 1;
     }
-    assert_eq!(seen, 2);
+    assert_eq!(seen, 3, "the ceiling, too");
     let report = bench.report();
     assert!(
         report.contains("## Head-of-line blocking") && report.contains("p99 in the mix over alone"),
