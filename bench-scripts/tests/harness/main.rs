@@ -18,5 +18,6 @@ mod stages;
 mod stores;
 mod threshold;
 mod trial;
+mod watch;
 mod whole;
 mod why;
