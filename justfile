@@ -138,6 +138,12 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
+# Watch runs live: starts Prometheus (and node_exporter and Grafana where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
+[group('by hand')]
+[no-exit-message]
+watch *options:
+    @{{bench}} watch {{options}}
+
 # Find or build the pinned load tools and say where they are: bombardier and vegeta; oha, k6 and rpc-load where named (about 5, 2 and 1 minutes)
 [group('by hand')]
 [no-exit-message]

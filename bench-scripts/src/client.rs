@@ -106,7 +106,8 @@ pub fn ask(target: &Target, body: &str) -> Result<Answer> {
     connection.ask(body)
 }
 
-pub(crate) fn agent(timeout: Duration) -> ureq::Agent {
+/// An HTTP client whose requests take at most `timeout`; an answer of any status is one.
+pub fn agent(timeout: Duration) -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build().into()
 }
 

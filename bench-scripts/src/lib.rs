@@ -28,5 +28,6 @@ pub mod stats;
 pub mod subject;
 pub mod target;
 pub mod transport;
+pub mod watch;
 pub mod words;
 pub mod workload;

@@ -24,6 +24,7 @@ use crate::probe::host;
 use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
 use crate::transport::Transport;
+use crate::watch::{self, Listed};
 
 pub use files::Files;
 pub use server_process::{Process, find_running};
@@ -59,6 +60,8 @@ pub struct Subject {
     pub link: Option<Arc<Link>>,
     /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
+    /// Its place in the list of those that are watched.
+    _listed: Option<Listed>,
 }
 
 /// Builds servers, each command once. What they print goes to the terminal.
@@ -124,6 +127,7 @@ impl Subject {
                     upstream: None,
                     link: None,
                     _files: None,
+                    _listed: None,
                 });
             }
         };
@@ -157,6 +161,9 @@ impl Subject {
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
         let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
+        // A gateway's metrics are none of the harness's kind, and are watched all the same.
+        let watched = metrics.as_deref().or_else(|| ready.pointer("/metrics").and_then(Value::as_str));
+        let listed = watched.and_then(|addr| watch::server_runs(&server.name, addr));
         let metrics = metrics.map(|addr| metrics::at(&addr));
         let target = match transport {
             Transport::Http => Target::http(&addr),
@@ -165,7 +172,7 @@ impl Subject {
             }
         };
         let (process, link) = (Process::Owned(process), link.cloned());
-        Ok(Self { target, process, metrics, ready, upstream, link, _files: files })
+        Ok(Self { target, process, metrics, ready, upstream, link, _files: files, _listed: listed })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.

@@ -396,9 +396,18 @@ fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
 #[test]
 fn every_shipped_campaign_has_enough_blocks() {
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    for name in
-        ["quick", "full", "duets", "crossed", "allocators", "adapter-cost", "rates", "mixes", "isolation"]
-    {
+    for name in [
+        "quick",
+        "full",
+        "duets",
+        "crossed",
+        "allocators",
+        "adapter-cost",
+        "metrics-cost",
+        "rates",
+        "mixes",
+        "isolation",
+    ] {
         let (campaign, _) = config.campaign(name).unwrap();
         let all: Vec<Campaign> = std::iter::once(campaign.clone()).chain(campaign.duet_campaign()).collect();
         for campaign in all {

@@ -15,6 +15,7 @@ pub mod run;
 pub mod serve;
 pub mod splice;
 pub mod tools;
+pub mod watch;
 pub mod why;
 
 /// How a verb ended that ran well by itself.

@@ -1,5 +1,6 @@
 //! `rpc-bench run`: a campaign from its file to its report.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
@@ -12,6 +13,7 @@ use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
+use rpc_bench::watch;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -34,6 +36,12 @@ pub struct Args {
     /// The most seconds of load in all on a target.
     #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
     max_seconds: u64,
+    /// Show progress and samples to Prometheus at this address while the run goes on; see docs/WATCH.md. Port 0 takes any free port.
+    #[arg(long, value_name = "ADDR")]
+    prometheus: Option<SocketAddr>,
+    /// Folder of the lists in which Prometheus finds the harness and the servers that run.
+    #[arg(long, value_name = "DIR", default_value = "target/watch/targets", requires = "prometheus")]
+    prometheus_targets: PathBuf,
 }
 
 impl Args {
@@ -54,7 +62,21 @@ impl Args {
             command.push_str(&format!(" --target {url}"));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         }
+        if let Some(addr) = self.prometheus {
+            command.push_str(&format!(" --prometheus {addr}"));
+        }
         command
+    }
+
+    /// Begins to show the run, where that is wished.
+    fn watch(&self) -> Result<()> {
+        if let Some(addr) = self.prometheus {
+            let bound = watch::begin(addr, &self.prometheus_targets)?;
+            eprintln!(
+                "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is measured"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -62,6 +84,7 @@ impl Args {
 pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
+    args.watch()?;
     // Mistakes in the folder or the campaign are reported before anything is built.
     let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
@@ -107,7 +130,9 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         }
     };
     eprintln!("results go to {}", folder.0.display());
-    match run::carry_out(&folder, &tools, &interrupt) {
+    let carried_out = run::carry_out(&folder, &tools, &interrupt);
+    watch::end();
+    match carried_out {
         Ok(()) => {}
         Err(error) => {
             let kept = folder.kept_trials();

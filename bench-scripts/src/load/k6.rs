@@ -29,6 +29,9 @@ pub use self::staged::{Second, Staged};
 /// What a user does.
 const SCRIPT: &str = include_str!("k6.js");
 
+/// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/WATCH.md.
+const REMOTE_WRITE: &str = "K6_PROMETHEUS_RW_SERVER_URL";
+
 /// The metrics of the script.
 const LATENCY: &str = "rpc_latency";
 
@@ -77,7 +80,7 @@ impl Driver for K6 {
         let context = || format!("can't write {}", files.asked.display());
         std::fs::write(&files.asked, asked.to_string()).with_context(context)?;
         let dashboard = files.asked.with_extension("html");
-        let args = [
+        let mut args = vec![
             "run".to_owned(),
             "--quiet".to_owned(),
             "--no-color".to_owned(),
@@ -87,9 +90,13 @@ impl Driver for K6 {
             format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?),
             // Without a port it serves no page while it runs.
             format!("--out=web-dashboard=port=-1&period=1s&export={}", absolute(&dashboard)?),
-            absolute(&files.template)?,
         ];
-        Ok(Invocation { args: args.into(), interrupted: false, bodies: u64::MAX })
+        // k6 reads the address there by itself, and sends its samples on while it runs.
+        if std::env::var_os(REMOTE_WRITE).is_some() {
+            args.push("--out=experimental-prometheus-rw".to_owned());
+        }
+        args.push(absolute(&files.template)?);
+        Ok(Invocation { args, interrupted: false, bodies: u64::MAX })
     }
 
     fn read(&self, load: &Load, _: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {

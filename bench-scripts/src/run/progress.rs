@@ -9,9 +9,11 @@ use super::view::View;
 use crate::analysis::{Comparison, Comparisons, Observed, invalid_reason};
 use crate::config::Campaign;
 use crate::figure::Figure;
+use crate::load::Latency;
 use crate::observation::{Observation, Sample};
 use crate::plan::{self, Plan, Trial};
 use crate::report::at;
+use crate::watch;
 use crate::words::bytes;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
@@ -78,10 +80,16 @@ impl<'a> Progress<'a> {
         } else {
             format!("{name}: {needed} of {} trials to run, {time}", self.total)
         });
+        self.watch_progress();
         if self.view.is_shown() {
             self.show_ratios(&self.compared(observations));
             self.show_done();
         }
+    }
+
+    fn watch_progress(&self) {
+        let left_s = self.trial_s() * self.left as f64;
+        watch::progress(&self.plan.campaign.name, self.known - self.left, self.known, left_s);
     }
 
     /// Writes a line between two trials.
@@ -106,6 +114,7 @@ impl<'a> Progress<'a> {
             None if self.is_interim => "an interim analysis".to_owned(),
             None => format!("the end of {}", self.plan.campaign.name),
         };
+        watch::trial_begins(|| load(trial));
         self.view.show_running(format!("block {}: {}", trial.block, words(trial)));
         self.view.show_next(next);
     }
@@ -130,6 +139,8 @@ impl<'a> Progress<'a> {
         };
         let head = self.head(&observation.trial);
         self.left -= 1;
+        watch::trial_ended(|| load(&observation.trial), observation.outcome.sample().map(figures));
+        self.watch_progress();
         self.view.line(&format!("{head}  {gave}  {} left", self.time_left()));
         self.show_done();
     }
@@ -191,6 +202,27 @@ fn held(sample: &Sample) -> String {
         "connect p99 {connect:>9}  memory {memory}{}",
         invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}"))
     )
+}
+
+/// A trial as whoever watches the run sees it.
+fn load(trial: &Trial) -> watch::Load {
+    let level = trial.level();
+    watch::Load {
+        server: trial.server.clone(),
+        workload: trial.workload.clone(),
+        level: format!("{} {}", level.amount(), level.unit()),
+    }
+}
+
+/// A sample as whoever watches the run sees it.
+fn figures(sample: &Sample) -> watch::Figures {
+    let load = &sample.load;
+    let Latency { p50, p90, p99, .. } = load.latency_us;
+    watch::Figures {
+        rate: load.requests_per_second(),
+        latency_s: [(0.5, p50 / 1e6), (0.9, p90 / 1e6), (0.99, p99 / 1e6)],
+        cpu_s: sample.cpu_us_per_request().map(|us| us / 1e6),
+    }
 }
 
 /// A trial in a few words: `actix, getBalance at 125`; in a duet with the other server.

@@ -18,6 +18,7 @@ mod stages;
 mod stores;
 mod threshold;
 mod trial;
+mod watch;
 mod ways;
 mod whole;
 mod why;

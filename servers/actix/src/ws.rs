@@ -11,6 +11,7 @@ use actix_ws::{
 use core_rpc::{Handler, Meta};
 use server_kit::{NoResult, Overrun, SlotQueue, Subscriptions};
 use tokio::select;
+use validator_state::Observer;
 
 use crate::rpc::Node;
 
@@ -20,7 +21,7 @@ pub trait Answers: 'static {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult>;
 }
 
-impl Answers for Data<Node> {
+impl<O: Observer> Answers for Data<Node<O>> {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let answer = match &self.offload {
             Some(offload) if typed_rpc::may_list_blocks(text) => {
@@ -33,7 +34,7 @@ impl Answers for Data<Node> {
     }
 }
 
-impl Answers for Data<Handler> {
+impl<O: Observer> Answers for Data<Handler<O>> {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let meta = Meta::with_subscriptions(subscriptions);
         Ok(self.handle_request(text, meta).await.unwrap_or_default())

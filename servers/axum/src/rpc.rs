@@ -10,8 +10,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
-use server_kit::{Counters, NoResult, Offload, Rpc, SlotFeed, Subscriptions, is_json};
-use validator_state::Params;
+use server_kit::{CallCounters, Counters, NoResult, Offload, Rpc, SlotFeed, Subscriptions, is_json};
+use validator_state::{Observer, Params, Unobserved};
 
 use crate::ws;
 
@@ -25,16 +25,17 @@ pub struct Shared<M> {
 }
 
 /// What [`typed`] answers with.
-pub struct Node {
+pub struct Node<O> {
     state: Arc<validator_state::State>,
     counters: Counters,
+    observer: O,
     pub offload: Option<Offload>,
 }
 
-impl Node {
+impl<O: Observer> Node<O> {
     pub fn answer(&self, body: &str) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
-        let tally = typed_rpc::answer(&self.state, body, &mut answer);
+        let tally = typed_rpc::answer_with(&self.state, None, self.observer, body, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
@@ -43,18 +44,34 @@ impl Node {
     pub fn answer_message(&self, message: &str, subscriptions: &Subscriptions) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
         let others = |name: &str, params: Params<'_>| subscriptions.call(name, params);
-        let tally = typed_rpc::answer_with(&self.state, Some(&others), message, &mut answer);
+        let tally = typed_rpc::answer_with(&self.state, Some(&others), self.observer, message, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
 }
 
 /// The routes: any path takes JSON by POST and WebSocket connections by GET, but for `/health`; other HTTP methods get the
-/// framework's 405.
+/// framework's 405. Calls are timed where there is something that counts them.
 pub fn router(
     rpc: Rpc,
     state: &Arc<validator_state::State>,
     counters: Counters,
+    calls: Option<CallCounters>,
+    offload: Option<Offload>,
+    max_body_bytes: usize,
+    slots: &SlotFeed,
+) -> Router {
+    match calls {
+        None => observed_router(rpc, state, counters, Unobserved, offload, max_body_bytes, slots),
+        Some(calls) => observed_router(rpc, state, counters, calls, offload, max_body_bytes, slots),
+    }
+}
+
+fn observed_router<O: Observer>(
+    rpc: Rpc,
+    state: &Arc<validator_state::State>,
+    counters: Counters,
+    observer: O,
     offload: Option<Offload>,
     max_body_bytes: usize,
     slots: &SlotFeed,
@@ -62,14 +79,14 @@ pub fn router(
     let slots = slots.clone();
     let rpc = match rpc {
         Rpc::Typed => {
-            let methods = Node { state: Arc::clone(state), counters, offload };
+            let methods = Node { state: Arc::clone(state), counters, observer, offload };
             let shared = Arc::new(Shared { methods, max_body_bytes, slots });
-            post(typed).get(ws::upgrade::<Node>).with_state(shared)
+            post(typed::<O>).get(ws::upgrade::<Node<O>>).with_state(shared)
         }
         Rpc::JsonrpcCore => {
-            let methods = core_rpc::handler(state, counters, offload.as_ref());
+            let methods = core_rpc::handler(state, counters, observer, offload.as_ref());
             let shared = Arc::new(Shared { methods, max_body_bytes, slots });
-            post(jsonrpc_core).get(ws::upgrade::<Handler>).with_state(shared)
+            post(jsonrpc_core::<O>).get(ws::upgrade::<Handler<O>>).with_state(shared)
         }
     };
     let rpc = rpc.options(async || ());
@@ -97,8 +114,8 @@ async fn health() -> &'static str {
     "ok"
 }
 
-async fn typed(
-    State(shared): State<Arc<Shared<Node>>>,
+async fn typed<O: Observer>(
+    State(shared): State<Arc<Shared<Node<O>>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
     let text = text(&body)?;
@@ -113,8 +130,8 @@ async fn typed(
     Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 
-async fn jsonrpc_core(
-    State(shared): State<Arc<Shared<Handler>>>,
+async fn jsonrpc_core<O: Observer>(
+    State(shared): State<Arc<Shared<Handler<O>>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
     let answer = shared.methods.handle_request(text(&body)?, Meta::default()).await.unwrap_or_default();

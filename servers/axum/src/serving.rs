@@ -4,8 +4,10 @@
 use std::io;
 
 use axum::Router;
+use axum::serve::ListenerExt;
 use server_kit::{Context, Defaults, Framework, StartError, Threads};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 
 /// The defaults of axum 0.8 with `tokio::net::TcpListener::bind` and `#[tokio::main]` (tokio 1.54, mio 1.2).
 pub const fn framework(name: &'static str) -> Framework {
@@ -42,7 +44,10 @@ pub fn serve(context: &Context, router: Router) -> Result<(), StartError> {
     runtime.block_on(async {
         // The kit's listener has the backlog, and hands TCP_NODELAY down to its connections.
         let listener = TcpListener::from_std(context.listener()?).map_err(failed)?;
+        context.metrics().runtime.is(&Handle::current());
         context.ready(listener.local_addr().map_err(failed)?)?;
+        let accepted = context.metrics().connections.accepted();
+        let listener = listener.tap_io(move |_| accepted.add());
         let shutdown = context.shutdown().clone();
         // An error would say that the wait panicked: then too the server is to end.
         let asked_to_end = async move { drop(tokio::task::spawn_blocking(move || shutdown.wait()).await) };

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use core_rpc::{Handler, Meta};
 use server_kit::{NoResult, SlotQueue, Subscriptions};
 use tokio::select;
+use validator_state::Observer;
 
 use crate::rpc::{Node, Shared};
 
@@ -25,7 +26,7 @@ pub trait Answers: Send + Sync + 'static {
     ) -> impl Future<Output = Result<String, NoResult>> + Send;
 }
 
-impl Answers for Shared<Node> {
+impl<O: Observer> Answers for Shared<Node<O>> {
     async fn answer(self: &Arc<Self>, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let answer = match &self.methods.offload {
             Some(offload) if typed_rpc::may_list_blocks(text) => {
@@ -39,7 +40,7 @@ impl Answers for Shared<Node> {
     }
 }
 
-impl Answers for Shared<Handler> {
+impl<O: Observer> Answers for Shared<Handler<O>> {
     async fn answer(self: &Arc<Self>, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let meta = Meta::with_subscriptions(subscriptions);
         Ok(self.methods.handle_request(text, meta).await.unwrap_or_default())

@@ -67,6 +67,13 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
             "control answers from no block store; leave the flag out",
         ));
     }
+    if context.metrics().calls.is_some() {
+        return Err(StartError::refused(
+            "--metrics-calls",
+            "control reads no method, so it has no calls to time; leave the flag out",
+        ));
+    }
+    let accepted = context.metrics().connections.accepted();
     let mut body = Vec::new();
     let tally = typed_rpc::answer(&context.state, &flags.answer_to, &mut body);
     let answers = Arc::new(Answers::new(&body, tally, context.settings.max_body_bytes));
@@ -76,7 +83,7 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
     let mut threads = Vec::new();
     for number in 0..context.settings.threads {
         let listener = claim.listener(&context.settings)?;
-        let worker = Worker::new(listener, Arc::clone(&answers), context.counters)
+        let worker = Worker::new(listener, Arc::clone(&answers), context.counters, accepted)
             .map_err(|error| StartError::failed("set up epoll", error))?;
         stops.push(worker.stop_handle());
         let thread = thread::Builder::new()

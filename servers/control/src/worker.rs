@@ -11,7 +11,7 @@ use std::sync::Arc;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use server_kit::Counters;
+use server_kit::{Accepted, Counters};
 
 use crate::http::{Answers, Conversation};
 
@@ -44,6 +44,7 @@ pub(crate) struct Worker {
 struct Line {
     answers: Arc<Answers>,
     counters: Counters,
+    accepted: Accepted,
     input: Box<[u8]>,
     output: Vec<u8>,
 }
@@ -71,12 +72,14 @@ impl Worker {
         listener: std::net::TcpListener,
         answers: Arc<Answers>,
         counters: Counters,
+        accepted: Accepted,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
         let stop = Arc::new(Waker::new(poll.registry(), STOP)?);
         let mut listener = TcpListener::from_std(listener);
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        let line = Line { answers, counters, input: vec![0; READ_BYTES].into(), output: Vec::new() };
+        let line =
+            Line { answers, counters, accepted, input: vec![0; READ_BYTES].into(), output: Vec::new() };
         Ok(Self {
             poll,
             stop,
@@ -120,6 +123,7 @@ impl Worker {
             match listener.accept() {
                 // A connection that can't be registered is dropped, as one that the client gave up.
                 Ok((stream, _)) => {
+                    self.line.accepted.add();
                     let _dropped = self.add(stream);
                 }
                 Err(error)

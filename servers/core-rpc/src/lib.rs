@@ -17,19 +17,26 @@ use std::sync::Arc;
 use jsonrpc_core::futures_util::future::Either;
 use jsonrpc_core::middleware::NoopCallFuture;
 use jsonrpc_core::{
-    Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Params as RpcParams, Request,
-    Response, Result, Value, Version,
+    Call, Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Output, Params as RpcParams,
+    Request, Response, Result, Value, Version,
 };
 use server_kit::{Counters, NoResult, Offload, SUBSCRIBE, Subscriptions, UNSUBSCRIBE};
-use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
+use validator_state::{
+    MAX_BATCH_ENTRIES, Method, Observer, Params, RpcError, SlotBudget, State, Transport, Unobserved,
+};
 
-/// The library's handler, as it is set up here.
-pub type Handler = MetaIoHandler<Meta, Limits>;
+/// The library's handler, as it is set up here, with an observer of its calls.
+pub type Handler<O = Unobserved> = MetaIoHandler<Meta, Limits<O>>;
 
 /// The contract's methods, and subscriptions for calls whose [`Meta`] names a connection. Those that list blocks run elsewhere
 /// where `offload` says so, up to the tree of their result.
-pub fn handler(state: &Arc<State>, counters: Counters, offload: Option<&Offload>) -> Handler {
-    let mut handler = MetaIoHandler::with_middleware(Limits);
+pub fn handler<O: Observer>(
+    state: &Arc<State>,
+    counters: Counters,
+    observer: O,
+    offload: Option<&Offload>,
+) -> Handler<O> {
+    let mut handler = MetaIoHandler::with_middleware(Limits(observer));
     for method in Method::ALL {
         let state = Arc::clone(state);
         match offload.filter(|_| method.lists_blocks()) {
@@ -121,6 +128,14 @@ impl Meta {
     pub fn with_session(session: jsonrpc_pubsub::Session) -> Self {
         Self { session: Some(Arc::new(session)), ..Self::default() }
     }
+
+    /// What brought the call.
+    fn transport(&self) -> Transport {
+        let is_websocket = self.subscriptions.is_some();
+        #[cfg(feature = "pubsub")]
+        let is_websocket = is_websocket || self.session.is_some();
+        if is_websocket { Transport::WebSocket } else { Transport::Http }
+    }
 }
 
 impl Metadata for Meta {}
@@ -133,13 +148,32 @@ impl jsonrpc_pubsub::PubSubMetadata for Meta {
 }
 
 /// Limits the entries of a batch, and the slots that it is answered with. A validator has neither limit; a single call pays
-/// one comparison for them.
+/// one comparison for them. The observer of calls is here too, for the library answers unknown methods by itself.
 #[derive(Debug)]
-pub struct Limits;
+pub struct Limits<O>(O);
 
-impl Middleware<Meta> for Limits {
+impl<O: Observer> Middleware<Meta> for Limits<O> {
     type Future = Ready<Option<Response>>;
     type CallFuture = NoopCallFuture;
+
+    fn on_call<F, X>(&self, call: Call, meta: Meta, next: F) -> Either<Self::CallFuture, X>
+    where
+        F: Fn(Call, Meta) -> X + Send + Sync,
+        X: Future<Output = Option<Output>> + Send + 'static,
+    {
+        let method = match &call {
+            Call::MethodCall(call) if O::OBSERVES => call.method.clone(),
+            _ => return Either::Right(next(call, meta)),
+        };
+        let (observer, transport) = (self.0, meta.transport());
+        let begun = observer.begin();
+        let answered = next(call, meta);
+        Either::Left(Box::pin(async move {
+            let answer = answered.await;
+            observer.end(begun, transport, &method, !matches!(answer, Some(Output::Success(_))));
+            answer
+        }))
+    }
 
     fn on_request<F, X>(&self, request: Request, mut meta: Meta, next: F) -> Either<Self::Future, X>
     where

@@ -1,7 +1,10 @@
 //! What the gateway counts, for whoever reads `--metrics`.
 
-use std::fmt::Write;
+use std::fmt::Result;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrics_http::{Collector, DescriptorEncoder, Writer};
 
 /// Counts since the start.
 #[derive(Debug, Default)]
@@ -25,21 +28,26 @@ impl Counts {
     pub fn add(count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
     }
+}
 
-    /// All of them, as Prometheus reads them.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (name, count) in [
-            ("requests", &self.requests),
-            ("upstream_calls", &self.upstream_calls),
-            ("cache_hits", &self.cache_hits),
-            ("limited", &self.limited),
-            ("timeouts", &self.timeouts),
-            ("reconnects", &self.reconnects),
+/// The counts, as a collector of the metrics.
+#[derive(Debug)]
+pub struct Counted(pub Arc<Counts>);
+
+impl Collector for Counted {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result {
+        let mut writer = Writer::new(encoder);
+        let counts = &self.0;
+        for (name, help, count) in [
+            ("requests", "HTTP requests and WebSocket messages that callers sent", &counts.requests),
+            ("upstream_calls", "Requests and calls that were sent to the node", &counts.upstream_calls),
+            ("cache_hits", "Requests that were answered from the cache", &counts.cache_hits),
+            ("limited", "Requests beyond the rate limit", &counts.limited),
+            ("timeouts", "Requests that the node did not answer in time", &counts.timeouts),
+            ("reconnects", "How often the shared WebSocket was made again", &counts.reconnects),
         ] {
-            let value = count.load(Ordering::Relaxed);
-            let _ = writeln!(text, "# TYPE gateway_{name}_total counter\ngateway_{name}_total {value}");
+            writer.counter(&format!("gateway_{name}"), help, None, count.load(Ordering::Relaxed))?;
         }
-        text
+        Ok(())
     }
 }

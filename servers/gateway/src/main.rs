@@ -10,6 +10,7 @@
     reason = "the network reaches this"
 )]
 
+mod calls;
 mod counts;
 mod gateway;
 mod options;
@@ -29,16 +30,19 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::post;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
 use clap::Parser;
 use serde_json::json;
-use server_kit::{StartError, is_json, one_line, raise_limit};
+use server_kit::{CallCounters, Metrics, StartError, is_json, one_line, raise_limit};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use calls::Timed;
+use counts::Counted;
 use gateway::Gateway;
 use options::Options;
 use shared::Node;
@@ -86,10 +90,12 @@ async fn serve(options: &Options, threads: usize) -> Result<(), StartError> {
     let failed = |error: io::Error| StartError::failed("start the gateway", error);
     let (listener, addr) = listen("--listen", options.listen).await?;
     let gateway = Arc::new(Gateway::new(options));
-    let metrics = match options.metrics {
-        Some(addr) => Some(serve_counts(addr, Arc::clone(&gateway)).await?),
-        None => None,
-    };
+    let calls = options.metrics_calls.then(CallCounters::default);
+    let measured = Metrics { calls, ..Metrics::default() };
+    measured.runtime.is(&Handle::current());
+    measured.connections.listens_on(vec![addr]);
+    let counted = Counted(Arc::clone(&gateway.counts));
+    let metrics = options.metrics.map(|addr| measured.start(addr, counted)).transpose()?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let (ending, is_ending) = watch::channel(false);
@@ -108,8 +114,12 @@ async fn serve(options: &Options, threads: usize) -> Result<(), StartError> {
     };
     announce(options, threads, addr, metrics).map_err(failed)?;
     // An error says that the connection is gone already.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let router = router(options, gateway, is_ending);
+    let accepted = measured.connections.accepted();
+    let listener = listener.tap_io(move |stream| {
+        accepted.add();
+        drop(stream.set_nodelay(true));
+    });
+    let router = router(options, gateway, calls, is_ending);
     axum::serve(listener, router).with_graceful_shutdown(end).await.map_err(failed)?;
     // Each WebSocket of a caller has a receiver until it is closed.
     ending.closed().await;
@@ -121,13 +131,6 @@ async fn listen(flag: &'static str, addr: SocketAddr) -> Result<(TcpListener, So
     let listener = TcpListener::bind(addr).await.map_err(cannot)?;
     let addr = listener.local_addr().map_err(cannot)?;
     Ok((listener, addr))
-}
-
-async fn serve_counts(addr: SocketAddr, gateway: Arc<Gateway>) -> Result<SocketAddr, StartError> {
-    let (listener, addr) = listen("--metrics", addr).await?;
-    let router = Router::new().route("/metrics", get(async move || gateway.counts.text()));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(addr)
 }
 
 /// One line on standard output, for whoever started the gateway.
@@ -161,13 +164,19 @@ struct Front {
     gateway: Arc<Gateway>,
     node: Node,
     most_bytes: usize,
+    calls: Option<CallCounters>,
     is_ending: watch::Receiver<bool>,
 }
 
-fn router(options: &Options, gateway: Arc<Gateway>, is_ending: watch::Receiver<bool>) -> Router {
+fn router(
+    options: &Options,
+    gateway: Arc<Gateway>,
+    calls: Option<CallCounters>,
+    is_ending: watch::Receiver<bool>,
+) -> Router {
     let most_bytes = options.max_body_bytes as usize;
-    let front = Front { gateway, node: Node::of(options), most_bytes, is_ending };
-    let mut methods = post(answer);
+    let front = Front { gateway, node: Node::of(options), most_bytes, calls, is_ending };
+    let mut methods = if calls.is_some() { post(answer_timed) } else { post(answer) };
     if options.is_websocket() {
         methods = methods.get(upgrade);
     }
@@ -182,8 +191,15 @@ async fn answer(State(front): State<Front>, headers: HeaderMap, body: Bytes) -> 
     front.gateway.answer(body).await
 }
 
+/// [`answer`] with its calls timed. Without `--metrics-calls` no request comes here.
+async fn answer_timed(state: State<Front>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some(counters) = state.0.calls else { return answer(state, headers, body).await };
+    let timed = Timed::begin(counters, body.clone());
+    timed.end(answer(state, headers, body).await).await
+}
+
 async fn upgrade(State(front): State<Front>, upgrade: WebSocketUpgrade) -> Response {
-    let Front { gateway, node, most_bytes, is_ending } = front;
+    let Front { gateway, node, most_bytes, is_ending, .. } = front;
     let upgrade = upgrade.max_message_size(most_bytes).max_frame_size(most_bytes);
     upgrade.on_upgrade(move |caller| websocket::pass_on(caller, node, gateway, is_ending))
 }

@@ -55,6 +55,11 @@ pub struct Options {
     #[arg(long, value_name = "ADDR")]
     #[serde(skip)]
     pub metrics: Option<SocketAddr>,
+    /// Time every call that comes over HTTP for the metrics: a histogram by method and outcome, and calls in flight; costs CPU time in
+    /// each call
+    #[arg(long, requires = "metrics")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub metrics_calls: bool,
 }
 
 impl Options {

@@ -61,6 +61,11 @@ impl<'a> Call<'a> {
         text.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(text).ok())?
     }
 
+    /// The name of its method.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
     /// Whether a node can answer it to an id: over a shared WebSocket, an answer to id null is nobody's.
     pub fn is_valid(&self) -> bool {
         let begins = |value: Option<&RawValue>, with: &[u8]| {

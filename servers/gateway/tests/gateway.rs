@@ -296,3 +296,27 @@ fn wrong_options_are_refused_in_one_line() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+#[test]
+fn calls_are_timed_by_method_and_outcome_where_wished() {
+    let node = Node::http();
+    let gateway = gateway(&node.url, &["--metrics-calls"]);
+    for _ in 0..3 {
+        post(gateway.addr, &call(1, "echo", "x"));
+    }
+    let batch = format!("[{},{},3]", call(1, "echo", 10), call("b", "echo", 20));
+    assert_eq!(post(gateway.addr, &batch).json().as_array().map(Vec::len), Some(3));
+    assert!(post(gateway.addr, &call(1, "getError", 1)).json()["error"].is_object());
+    let text = get(gateway.metrics.unwrap(), "/metrics").body;
+    let count = |method: &str, outcome: &str| {
+        let labels = format!(
+            "rpc_system_name=\"jsonrpc\",rpc_method=\"{method}\",network_protocol_name=\"http\",outcome=\"{outcome}\""
+        );
+        let start = format!("rpc_server_call_duration_seconds_count{{{labels}}} ");
+        text.lines().find_map(|line| line.strip_prefix(&start)?.parse::<u64>().ok())
+    };
+    assert_eq!((count("_OTHER", "ok"), count("_OTHER", "error")), (Some(5), Some(1)), "{text}");
+    assert!(text.contains("\nrpc_server_calls_in_flight 0\n") && text.contains("\ntokio_workers "), "{text}");
+    assert!(text.contains("\nrpc_server_connections_accepted_total 5\n"), "{text}");
+    server_kit::testing::metrics_tests::assert_promtool_accepts(&text);
+}

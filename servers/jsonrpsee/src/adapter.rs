@@ -5,16 +5,19 @@
 
 use std::sync::Arc;
 
+use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorCode, ErrorObjectOwned, Params as RpcParams};
 use server_kit::{
-    BlocksOn, BlocksOnFlags, Context, Counters, NoResult, Offload, Settings, SlotFeed, StartError, Tuning,
+    Accepted, BlocksOn, BlocksOnFlags, Context, Counters, NoResult, Offload, Settings, SlotFeed, StartError,
+    Tuning,
 };
 use tower::ServiceBuilder;
-use tower::layer::layer_fn;
+use tower::layer::{LayerFn, layer_fn};
 use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, State};
 
 use crate::middleware::{Health, TrimBody};
+use crate::observed::{NameTransport, Observed};
 use crate::subscriptions;
 
 /// Answers until the end.
@@ -33,20 +36,40 @@ pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
     }
     let runtime = runtime.build().map_err(failed)?;
     let _inside = runtime.enter();
-    let server = Server::builder()
-        .set_config(config(&context.settings))
-        .set_http_middleware(
-            ServiceBuilder::new().layer(layer_fn(Health::new)).layer(layer_fn(TrimBody::new)),
-        )
-        .build_from_tcp(listener)
-        .map_err(failed)?
-        .start(methods);
+    context.metrics().runtime.is(runtime.handle());
+    let accepted = context.metrics().connections.accepted();
+    let builder = Server::builder().set_config(config(&context.settings));
+    let server = match context.metrics().calls {
+        None => builder
+            .set_http_middleware(ServiceBuilder::new().layer(health(accepted)).layer(layer_fn(TrimBody::new)))
+            .build_from_tcp(listener)
+            .map_err(failed)?
+            .start(methods),
+        Some(calls) => {
+            let observed = move |inner| Observed::new(inner, calls);
+            let http = ServiceBuilder::new().layer(health(accepted)).layer(layer_fn(NameTransport::new));
+            builder
+                .set_http_middleware(http.layer(layer_fn(TrimBody::new)))
+                .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(observed))
+                .build_from_tcp(listener)
+                .map_err(failed)?
+                .start(methods)
+        }
+    };
     context.ready(addr)?;
     context.shutdown().wait();
     // An error would say that it has stopped already.
     let _stopping = server.stop();
     runtime.block_on(server.stopped());
     Ok(())
+}
+
+/// The layer of /health, which counts connections too: the framework applies layers once for each.
+fn health<S>(accepted: Accepted) -> LayerFn<impl Fn(S) -> Health<S> + Clone> {
+    layer_fn(move |inner| {
+        accepted.add();
+        Health::new(inner)
+    })
 }
 
 /// The framework's settings that follow from ours.

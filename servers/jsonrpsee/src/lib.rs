@@ -13,6 +13,7 @@
 mod adapter;
 pub mod framework;
 mod middleware;
+mod observed;
 mod subscriptions;
 mod unsocketed;
 

@@ -10,14 +10,16 @@ use serde::Serialize;
 use serde_json::Value;
 use validator_state::{LedgerSummary, State};
 
+use crate::calls::CallCounters;
 use crate::counters::Counters;
 use crate::error::StartError;
 use crate::flags::{Flags, Framework, Settings};
 use crate::listen::{self, PortClaim};
+use crate::metrics::Metrics;
 use crate::shutdown::Shutdown;
 #[cfg(feature = "slots")]
 use crate::slots::SlotFeed;
-use crate::{allocator, metrics, node, open_files};
+use crate::{allocator, node, open_files};
 
 /// What a server is given to serve with.
 #[derive(Debug)]
@@ -38,6 +40,7 @@ pub struct Context {
     /// The flags that only this binary has.
     extra: Value,
     metrics: Option<SocketAddr>,
+    measured: Metrics,
     open_files: u64,
 }
 
@@ -56,6 +59,9 @@ struct Ready<'a> {
     open_files: u64,
     ledger: LedgerSummary,
     metrics: Option<SocketAddr>,
+    /// Whether calls are timed; left out where they are not, as in the ready lines of before there was such a flag.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    metrics_calls: bool,
     /// Where WebSocket connections are taken: a URL.
     ws: Option<String>,
 }
@@ -74,7 +80,9 @@ impl Context {
         let counters = Counters::default();
         #[cfg(feature = "handicap")]
         let counters = counters.handicapped(settings.handicap_rounds);
-        let metrics = flags.metrics.map(|addr| metrics::start(addr, counters)).transpose()?;
+        let calls = flags.metrics_calls.then(CallCounters::default);
+        let measured = Metrics { calls, ..Metrics::default() };
+        let metrics = flags.metrics.map(|addr| measured.start(addr, counters)).transpose()?;
         let state = Arc::new(node::open(flags)?.with_simulated_walk(settings.walk_ns_per_slot));
         let extra = serde_json::to_value(extra)
             .map_err(|error| StartError::failed("write the flags as JSON", error))?;
@@ -90,8 +98,14 @@ impl Context {
             websocket,
             extra,
             metrics,
+            measured,
             open_files,
         })
+    }
+
+    /// What the metrics are read from, for what only the server knows: its runtime, and when it accepts a connection.
+    pub const fn metrics(&self) -> &Metrics {
+        &self.measured
     }
 
     /// A listener on the address of `--listen`, with the backlog and TCP_NODELAY of the settings; non-blocking.
@@ -130,6 +144,7 @@ impl Context {
             let server = self.server;
             eprintln!("server-{server}: other machines can reach {open}, and there is no access control");
         }
+        self.measured.connections.listens_on([Some(addr), ws].into_iter().flatten().collect());
         self.start_chain().map_err(failed)?;
         let ready = Ready {
             ready: true,
@@ -142,6 +157,7 @@ impl Context {
             open_files: self.open_files,
             ledger: self.state.ledger_summary(),
             metrics: self.metrics,
+            metrics_calls: self.measured.calls.is_some(),
             ws: ws.map(|ws| format!("ws://{ws}/")),
         };
         let line = serde_json::to_string(&ready).map_err(|error| failed(error.into()))?;

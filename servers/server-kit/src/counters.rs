@@ -44,6 +44,12 @@ thread_local! {
     static SLOT: usize = NEXT_SLOT.fetch_add(1, Ordering::Relaxed) % SLOTS;
 }
 
+/// Which of `slots` places the calling thread counts in.
+#[inline]
+pub(crate) fn place_of_thread(slots: usize) -> usize {
+    SLOT.with(|slot| *slot) % slots
+}
+
 impl Default for Counters {
     fn default() -> Self {
         Self {

@@ -219,6 +219,9 @@ pub(crate) struct Flags {
     /// Answer GET /metrics on this address; port 0 takes any free port
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// Time every call for the metrics: a histogram by method, transport and outcome, and calls in flight; costs CPU time in each call
+    #[arg(long, requires = "metrics")]
+    pub metrics_calls: bool,
     /// Bytes that one request body may hold
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = MAX_BODY_BYTES as u64)]
     pub max_body_bytes: u64,

@@ -3,7 +3,7 @@
 //! A server is `fn main() -> ExitCode { server_kit::run(&FRAMEWORK, serve) }`: the kit reads the command line, makes the
 //! ledger, and hands `serve` a [`Context`]. What differs between two servers is then their framework alone.
 //!
-//! Out of scope: any framework, any method, HTTP (but for the few lines of the admin address).
+//! Out of scope: any framework, any method, HTTP.
 
 #![deny(
     clippy::indexing_slicing,
@@ -17,6 +17,8 @@ mod allocations;
 mod allocator;
 #[cfg(feature = "offload")]
 mod blocks_on;
+mod calls;
+mod connections;
 mod context;
 mod counters;
 mod error;
@@ -29,6 +31,8 @@ mod media_type;
 mod metrics;
 mod node;
 mod open_files;
+#[cfg(feature = "offload")]
+mod runtime;
 mod shutdown;
 #[cfg(feature = "slots")]
 mod slots;
@@ -42,6 +46,8 @@ use std::process::ExitCode;
 pub use allocations::{Allocations, allocations};
 #[cfg(feature = "offload")]
 pub use blocks_on::{BlocksOn, BlocksOnFlags, NoResult, Offload};
+pub use calls::CallCounters;
+pub use connections::{Accepted, Connections};
 pub use context::Context;
 pub use counters::{Counters, Totals};
 pub use error::StartError;
@@ -51,7 +57,10 @@ pub use flags::{Defaults, Framework, NoFlags, Rpc, RpcFlags, Settings, Threads, 
 pub use in_process::{InProcess, REQUEST_HEADERS, at_once};
 pub use listen::PortClaim;
 pub use media_type::is_json;
+pub use metrics::Metrics;
 pub use open_files::raise_limit;
+#[cfg(feature = "offload")]
+pub use runtime::Runtime;
 pub use shutdown::Shutdown;
 #[cfg(feature = "slots")]
 pub use slots::{

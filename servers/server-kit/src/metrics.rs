@@ -1,115 +1,95 @@
-//! The admin address: the counters as Prometheus text, on a port of its own so that a request for them never disturbs what is
-//! measured. One question at a time, one connection each: this is no server to be measured.
+//! What a server exposes at `--metrics`, on a port of its own so that a reader never disturbs what is measured: its counters, and
+//! for a board its calls, connections, process and runtime.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
+use std::fmt::Result as Written;
+use std::net::SocketAddr;
 
+use metrics_http::{Collector, DescriptorEncoder, Exposed, Process, Writer, serve};
+
+use crate::calls::CallCounters;
+use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::error::StartError;
+#[cfg(feature = "offload")]
+use crate::runtime::Runtime;
 
-/// How long a client of the admin address may hold it.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The pause after a client could not be accepted. Where no file is left to open that fails at once, and again, as long as
-/// none is: without a pause this thread would take a processor from the connections that are served.
-const AFTER_FAILURE: Duration = Duration::from_millis(50);
-
-/// Bytes of the longest request head that is read.
-const MAX_HEAD_BYTES: usize = 8_192;
-
-/// Answers `GET /metrics` on `addr` until the process ends; gives the address with its port.
-pub(crate) fn start(addr: SocketAddr, counters: Counters) -> Result<SocketAddr, StartError> {
-    let failed = |source| StartError::listen("--metrics", addr, source);
-    let listener = TcpListener::bind(addr).map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    let answer_all = move || {
-        for client in clients(&listener) {
-            // A client that went away has no use for its answer.
-            let _gone = answer(client, &counters);
-        }
-    };
-    thread::Builder::new().name("metrics".to_owned()).spawn(answer_all).map_err(failed)?;
-    Ok(bound)
+/// What a server's metrics are read from.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    /// Calls by method, where they are counted.
+    pub calls: Option<CallCounters>,
+    /// Its connections.
+    pub connections: Connections,
+    /// Its runtime.
+    #[cfg(feature = "offload")]
+    pub runtime: Runtime,
 }
 
-/// Whoever connects, for ever.
-fn clients(listener: &TcpListener) -> impl Iterator<Item = TcpStream> {
-    listener.incoming().filter_map(|client| match client {
-        Ok(client) => Some(client),
-        Err(_) => {
-            thread::sleep(AFTER_FAILURE);
-            None
+impl Metrics {
+    /// Answers `GET /metrics` on `addr` until the process ends, with the server's own `counters`; gives the address with its port.
+    ///
+    /// # Errors
+    /// The address is in use or not of this machine.
+    pub fn start(
+        &self,
+        addr: SocketAddr,
+        counters: impl Collector,
+    ) -> std::result::Result<SocketAddr, StartError> {
+        let mut exposed = Exposed::default();
+        exposed.counters.register_collector(Box::new(counters));
+        #[cfg(feature = "count-allocations")]
+        exposed.counters.register_collector(Box::new(Allocated));
+        if let Some(calls) = self.calls {
+            exposed.others.register_collector(Box::new(calls));
         }
-    })
-}
-
-fn answer(mut client: TcpStream, counters: &Counters) -> io::Result<()> {
-    client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
-    client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
-    let head = read_head(&mut client)?;
-    let (status, body) = match head.split(' ').take(2).collect::<Vec<_>>()[..] {
-        ["GET", "/metrics"] => ("200 OK", metrics(counters)),
-        ["GET", _] => ("404 Not Found", "ask for /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "ask with GET\n".to_owned()),
-    };
-    let length = body.len();
-    write!(
-        client,
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain; version=0.0.4\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
-}
-
-fn read_head(client: &mut TcpStream) -> io::Result<String> {
-    let mut head = Vec::new();
-    let mut part = [0; 1_024];
-    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") && head.len() < MAX_HEAD_BYTES {
-        match client.read(&mut part)? {
-            0 => break,
-            length => head.extend_from_slice(part.get(..length).unwrap_or_default()),
-        }
+        exposed.others.register_collector(Box::new(self.connections.clone()));
+        #[cfg(feature = "offload")]
+        exposed.others.register_collector(Box::new(self.runtime.clone()));
+        exposed.others.register_collector(Box::new(Process));
+        serve(addr, exposed).map_err(|source| StartError::listen("--metrics", addr, source))
     }
-    Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-fn metrics(counters: &Counters) -> String {
-    let totals = counters.totals();
-    let text = format!(
-        "# HELP rpc_requests_total JSON-RPC calls answered, with a result or an error.\n\
-         # TYPE rpc_requests_total counter\n\
-         rpc_requests_total {}\n\
-         # HELP rpc_errors_total JSON-RPC calls answered with an error.\n\
-         # TYPE rpc_errors_total counter\n\
-         rpc_errors_total {}\n",
-        totals.answered, totals.errors
-    );
-    #[cfg(feature = "count-allocations")]
-    let text = text + &allocations();
-    text
+impl Collector for Counters {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Written {
+        let (mut writer, totals) = (Writer::new(encoder), self.totals());
+        let help = "JSON-RPC calls answered by a method, with a result or an error";
+        writer.counter("rpc_requests", help, None, totals.answered)?;
+        writer.counter("rpc_errors", "JSON-RPC calls answered by a method with an error", None, totals.errors)
+    }
 }
 
 #[cfg(feature = "count-allocations")]
-fn allocations() -> String {
-    let crate::Allocations { count, bytes } = crate::allocations();
-    format!(
-        "# HELP allocations_total Calls of the allocator for new or resized memory, of the whole process.\n\
-         # TYPE allocations_total counter\n\
-         allocations_total {count}\n\
-         # HELP allocated_bytes_total Bytes requested by these calls.\n\
-         # TYPE allocated_bytes_total counter\n\
-         allocated_bytes_total {bytes}\n"
-    )
+#[derive(Debug)]
+struct Allocated;
+
+#[cfg(feature = "count-allocations")]
+impl Collector for Allocated {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Written {
+        let crate::Allocations { count, bytes } = crate::allocations();
+        let mut writer = Writer::new(encoder);
+        let help = "Calls of the allocator for new or resized memory, of the whole process";
+        writer.counter("allocations", help, None, count)?;
+        writer.counter("allocated_bytes", "Bytes requested by these calls", None, bytes)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
     use super::*;
 
-    fn ask(addr: SocketAddr, request: &str) -> String {
+    fn loopback() -> SocketAddr {
+        "127.0.0.1:0".parse().unwrap()
+    }
+
+    fn ask(addr: SocketAddr, path: &str) -> String {
         let mut client = TcpStream::connect(addr).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        client.write_all(request.as_bytes()).unwrap();
+        write!(client, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).unwrap();
         answer
@@ -117,49 +97,46 @@ mod tests {
 
     #[test]
     fn the_counts_are_reported() {
-        let counters = Counters::default();
-        let addr = start("127.0.0.1:0".parse().unwrap(), counters).unwrap();
+        let (counters, metrics) = (Counters::default(), Metrics::default());
+        let addr = metrics.start(loopback(), counters).unwrap();
         counters.count(3, 1);
-        let answer = ask(addr, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n");
+        let answer = ask(addr, "/metrics");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains("\nrpc_requests_total 3\n"), "{answer}");
-        assert!(answer.contains("\nrpc_errors_total 1\n"), "{answer}");
+        assert!(
+            answer.contains("\nrpc_requests_total 3\n") && answer.contains("\nrpc_errors_total 1\n"),
+            "{answer}"
+        );
+        assert!(answer.contains("\nprocess_cpu_seconds_total "), "{answer}");
+        assert!(!answer.contains("rpc_server_call") && !answer.contains("connections"), "{answer}");
         counters.count(1, 0);
-        assert!(ask(addr, "GET /metrics HTTP/1.1\r\n\r\n").contains("\nrpc_requests_total 4\n"));
-        assert!(ask(addr, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        assert!(ask(addr, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(ask(addr, "/metrics?collect=counters").contains("\nrpc_requests_total 4\n"));
     }
 
-    /// A listener that does not wait fails as one does whose process has no file left: at once, until there is a client.
     #[test]
-    fn waiting_clients_use_no_cpu_time() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let waiting = thread::spawn(move || {
-            let (began, cpu) = (std::time::Instant::now(), thread_cpu());
-            clients(&listener).next().unwrap();
-            (thread_cpu() - cpu, began.elapsed())
-        });
-        thread::sleep(Duration::from_millis(300));
-        let _client = TcpStream::connect(addr).unwrap();
-        let (cpu, took) = waiting.join().unwrap();
-        assert!(cpu < took / 4, "{cpu:?} of {took:?}");
-    }
-
-    fn thread_cpu() -> Duration {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the pointer is to a local that outlives the call.
-        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+    fn connections_are_reported_once_the_server_listens() {
+        let metrics = Metrics { calls: Some(CallCounters::default()), ..Metrics::default() };
+        let addr = metrics.start(loopback(), Counters::default()).unwrap();
+        let listener = TcpListener::bind(loopback()).unwrap();
+        metrics.connections.listens_on(vec![listener.local_addr().unwrap()]);
+        metrics.connections.accepted().add();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _server = listener.accept().unwrap();
+        let answer = ask(addr, "/metrics");
+        for line in [
+            "rpc_server_connections_accepted_total 1",
+            "rpc_server_connections_open 1",
+            "rpc_server_calls_in_flight 0",
+        ] {
+            assert!(answer.contains(&format!("\n{line}\n")), "{line}: {answer}");
+        }
     }
 
     #[cfg(feature = "count-allocations")]
     #[test]
     fn allocations_are_reported_and_grow() {
-        let addr = start("127.0.0.1:0".parse().unwrap(), Counters::default()).unwrap();
+        let addr = Metrics::default().start(loopback(), Counters::default()).unwrap();
         let counts = || {
-            let answer = ask(addr, "GET /metrics HTTP/1.1\r\n\r\n");
+            let answer = ask(addr, "/metrics?collect=counters");
             let value = |name: &str| -> u64 {
                 let line = answer.lines().find_map(|line| line.strip_prefix(name));
                 line.unwrap_or_else(|| panic!("{answer}")).trim().parse().unwrap()
@@ -174,9 +151,9 @@ mod tests {
 
     #[test]
     fn an_address_in_use_is_named() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = TcpListener::bind(loopback()).unwrap();
         let addr = taken.local_addr().unwrap();
-        let message = start(addr, Counters::default()).unwrap_err().to_string();
+        let message = Metrics::default().start(addr, Counters::default()).unwrap_err().to_string();
         assert!(
             message.contains("--metrics")
                 && message.contains(&addr.to_string())

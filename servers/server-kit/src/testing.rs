@@ -13,6 +13,7 @@
 #[cfg(feature = "handicap")]
 mod handicap;
 mod http;
+pub mod metrics_tests;
 pub mod sockets;
 mod stores;
 mod subscription_tests;

@@ -17,7 +17,9 @@ use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
+use validator_state::{
+    Answer, MAX_BATCH_ENTRIES, Method, Observer, Params, RpcError, SlotBudget, State, Transport, Unobserved,
+};
 
 const VERSION: &str = "2.0";
 
@@ -77,27 +79,44 @@ pub fn may_list_blocks(body: &str) -> bool {
 
 /// Answers a body: appends the answer to `out`, or nothing where the body holds only notifications.
 pub fn answer(state: &State, body: &str, out: &mut Vec<u8>) -> Tally {
-    answer_with(state, None, body, out)
+    answer_with(state, None, Unobserved, body, out)
 }
 
-/// [`answer`], with other methods for the names that the contract has not.
-pub fn answer_with(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut Vec<u8>) -> Tally {
+/// [`answer`], with other methods for the names that the contract has not, and an observer of the calls. With other methods,
+/// the body is a WebSocket's message.
+pub fn answer_with<O: Observer>(
+    state: &State,
+    others: Option<&OtherMethods<'_>>,
+    observer: O,
+    body: &str,
+    out: &mut Vec<u8>,
+) -> Tally {
     let mut tally = Tally::default();
+    let node = Node { state, others, observer };
     if body.trim_start().starts_with('[') {
-        batch(state, others, body, out, &mut tally);
-    } else if let Some(response) = call(state, others, body, &mut tally) {
+        batch(&node, body, out, &mut tally);
+    } else if let Some(response) = call(&node, body, &mut tally) {
         response.write(out);
     }
     tally
 }
 
+/// What calls are answered with.
+struct Node<'a, O> {
+    state: &'a State,
+    others: Option<&'a OtherMethods<'a>>,
+    observer: O,
+}
+
+impl<O: Observer> Node<'_, O> {
+    fn end(&self, begun: O::Begun, method: &str, is_error: bool) {
+        let transport = if self.others.is_some() { Transport::WebSocket } else { Transport::Http };
+        self.observer.end(begun, transport, method, is_error);
+    }
+}
+
 /// Answers one request; `None` where it is a notification, which is not executed.
-fn call<'a>(
-    state: &State,
-    others: Option<&OtherMethods<'_>>,
-    text: &'a str,
-    tally: &mut Tally,
-) -> Option<Response<'a>> {
+fn call<'a, O: Observer>(node: &Node<'_, O>, text: &'a str, tally: &mut Tally) -> Option<Response<'a>> {
     // Derived types also read an array, member by member.
     if text.trim_start().starts_with('[') {
         return Some(Response::error(RpcError::invalid_request(), Id::Null));
@@ -119,25 +138,27 @@ fn call<'a>(
     }
     let id = request.id?;
     let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
+    let begun = node.observer.begin();
     let Some(method) = Method::from_name(&request.method) else {
-        let Some(result) = others.and_then(|others| others(&request.method, params)) else {
-            return Some(Response::error(RpcError::method_not_found(), id));
-        };
+        let result = node.others.and_then(|others| others(&request.method, params));
+        let result = result.unwrap_or_else(|| Err(RpcError::method_not_found()));
+        node.end(begun, &request.method, result.is_err());
         return Some(match result {
             Ok(result) => Response::Other { jsonrpc: VERSION, result, id },
             Err(error) => Response::error(error, id),
         });
     };
-    let result = state.call(method, params);
+    let result = node.state.call(method, params);
     tally.answered += 1;
     tally.errors += u64::from(result.is_err());
+    node.end(begun, &request.method, result.is_err());
     Some(match result {
         Ok(result) => Response::Result { jsonrpc: VERSION, result, id },
         Err(error) => Response::error(error, id),
     })
 }
 
-fn batch(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
+fn batch<O: Observer>(node: &Node<'_, O>, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
     let refusal = match serde_json::from_str::<Vec<&RawValue>>(body) {
         Err(_) => RpcError::parse_error(),
         Ok(calls) if calls.is_empty() => RpcError::invalid_request(),
@@ -146,7 +167,7 @@ fn batch(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut
             let budget = SlotBudget::default();
             let mut separator = b'[';
             for one in calls {
-                let Some(response) = call(state, others, one.get(), tally) else { continue };
+                let Some(response) = call(node, one.get(), tally) else { continue };
                 out.push(separator);
                 separator = b',';
                 response.charged(&budget, tally).write(out);
@@ -296,7 +317,7 @@ mod tests {
         let double = named("double").replace("}", r#","params":[4]}"#);
         let body = format!("[{CALL},{double},{},{}]", named("double"), named("nope"));
         let mut out = Vec::new();
-        let tally = answer_with(&state, Some(&others), &body, &mut out);
+        let tally = answer_with(&state, Some(&others), Unobserved, &body, &mut out);
         assert_eq!(tally, Tally { answered: 1, errors: 0 });
         let answers: Vec<Value> = serde_json::from_slice(&out).unwrap();
         assert_eq!((&answers[0]["result"], &answers[1]["result"]), (&Value::from("ok"), &Value::from(8)));

@@ -18,6 +18,7 @@
 mod error;
 mod ledger;
 mod methods;
+mod observer;
 mod params;
 mod pubkey;
 mod seeded;
@@ -30,6 +31,7 @@ mod write;
 pub use error::RpcError;
 pub use ledger::{Ledger, LedgerError, LedgerSummary};
 pub use methods::{Answer, Balance, Method, SlotBudget, Version};
+pub use observer::{Observer, Transport, Unobserved};
 pub use params::Params;
 pub use pubkey::{ParsePubkeyError, Pubkey};
 pub use seeded::{SEED_ACCOUNT, SeededSpec};

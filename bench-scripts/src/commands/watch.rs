@@ -1,0 +1,250 @@
+//! `rpc-bench watch`: Prometheus, and what else is installed, over the runs of this machine until Ctrl-C.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use rpc_bench::client::agent;
+use rpc_bench::config::ConfigDir;
+use rpc_bench::interrupt::{Interrupt, Interrupted};
+use rpc_bench::probe::host;
+
+/// How long a program may take until it answers.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long it may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long one question whether it answers may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long it watches at most; a person ends it much earlier.
+const WATCHES_FOR: Duration = Duration::from_secs(30 * 86_400);
+
+/// Where to watch.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Address of Prometheus.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
+    listen: SocketAddr,
+    /// Address of node_exporter, which reads the machine's counters.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9100")]
+    node_listen: SocketAddr,
+    /// Address of Grafana.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
+    grafana_listen: SocketAddr,
+    /// Folder of the samples and of the lists that runs write their targets into.
+    #[arg(long, value_name = "DIR", default_value = "target/watch")]
+    folder: PathBuf,
+}
+
+/// A program that is stopped with this.
+struct Started {
+    name: &'static str,
+    child: Child,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // It may have ended with the terminal's Ctrl-C already.
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let end = std::time::Instant::now() + ENDS_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if std::time::Instant::now() > end {
+                let _killed = self.child.kill();
+                let _waited_for = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Starts what is installed, says where it is, and waits.
+pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    let prometheus = host::on_path("prometheus")
+        .context("there is no prometheus on the PATH; install it with: apt-get install prometheus (or from https://prometheus.io/download)")?;
+    write_config(&config.0.join("watch"), args)?;
+    let mut started = Vec::new();
+    let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
+    println!("Prometheus: http://{listens}/graph");
+    match host::on_path("prometheus-node-exporter").or_else(|| host::on_path("node_exporter")) {
+        Some(program) => {
+            let address = format!("--web.listen-address={}", args.node_listen);
+            started.push(start("node_exporter", Command::new(program).arg(address), &args.folder)?);
+            println!("node_exporter: http://{}/metrics", args.node_listen);
+        }
+        None => println!(
+            "node_exporter: not installed, so the board's last row stays empty: apt-get install prometheus-node-exporter"
+        ),
+    }
+    match host::on_path("grafana-server").or_else(|| host::on_path("grafana")) {
+        Some(program) => {
+            let sources = config.0.join("watch/grafana-sources.yml");
+            started.push(start_grafana(&program, &sources, listens, args)?);
+            println!("Grafana: http://{}/d/rpc-bench", args.grafana_listen);
+        }
+        None => println!(
+            "Grafana: not installed; its board is bench-scripts/watch/board.json: https://grafana.com/grafana/download"
+        ),
+    }
+    println!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
+    println!(
+        "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
+    );
+    println!("(Ctrl-C ends what was started here)");
+    let ended = interrupt.wait(WATCHES_FOR, || {
+        for one in &mut started {
+            if let Some(status) = one.child.try_wait()? {
+                return Ok(Some(format!(
+                    "{} ended ({status}): see {}",
+                    one.name,
+                    log(&args.folder, one.name).display()
+                )));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(None)
+    });
+    match ended {
+        Err(error) if error.is::<Interrupted>() => Ok(true),
+        Ok(Some(ended)) => bail!(ended),
+        Ok(None) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.log"))
+}
+
+/// Copies the configuration to where the lists of targets are, with this call's addresses in it.
+fn write_config(from: &Path, args: &Args) -> Result<()> {
+    let targets = args.folder.join("targets");
+    let boards = args.folder.join("grafana/boards");
+    for folder in
+        [&targets, &boards, &args.folder.join("grafana/datasources"), &args.folder.join("grafana/dashboards")]
+    {
+        fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    }
+    let read = |name: &str| {
+        let path = from.join(name);
+        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))
+    };
+    let write = |name: &str, text: &str| {
+        let path = args.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+    };
+    write(
+        "prometheus.yml",
+        &read("prometheus.yml")?.replace("127.0.0.1:9100", &args.node_listen.to_string()),
+    )?;
+    write("rules.yml", &read("rules.yml")?)?;
+    write("grafana/boards/board.json", &read("board.json")?)?;
+    let boards = boards.canonicalize()?;
+    write(
+        "grafana/dashboards/boards.yml",
+        &read("grafana-boards.yml")?.replace("{boards}", &boards.to_string_lossy()),
+    )?;
+    for list in ["harness.json", "servers.json"] {
+        // A run that goes on already has written them.
+        if !targets.join(list).exists() {
+            write(&format!("targets/{list}"), "[]\n")?;
+        }
+    }
+    Ok(())
+}
+
+fn start(name: &'static str, command: &mut Command, folder: &Path) -> Result<Started> {
+    let path = log(folder, name);
+    let output = fs::File::create(&path).with_context(|| format!("can't write {}", path.display()))?;
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    let child = command.spawn().with_context(|| format!("can't start {name}"))?;
+    Ok(Started { name, child })
+}
+
+/// Starts Prometheus and waits until it answers; gives its address with its port.
+fn start_prometheus(
+    program: &Path,
+    args: &Args,
+    interrupt: &Interrupt,
+    started: &mut Vec<Started>,
+) -> Result<SocketAddr> {
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--config.file={}", args.folder.join("prometheus.yml").display()))
+        .arg(format!("--storage.tsdb.path={}", args.folder.join("data").display()))
+        .arg(format!("--web.listen-address={}", args.listen))
+        // For k6, which sends its samples itself.
+        .arg("--web.enable-remote-write-receiver");
+    started.push(start("prometheus", &mut command, &args.folder)?);
+    let path = log(&args.folder, "prometheus");
+    let ready = interrupt.wait(READY_WITHIN, || {
+        let said = fs::read_to_string(&path).unwrap_or_default();
+        for one in started.iter_mut() {
+            ensure!(
+                one.child.try_wait()?.is_none(),
+                "prometheus ended: {}",
+                said.lines().last().unwrap_or("it said nothing")
+            );
+        }
+        let Some(addr) = listening(&said) else { return Ok(None) };
+        std::thread::sleep(Duration::from_millis(50));
+        let answer = agent(ANSWER_WITHIN).get(format!("http://{addr}/-/ready")).call();
+        Ok(answer.is_ok_and(|answer| answer.status() == 200).then_some(addr))
+    })?;
+    ready.with_context(|| format!("prometheus was not ready within {READY_WITHIN:?}: see {}", path.display()))
+}
+
+/// The address that Prometheus says it listens on.
+fn listening(said: &str) -> Option<SocketAddr> {
+    let line = said.lines().find(|line| line.contains("msg=\"Listening on\""))?;
+    line.split("address=").nth(1)?.split_whitespace().next()?.parse().ok()
+}
+
+fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &Args) -> Result<Started> {
+    let text = fs::read_to_string(sources).with_context(|| format!("can't read {}", sources.display()))?;
+    let path = args.folder.join("grafana/datasources/prometheus.yml");
+    fs::write(&path, text.replace("{prometheus}", &prometheus.to_string()))
+        .with_context(|| format!("can't write {}", path.display()))?;
+    let mut command = Command::new(program);
+    if program.ends_with("grafana") {
+        command.arg("server");
+    }
+    let folder = args.folder.canonicalize()?;
+    let listen = args.grafana_listen;
+    let settings = [
+        ("GF_PATHS_PROVISIONING", folder.join("grafana").display().to_string()),
+        ("GF_PATHS_DATA", folder.join("grafana/data").display().to_string()),
+        ("GF_PATHS_LOGS", folder.join("grafana/logs").display().to_string()),
+        ("GF_SERVER_HTTP_ADDR", listen.ip().to_string()),
+        ("GF_SERVER_HTTP_PORT", listen.port().to_string()),
+        ("GF_AUTH_ANONYMOUS_ENABLED", "true".to_owned()),
+        ("GF_ANALYTICS_REPORTING_ENABLED", "false".to_owned()),
+        ("GF_ANALYTICS_CHECK_FOR_UPDATES", "false".to_owned()),
+    ];
+    // Where Debian's and Grafana's own packages keep what it shows.
+    let home = Path::new("/usr/share/grafana");
+    if home.is_dir() {
+        command.arg("--homepath").arg(home);
+    }
+    start("grafana", command.envs(settings), &args.folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_that_which_prometheus_says() {
+        let said = "ts=1 level=info component=web msg=\"Start listening for connections\" address=127.0.0.1:0\n\
+                    ts=2 level=info component=web msg=\"Listening on\" address=127.0.0.1:40123\n";
+        assert_eq!(listening(said), "127.0.0.1:40123".parse().ok());
+        assert_eq!(listening("address=127.0.0.1:0"), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Where a run stands, as metrics.
+
+use std::fmt::Result;
+
+use metrics_http::{Collector, DescriptorEncoder, Exposed, Process, Unit, Writer};
+
+use super::{Figures, Load, Sampled, Standing, WATCHED, lock};
+
+/// Reads the standing of this process's run when it is called.
+#[derive(Debug)]
+pub(super) struct Exposition;
+
+impl Exposition {
+    /// What the harness exposes: the run, and its own process.
+    pub fn exposed() -> Exposed {
+        let mut exposed = Exposed::default();
+        exposed.counters.register_collector(Box::new(Self));
+        exposed.others.register_collector(Box::new(Process));
+        exposed
+    }
+}
+
+impl Collector for Exposition {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result {
+        let Some(watched) = WATCHED.get() else { return Ok(()) };
+        lock(&watched.standing).write(&mut Writer::new(encoder))
+    }
+}
+
+fn labels(load: &Load) -> [(&'static str, &str); 3] {
+    [("server", &load.server), ("workload", &load.workload), ("level", &load.level)]
+}
+
+impl Standing {
+    fn write(&self, writer: &mut Writer<'_>) -> Result {
+        let campaign = [([("campaign", self.campaign.as_str())], 1.0)];
+        writer.gauges("bench_campaign", "The campaign that runs", None, campaign)?;
+        writer.gauge(
+            "bench_trials_done",
+            "Trials that are done, in earlier parts of the run too",
+            None,
+            self.done,
+        )?;
+        writer.counter(
+            "bench_trials_failed",
+            "Trials that gave no sample, since this start",
+            None,
+            self.failed,
+        )?;
+        let help = "Trials up to the next interim analysis, or in all";
+        writer.gauge("bench_trials_known", help, None, self.known)?;
+        let seconds = Some(&Unit::Seconds);
+        writer.gauge_f64("bench_time_left", "What these trials still take", seconds, self.left_s)?;
+        let running = self.running.iter().map(|load| (labels(load), 1.0));
+        writer.gauges("bench_trial_running", "The trials that run now", None, running)?;
+        self.write_samples(writer)
+    }
+
+    fn write_samples(&self, writer: &mut Writer<'_>) -> Result {
+        let each = |of: fn(&Sampled) -> f64| {
+            self.samples.iter().map(move |sampled| (labels(&sampled.load), of(sampled)))
+        };
+        let help = "Samples of a load so far";
+        writer.gauges("bench_samples", help, None, each(|sampled| sampled.figures.len() as f64))?;
+        let help = "Requests a second of the newest trial of a load";
+        writer.gauges("bench_last_requests_per_second", help, None, each(|sampled| sampled.last().rate))?;
+        let help = "Requests a second of a load: the median of its trials so far";
+        writer.gauges(
+            "bench_requests_per_second",
+            help,
+            None,
+            each(|sampled| sampled.median(|one| one.rate)),
+        )?;
+        let seconds = Some(&Unit::Seconds);
+        let cpu = self.samples.iter().filter_map(|sampled| Some((labels(&sampled.load), sampled.cpu_s()?)));
+        let help = "Server CPU time for each request: the median of the trials so far";
+        writer.gauges("bench_cpu_per_request", help, seconds, cpu)?;
+        let latencies = self.samples.iter().flat_map(|sampled| {
+            (0..3).map(|place| {
+                let quantile = sampled.last().latency_s[place].0.to_string();
+                let [server, workload, level] =
+                    labels(&sampled.load).map(|(name, value)| (name, value.to_owned()));
+                let labels = [server, workload, level, ("quantile", quantile)];
+                (labels, sampled.median(|one| one.latency_s[place].1))
+            })
+        });
+        let help = "Latency of a load by quantile: the median of its trials so far";
+        writer.gauges("bench_latency", help, seconds, latencies)
+    }
+}
+
+impl Sampled {
+    fn last(&self) -> Figures {
+        self.figures[self.figures.len() - 1]
+    }
+
+    fn cpu_s(&self) -> Option<f64> {
+        let known: Vec<f64> = self.figures.iter().filter_map(|one| one.cpu_s).collect();
+        (!known.is_empty()).then(|| median(known))
+    }
+
+    fn median(&self, of: impl Fn(&Figures) -> f64) -> f64 {
+        median(self.figures.iter().map(of).collect())
+    }
+}
+
+/// The middle one; of an even number, the mean of the two in the middle. There is at least one.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics_http::Registry;
+    use metrics_http::prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fixed(Standing);
+
+    impl Collector for Fixed {
+        fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result {
+            self.0.write(&mut Writer::new(encoder))
+        }
+    }
+
+    fn figures(rate: f64, p99: f64, cpu_s: Option<f64>) -> Figures {
+        Figures { rate, latency_s: [(0.5, 0.001), (0.9, 0.002), (0.99, p99)], cpu_s }
+    }
+
+    #[test]
+    fn samples_are_shown_by_load_with_their_medians_so_far() {
+        let [server, workload, level] = ["axum", "getBalance", "125 connections"].map(str::to_owned);
+        let load = Load { server, workload, level };
+        let three =
+            vec![figures(10.0, 0.25, None), figures(30.0, 0.5, Some(2e-5)), figures(14.0, 1.0, Some(4e-5))];
+        let samples = vec![Sampled { load: load.clone(), figures: three }];
+        let standing = Standing {
+            campaign: "smoke".to_owned(),
+            done: 3,
+            known: 8,
+            left_s: 7.5,
+            running: vec![load],
+            samples,
+            ..Standing::default()
+        };
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        registry.register_collector(Box::new(Fixed(standing)));
+        encode(&mut text, &registry).unwrap();
+        let load = r#"server="axum",workload="getBalance",level="125 connections""#;
+        for line in [
+            r#"bench_campaign{campaign="smoke"} 1.0"#.to_owned(),
+            "bench_trials_done 3".to_owned(),
+            "bench_trials_known 8".to_owned(),
+            "bench_trials_failed_total 0".to_owned(),
+            "bench_time_left_seconds 7.5".to_owned(),
+            format!("bench_trial_running{{{load}}} 1.0"),
+            format!("bench_samples{{{load}}} 3.0"),
+            format!("bench_last_requests_per_second{{{load}}} 14.0"),
+            format!("bench_requests_per_second{{{load}}} 14.0"),
+            format!("bench_cpu_per_request_seconds{{{load}}} 0.00003"),
+            format!("bench_latency_seconds{{{load},quantile=\"0.99\"}} 0.5"),
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")) || text.starts_with(&line), "{line} in {text}");
+        }
+    }
+}
