@@ -7,6 +7,7 @@
 //! running part.
 
 pub mod analysis;
+pub mod cgroup;
 pub mod client;
 pub mod config;
 pub mod cost;

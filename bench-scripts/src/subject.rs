@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::cgroup::{Cgroup, OutOfMemory, Usage};
 use crate::client;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::interrupt::Interrupt;
@@ -49,6 +50,8 @@ pub struct Subject {
     pub upstream: Option<Box<Self>>,
     /// Files that its arguments name; removed when it is gone.
     _files: Option<Files>,
+    /// What limits its process, where anything does; removed when it is gone.
+    group: Option<Cgroup>,
 }
 
 /// Builds servers, each command once. What they print goes to the terminal.
@@ -91,7 +94,15 @@ impl Subject {
                     settle(interrupt, || open_files(pid))?;
                 }
                 let ready = serde_json::json!({ "running": at.url });
-                return Ok(Self { target, process, metrics: None, ready, upstream: None, _files: None });
+                return Ok(Self {
+                    target,
+                    process,
+                    metrics: None,
+                    ready,
+                    upstream: None,
+                    _files: None,
+                    group: None,
+                });
             }
         };
         let program = program(server)?;
@@ -101,7 +112,9 @@ impl Subject {
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
-        let transport = environment.with(&server.overrides).transport();
+        let own = environment.with(&server.overrides);
+        let transport = own.transport();
+        let group = Cgroup::create(&own.size()).with_context(|| format!("server {}", server.name))?;
         let mut args = server.arguments(&values);
         if transport == Transport::WebSocket {
             args.extend(server.ws_args.clone());
@@ -111,10 +124,12 @@ impl Subject {
             &args,
             &Output { stdout: None, stderr },
             environment.placement,
-            Limits { open_files: server.open_files, ..Limits::default() },
+            Limits { open_files: server.open_files, group: group.as_ref(), ..Limits::default() },
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
-        let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
+        let (addr, metrics, ready) = found
+            .map_err(|error| with_last_line(error, stderr, &server.name))
+            .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
         let metrics = metrics.map(|addr| metrics::at(&addr));
         let target = match transport {
             Transport::Http => Target::http(&addr),
@@ -122,12 +137,17 @@ impl Subject {
                 websocket(server, &ready).map_err(|error| with_last_line(error, stderr, &server.name))?
             }
         };
-        Ok(Self { target, process: Process::Owned(process), metrics, ready, upstream, _files: files })
+        Ok(Self { target, process: Process::Owned(process), metrics, ready, upstream, _files: files, group })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
+    }
+
+    /// What its process has used of what it may have; `None` where nothing is limited.
+    pub fn usage(&self) -> Option<Usage> {
+        self.group.as_ref().map(Cgroup::usage)
     }
 
     /// How the server or its upstream ended, if one of them has.
@@ -136,6 +156,12 @@ impl Subject {
         let Some(upstream) = &mut self.upstream else { return Ok(own) };
         Ok(own.or(upstream.died()?.map(|how| format!("its upstream: {how}"))))
     }
+}
+
+/// Why a server of a group is gone, where the kernel killed it for want of memory.
+fn killed(group: Option<&Cgroup>) -> Option<anyhow::Error> {
+    let usage = group?.usage();
+    usage.is_out_of_memory().then(|| OutOfMemory(usage).into())
 }
 
 /// Where a server that is ready takes WebSocket connections.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate, the lowest first. A module uses only modules that stand before it.
-const ROOMS: [&str; 25] = [
+const ROOMS: [&str; 26] = [
     "interrupt",
     "words",
     "field",
@@ -16,6 +16,7 @@ const ROOMS: [&str; 25] = [
     "figure",
     "stats",
     "probe",
+    "cgroup",
     "workload",
     "load",
     "config",

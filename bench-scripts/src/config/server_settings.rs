@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
 use super::percent::Percent;
+use crate::cgroup::{Cpus, Cpuset, MemoryMax, Size};
 use crate::field::within;
 use crate::probe::host;
 use crate::probe::other_processes::MUCH_FOREIGN;
@@ -46,6 +47,15 @@ pub struct Environment {
     /// requests are in flight as a campaign's `connections` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
+    /// Processor time that a server may use, in processors; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<Cpus>,
+    /// Processors that a server may use, such as `"0"` or `"0-1"`; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpuset: Option<Cpuset>,
+    /// Memory that a server may use, such as `"64MiB"`; the kernel kills one that needs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_max: Option<MemoryMax>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -65,6 +75,8 @@ enum Of {
     Server,
     /// The load tool's: how its process is started, and how it reaches the server.
     Tool,
+    /// The server's process': what the kernel lets it have.
+    Process,
 }
 
 /// A setting that an arm may change.
@@ -88,7 +100,7 @@ impl Setting {
 /// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its range, and its
 /// words.
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:literal, $words:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $words:expr;)+) => {
         /// Settings of one server where they differ from the campaign's environment.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -142,6 +154,12 @@ settings! {
     };
     /// See [`Environment::in_flight`].
     in_flight: u32 = Tool, 1, 10_000, |requests| format!("{requests} in flight on a connection");
+    /// See [`Environment::cpu_quota`].
+    cpu_quota: Cpus = Process, 10, 1_024_000, |milli| Cpus(milli as u32).words();
+    /// See [`Environment::cpuset`].
+    cpuset: Cpuset = Process, 1, u64::MAX, |processors| Cpuset(processors).words();
+    /// See [`Environment::memory_max`].
+    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, |bytes| MemoryMax(bytes).words();
 }
 
 /// Placeholders of an environment that always have a value.
@@ -189,6 +207,9 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            cpu_quota,
+            cpuset,
+            memory_max,
             ..
         } = *self;
         Overrides {
@@ -199,6 +220,9 @@ impl Environment {
             tool_niceness,
             transport,
             in_flight,
+            cpu_quota,
+            cpuset,
+            memory_max,
         }
     }
 
@@ -214,6 +238,9 @@ impl Environment {
             tool_niceness: own.tool_niceness,
             transport: own.transport,
             in_flight: own.in_flight,
+            cpu_quota: own.cpu_quota,
+            cpuset: own.cpuset,
+            memory_max: own.memory_max,
             ..self.clone()
         }
     }
@@ -221,6 +248,12 @@ impl Environment {
     /// How the load reaches a server.
     pub fn transport(&self) -> Transport {
         self.transport.unwrap_or_default()
+    }
+
+    /// What the kernel lets a server's process have.
+    pub fn size(&self) -> Size {
+        let Self { cpu_quota, cpuset, memory_max, .. } = *self;
+        Size { cpu_quota, cpuset, memory_max }
     }
 
     /// Requests in flight on each connection.

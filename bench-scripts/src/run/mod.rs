@@ -262,8 +262,12 @@ fn opening(plan: &Plan) -> Result<String> {
     workload.opening(&plan.campaign.environment.ledger())
 }
 
-/// Builds what a plan needs.
+/// Builds what a plan needs, once it is known that its servers may be limited as it says.
+///
+/// # Errors
+/// One line: what may not be limited here, or which build failed.
 pub fn build(plan: &Plan) -> Result<()> {
+    requirements::check_limits(plan)?;
     build_servers(&plan.servers)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

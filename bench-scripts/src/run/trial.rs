@@ -21,6 +21,7 @@ use self::tool::Order;
 use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
+use crate::cgroup::{OutOfMemory, Usage};
 use crate::client::{self, Connection};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
@@ -149,7 +150,10 @@ impl Bench<'_> {
         let request = &self.truths_of(trial).first(&workload.name)?.body;
         let outcome = match Subject::start(server, environment, request, &stderr, self.interrupt) {
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
+            Err(error) => match error.downcast_ref::<OutOfMemory>() {
+                Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
+                None => Outcome::ServerDied { reason: format!("{error:#}") },
+            },
             Ok(mut subject) => {
                 let measured = self.measure(trial, workload, &mut subject, paired);
                 let outcome = outcome_of(measured, &mut subject)?;
@@ -224,6 +228,7 @@ impl Bench<'_> {
         let (network, host) = (NetworkCounters::read(), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
+        let limited_before = subject.usage();
         let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
@@ -234,6 +239,7 @@ impl Bench<'_> {
         let others = others_before.zip(Reading::now());
         let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
+        let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let (network, host) = (NetworkCounters::read().since(network), HostActivity::read().since(host));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
@@ -278,6 +284,7 @@ impl Bench<'_> {
             wire,
             checked: checked.checked,
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
+            limited,
         };
         Ok(judged(sample, known, subject, counted, trial.connections)?)
     }
@@ -390,7 +397,12 @@ pub(super) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Resu
         Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
         Err(Ending::Run(error)) => Err(error),
         Err(Ending::Trial(outcome)) => {
-            Ok(subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how }))
+            let Some(how) = subject.died()? else { return Ok(outcome) };
+            let killed = subject.usage().filter(Usage::is_out_of_memory).map(OutOfMemory);
+            Ok(match killed {
+                Some(killed) => Outcome::out_of_memory("under load", killed),
+                None => Outcome::ServerDied { reason: how },
+            })
         }
     }
 }

@@ -50,5 +50,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         wire: None,
         checked: None,
         upstream: None,
+        limited: None,
     }
 }

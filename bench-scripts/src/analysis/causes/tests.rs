@@ -85,6 +85,7 @@ fn healthy() -> Sample {
         wire: None,
         checked: None,
         upstream: None,
+        limited: None,
     }
 }
 
