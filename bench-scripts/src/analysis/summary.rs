@@ -13,6 +13,7 @@ use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, me
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::quantiles::{fewest_requests, quantiles};
+use super::sizes::SizesSummary;
 use super::slo::SloSummary;
 use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
@@ -81,6 +82,9 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
+    /// Servers in boxes, box by box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<SizesSummary>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -271,6 +275,7 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
+        sizes: None,
     }
 }
 

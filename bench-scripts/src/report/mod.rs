@@ -23,6 +23,7 @@ pub mod pages;
 pub mod pooled;
 mod searches;
 mod sections;
+mod sizes;
 mod slo;
 mod stages;
 mod stores;
@@ -41,7 +42,7 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, STAGES, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, THRESHOLD, pretty};
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
@@ -94,6 +95,8 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(analysis::slo::read).transpose()?;
         summary.stages = analysis::stages::staged(&plan, &observations);
+        // The part of a run that has the trials knows the boxes, too.
+        summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -167,11 +170,15 @@ impl Run {
             + self.inner().map(|inner| inner.summary.left).sum::<usize>()
             + stores::not_begun(self)
             + stages::not_begun(self)
+            + sizes::not_begun(self)
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
     }
 
     /// Trials that have an observation.
     pub fn observed(&self) -> usize {
-        self.summary.observed + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+        self.summary.observed
+            + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.trials)
     }
 
     /// The workloads whose figures it shows; others are background loads.
@@ -219,7 +226,11 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
-    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run)).chain(stages::pictures(run));
+    let pictures = charts::pictures(run)?
+        .into_iter()
+        .chain(answer::chart(run))
+        .chain(stages::pictures(run))
+        .chain(sizes::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, slo, stages, stores,
-    targets, terms, threshold, transports,
+    Run, answer, causes, charts, commands, crossed, duets, gateways, open, original, sizes, slo, stages,
+    stores, targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -46,6 +46,7 @@ pub fn markdown(run: &Run) -> String {
         main(slo::section(run)),
         main(stores::section(run)),
         main(stages::section(run)),
+        main(sizes::section(run)),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
         folded(distrust(run)),
         folded(failed(run)),

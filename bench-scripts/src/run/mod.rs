@@ -11,6 +11,7 @@ mod remedies;
 pub mod requirements;
 pub mod running_server;
 mod search;
+mod sizes;
 mod slo;
 mod stage;
 mod stages;
@@ -118,7 +119,11 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.stages.is_none() {
+    if !campaign.has_closed_loop()
+        && campaign.stores.is_none()
+        && campaign.stages.is_none()
+        && campaign.sizes.is_none()
+    {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
@@ -213,7 +218,8 @@ pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Re
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     stores::carry_out(&stage)?;
-    stages::carry_out(&stage)
+    stages::carry_out(&stage)?;
+    sizes::carry_out(&stage)
 }
 
 /// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are

@@ -4,6 +4,7 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
 //! its reader prefers ([`palette`]).
 
+mod heat;
 mod inline;
 mod named_rows;
 mod original;
@@ -21,6 +22,7 @@ mod stages;
 mod svg;
 mod why;
 
+pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};
 pub(super) use power::power;
@@ -70,6 +72,12 @@ pub(super) enum Row {
     Plot(Plot),
     Bars(Bars),
     Forest(Forest),
+    Heat(Heat),
+}
+
+/// A chart of one heat map.
+pub(super) fn heat_chart(title: String, heat: Heat) -> Chart {
+    Chart { title, rows: vec![Row::Heat(heat)], ..Chart::default() }
 }
 
 /// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
