@@ -42,6 +42,12 @@ original-threshold *options:
 slo *options:
     @{{bench}} run slo {{options}}
 
+# Find out which box each server needs, of a quarter of a processor to two and of little or ample memory, in about 17 minutes; needs root or delegated cgroups
+[group('measure')]
+[no-exit-message]
+sizes *options:
+    @{{bench}} run sizes {{options}}
+
 # Resume a run that was interrupted
 [group('measure')]
 [no-exit-message]

@@ -8,6 +8,7 @@
 //! running part.
 
 pub mod analysis;
+pub mod cgroup;
 pub mod client;
 pub mod config;
 pub mod cost;

@@ -1,6 +1,7 @@
 //! Child processes that are owned: each is killed and waited for when its owner goes, whatever the reason.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::Path;
@@ -14,6 +15,7 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 
+use crate::cgroup::Cgroup;
 use crate::config::Placement;
 use crate::interrupt::Interrupt;
 use crate::probe::harness_usage::children;
@@ -29,7 +31,7 @@ const SELDOM: Duration = Duration::from_millis(20);
 
 /// What a child may have.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
+pub struct Limits<'a> {
     /// Files that it may open at once; the harness's own limit where left out.
     pub open_files: Option<u64>,
     /// How far it gives way to other processes, from 0 (not at all) to 19.
@@ -37,6 +39,8 @@ pub struct Limits {
     /// The file of the network namespace that it is started in; that of the thread that starts it where left out. It must stay open
     /// until the child has been started.
     pub network: Option<RawFd>,
+    /// The group that limits it.
+    pub group: Option<&'a Cgroup>,
 }
 
 /// A running child. Dropping it kills it and waits for it.
@@ -68,9 +72,10 @@ impl Owned {
         args: &[String],
         output: &Output<'_>,
         placement: Placement,
-        limits: Limits,
+        limits: Limits<'_>,
     ) -> Result<Self> {
-        let Limits { open_files, niceness, network } = limits;
+        let Limits { open_files, niceness, network, group } = limits;
+        let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
         let processor = match placement {
             Placement::Free => None,
             Placement::OneCore | Placement::Duet => Some(
@@ -101,6 +106,10 @@ impl Owned {
                 // The harness may have gone before the line above.
                 if parent_id() != harness {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                for entrance in &entrances {
+                    let mut entrance: &File = entrance;
+                    entrance.write_all(b"0")?;
                 }
                 if open_files.is_some() {
                     setrlimit(Resource::Nofile, Rlimit { current: open_files, maximum: open_files })?;

@@ -95,6 +95,9 @@ pub const SLO_PLAN: &str = "slo.json";
 /// The folder inside a run's folder of the trials with users in stages.
 pub const STAGES: &str = "stages";
 
+/// The folder inside a run's folder of the trials in boxes.
+pub const SIZES: &str = "sizes";
+
 /// The file that only a why run's folder has.
 pub const WHY: &str = "why.json";
 

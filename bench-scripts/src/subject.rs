@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::cgroup::{Cgroup, OutOfMemory, Usage};
 use crate::client;
 use crate::config::{Environment, Ready, ReadyLine, Server};
 use crate::interrupt::Interrupt;
@@ -62,6 +63,8 @@ pub struct Subject {
     _files: Option<Files>,
     /// Its place in the list of those that are watched.
     _listed: Option<Listed>,
+    /// What limits its process, where anything does; removed when it is gone.
+    group: Option<Cgroup>,
 }
 
 /// Builds servers, each command once. What they print goes to the terminal.
@@ -126,6 +129,7 @@ impl Subject {
                     ready,
                     upstream: None,
                     link: None,
+                    group: None,
                     _files: None,
                     _listed: None,
                 });
@@ -140,7 +144,9 @@ impl Subject {
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
-        let transport = environment.with(&server.overrides).transport();
+        let own = environment.with(&server.overrides);
+        let transport = own.transport();
+        let group = Cgroup::create(&own.size()).with_context(|| format!("server {}", server.name))?;
         let mut args = server.arguments(&values);
         if transport == Transport::WebSocket {
             args.extend(server.ws_args.clone());
@@ -155,12 +161,15 @@ impl Subject {
             environment.placement,
             Limits {
                 open_files: server.open_files,
+                group: group.as_ref(),
                 network: link.map(|link| link.server_namespace()),
                 ..Limits::default()
             },
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
-        let (addr, metrics, ready) = found.map_err(|error| with_last_line(error, stderr, &server.name))?;
+        let (addr, metrics, ready) = found
+            .map_err(|error| with_last_line(error, stderr, &server.name))
+            .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
         // A gateway's metrics are none of the harness's kind, and are watched all the same.
         let watched = metrics.as_deref().or_else(|| ready.pointer("/metrics").and_then(Value::as_str));
         let listed = watched.and_then(|addr| watch::server_runs(&server.name, addr));
@@ -172,12 +181,17 @@ impl Subject {
             }
         };
         let (process, link) = (Process::Owned(process), link.cloned());
-        Ok(Self { target, process, metrics, ready, upstream, link, _files: files, _listed: listed })
+        Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
     }
 
     /// Its process id; `None` where no process of this machine is known to be it.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
+    }
+
+    /// What its process has used of what it may have; `None` where nothing is limited.
+    pub fn usage(&self) -> Option<Usage> {
+        self.group.as_ref().map(Cgroup::usage)
     }
 
     /// How the server or its upstream ended, if one of them has.
@@ -186,6 +200,12 @@ impl Subject {
         let Some(upstream) = &mut self.upstream else { return Ok(own) };
         Ok(own.or(upstream.died()?.map(|how| format!("its upstream: {how}"))))
     }
+}
+
+/// Why a server of a group is gone, where the kernel killed it for want of memory.
+fn killed(group: Option<&Cgroup>) -> Option<anyhow::Error> {
+    let usage = group?.usage();
+    usage.is_out_of_memory().then(|| OutOfMemory(usage).into())
 }
 
 /// Where a server that is ready takes WebSocket connections.

@@ -17,6 +17,7 @@ const ROOMS: &[&str] = &[
     "figure",
     "stats",
     "probe",
+    "cgroup",
     "workload",
     "load",
     "config",

@@ -23,6 +23,7 @@ mod quantiles;
 pub mod schedule;
 pub mod search;
 pub mod sequence;
+pub mod sizes;
 pub mod slo;
 pub mod stages;
 mod summary;

@@ -16,6 +16,7 @@ use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, me
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::quantiles::{fewest_requests, quantiles};
+use super::sizes::SizesSummary;
 use super::slo::SloSummary;
 use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
@@ -97,6 +98,9 @@ pub struct Summary {
     /// What carried packets between load tools and servers, where the campaign makes networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carriers: Vec<Carrier>,
+    /// Servers in boxes, box by box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<SizesSummary>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -303,6 +307,7 @@ pub fn summarize(
         head_of_line: Vec::new(),
         held: Vec::new(),
         carriers: carriers(observations),
+        sizes: None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::slice;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{CampaignArm, Environment, Open, Percent, Placement, Slo, Stages, Stores, Threshold};
+use super::{CampaignArm, Environment, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold};
 use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
@@ -107,6 +107,9 @@ pub struct Campaign {
     /// Users who come and go in stages, over each transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
+    /// Every server in boxes of several sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
 }
 
 fn default_margin() -> Percent {
@@ -225,6 +228,7 @@ impl Campaign {
             slo: None,
             stores: None,
             stages: None,
+            sizes: None,
             ..self.clone()
         }
     }
@@ -276,8 +280,8 @@ impl Campaign {
         let check =
             |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
         self.arms.iter().try_for_each(check)?;
-        // A search needs no sweep, and so no blocks; trials on block stores and those with users are no sweep of the campaign's own.
-        let parts = self.stores.is_some() || self.stages.is_some();
+        // A search needs no sweep, and so no blocks; trials on block stores with users and in boxes are no sweep of the campaign's own.
+        let parts = self.stores.is_some() || self.stages.is_some() || self.sizes.is_some();
         let searches = self.threshold.is_some() || self.slo.is_some() || parts;
         let has_sweep = !searches || !self.connections.is_empty();
         if has_sweep && self.open.is_none() {
@@ -311,6 +315,7 @@ impl Campaign {
         self.stores.iter().try_for_each(|stores| stores.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
+        self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
         ensure!(
             self.tools().all(|tool| !tool.driver().has_users()),
             "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in place of it",
@@ -328,7 +333,8 @@ impl Campaign {
     pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
         let closed = self.has_closed_loop().then_some(self.tool);
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
-        closed.into_iter().chain(open)
+        let sizes = self.sizes.iter().map(|_| self.tool);
+        closed.into_iter().chain(open).chain(sizes)
     }
 
     /// A campaign that holds connections sends nothing that could be compared.

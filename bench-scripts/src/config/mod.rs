@@ -11,6 +11,7 @@ mod original;
 mod percent;
 mod server;
 mod server_settings;
+mod sizes;
 mod slo;
 mod stages;
 mod stores;
@@ -33,6 +34,7 @@ pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
 pub use server_settings::{Environment, Overrides, Placeholders, Placement, Tuning};
+pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use slo::Slo;
 pub use stages::{Ramp, Stages};
 pub use stores::{Neighbour, Stores};
@@ -101,8 +103,19 @@ impl ConfigDir {
         read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
             campaign.name = name.to_owned();
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
+            if let Some(sizes) = &mut campaign.sizes
+                && sizes.prices.is_none()
+            {
+                // Kept with the run, so that its report needs no other file.
+                sizes.prices = Some(self.prices()?);
+            }
             campaign.check()
         })
+    }
+
+    /// What boxes cost.
+    pub fn prices(&self) -> Result<Prices> {
+        Ok(read_toml(&self.0.join("prices.toml"), |prices: &mut Prices| prices.check())?.0)
     }
 
     /// The calibration, and its text.

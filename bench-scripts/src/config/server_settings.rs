@@ -11,6 +11,7 @@ use validator_state::SeededSpec;
 
 use super::network::Network;
 use super::percent::Percent;
+use crate::cgroup::{Cpus, Cpuset, MemoryMax, Size};
 use crate::field::within;
 use crate::probe::host;
 use crate::probe::other_processes::MUCH_FOREIGN;
@@ -53,6 +54,15 @@ pub struct Environment {
     /// The network between load tool and servers; this machine's loopback interface where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Processor time that a server may use, in processors; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<Cpus>,
+    /// Processors that a server may use, such as `"0"` or `"0-1"`; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpuset: Option<Cpuset>,
+    /// Memory that a server may use, such as `"64MiB"`; the kernel kills one that needs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_max: Option<MemoryMax>,
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
@@ -72,6 +82,8 @@ enum Of {
     Server,
     /// The load tool's: how its process is started, and how it reaches the server.
     Tool,
+    /// The server's process': what the kernel lets it have.
+    Process,
 }
 
 /// A setting that an arm may change.
@@ -95,7 +107,7 @@ impl Setting {
 /// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its range, and its
 /// words.
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:literal, $words:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $words:expr;)+) => {
         /// Settings of one server where they differ from the campaign's environment.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -156,6 +168,12 @@ settings! {
     };
     /// See [`Environment::network`].
     network: Network = Tool, 0, 18_446_744_073_709_551_615, |both| format!("a network of {}", Network::from(both).words());
+    /// See [`Environment::cpu_quota`].
+    cpu_quota: Cpus = Process, 10, 1_024_000, |milli| Cpus(milli as u32).words();
+    /// See [`Environment::cpuset`].
+    cpuset: Cpuset = Process, 1, u64::MAX, |processors| Cpuset(processors).words();
+    /// See [`Environment::memory_max`].
+    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, |bytes| MemoryMax(bytes).words();
 }
 
 /// Placeholders of an environment that always have a value.
@@ -205,6 +223,9 @@ impl Environment {
             in_flight,
             batch,
             network,
+            cpu_quota,
+            cpuset,
+            memory_max,
             ..
         } = *self;
         Overrides {
@@ -217,6 +238,9 @@ impl Environment {
             in_flight,
             batch,
             network,
+            cpu_quota,
+            cpuset,
+            memory_max,
         }
     }
 
@@ -234,6 +258,9 @@ impl Environment {
             in_flight: own.in_flight,
             batch: own.batch,
             network: own.network,
+            cpu_quota: own.cpu_quota,
+            cpuset: own.cpuset,
+            memory_max: own.memory_max,
             ..self.clone()
         }
     }
@@ -241,6 +268,12 @@ impl Environment {
     /// How the load reaches a server.
     pub fn transport(&self) -> Transport {
         self.transport.unwrap_or_default()
+    }
+
+    /// What the kernel lets a server's process have.
+    pub fn size(&self) -> Size {
+        let Self { cpu_quota, cpuset, memory_max, .. } = *self;
+        Size { cpu_quota, cpuset, memory_max }
     }
 
     /// Requests in flight on each connection.

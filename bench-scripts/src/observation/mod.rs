@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::cgroup::{OutOfMemory, Usage};
 use crate::link::Carrier;
 use crate::load::LoadSample;
 use crate::plan::Trial;
@@ -53,6 +54,13 @@ pub enum Outcome {
     ServerDied {
         /// Why.
         reason: String,
+    },
+    /// The kernel killed the server because the memory that it may have was used up.
+    OutOfMemory {
+        /// When, and what the kernel counted, in words.
+        reason: String,
+        /// What the kernel counted since the server's start.
+        usage: Usage,
     },
     /// The server's answer is not the true one.
     WrongAnswer {
@@ -149,6 +157,8 @@ pub struct Sample {
     pub upstream: Option<UpstreamUse>,
     /// The network between load tool and server, where the campaign makes one.
     pub link: Option<LinkUse>,
+    /// What the server used in the window of what its process may have, where that is limited.
+    pub limited: Option<Usage>,
 }
 
 /// What the network between load tool and server did in the window. What the kernel's own (netem) does is not counted.
@@ -245,6 +255,11 @@ pub struct Half {
 }
 
 impl Outcome {
+    /// That of a server that was killed for want of memory, during a part of a trial.
+    pub fn out_of_memory(when: &str, killed: OutOfMemory) -> Self {
+        Self::OutOfMemory { reason: format!("{killed}, {when}"), usage: killed.0 }
+    }
+
     /// Why the trial was not measured; `None` where it was.
     pub fn failure(&self) -> Option<String> {
         match self {
@@ -255,6 +270,7 @@ impl Outcome {
             Self::Unanswered { reason } => Some(format!("requests were never answered: {reason}")),
             Self::ToolFailed { reason } => Some(format!("load tool failed: {reason}")),
             Self::ServerDied { reason } => Some(format!("server died: {reason}")),
+            Self::OutOfMemory { reason, .. } => Some(reason.clone()),
             Self::WrongAnswer { when, answer } => Some(format!("wrong answer {when}: {answer}")),
             Self::Invalid { reason } => Some(format!("invalid: {reason}")),
             Self::Silent(sample) => Some(format!(

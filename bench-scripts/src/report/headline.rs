@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
-use super::{Run, answer, crossed, duets, lost, open, original, sections, slo, stages, stores, threshold};
+use super::{
+    Run, answer, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores, threshold,
+};
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
 use crate::load::Level;
@@ -22,7 +24,8 @@ pub fn headline(run: &Run) -> String {
     let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
         + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
         + &stores::headline(run)
-        + &stages::headline(run);
+        + &stages::headline(run)
+        + &sizes::headline(run);
     if !run.has_sweep() {
         return first + &searched;
     }

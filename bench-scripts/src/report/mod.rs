@@ -29,6 +29,7 @@ pub mod pages;
 pub mod pooled;
 mod searches;
 mod sections;
+mod sizes;
 mod slo;
 mod stages;
 mod stores;
@@ -47,7 +48,7 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SLO, STAGES, THRESHOLD, pretty};
+use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, THRESHOLD, pretty};
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
@@ -103,6 +104,8 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
+        // The part of a run that has the trials knows the boxes, too.
+        summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
             Some(inner) => Some(Self::load(&inner)?),
             None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
@@ -176,11 +179,15 @@ impl Run {
             + self.inner().map(|inner| inner.summary.left).sum::<usize>()
             + stores::not_begun(self)
             + stages::not_begun(self)
+            + sizes::not_begun(self)
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
     }
 
     /// Trials that have an observation.
     pub fn observed(&self) -> usize {
-        self.summary.observed + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+        self.summary.observed
+            + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.trials)
     }
 
     /// The workloads whose figures it shows; others are background loads.
@@ -233,6 +240,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures =
         pictures.chain(batches::chart(run)).chain(answer_sizes::chart(run)).chain(held::chart(run));
     let pictures = pictures.chain(distance::picture(run));
+    let pictures = pictures.chain(sizes::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

@@ -20,10 +20,12 @@ impl Run {
             (&searched.server, &searched.workload, "rate", search.found.ending)
         });
         let given_up = thresholds.chain(rates).filter(|(.., ending)| *ending == Ending::Unmeasured);
+        let in_boxes = self.summary.sizes.iter().flat_map(|sizes| sizes.failed.iter().cloned());
         given_up
             .map(|(server, workload, what, _)| {
                 format!("{server} {workload}: the search for its {what} was given up")
             })
+            .chain(in_boxes)
             .collect()
     }
 }

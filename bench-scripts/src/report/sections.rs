@@ -7,7 +7,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, answer, answer_sizes, batches, causes, charts, commands, crossed, distance, duets, gateways,
-    head_of_line, held, open, original, slo, stages, stores, targets, terms, threshold, transports,
+    head_of_line, held, open, original, sizes, slo, stages, stores, targets, terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -53,6 +53,7 @@ pub fn markdown(run: &Run) -> String {
         main(slo::section(run)),
         main(stores::section(run)),
         main(stages::section(run)),
+        main(sizes::section(run)),
         if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
         folded(distrust(run)),
         folded(failed(run)),

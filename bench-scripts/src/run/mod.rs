@@ -11,6 +11,7 @@ mod remedies;
 pub mod requirements;
 pub mod running_server;
 mod search;
+mod sizes;
 mod slo;
 mod stage;
 mod stages;
@@ -120,7 +121,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
 fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
-    if !campaign.has_closed_loop() && campaign.stores.is_none() {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.sizes.is_none() {
         return Ok(());
     }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
@@ -219,7 +220,8 @@ pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Re
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     stores::carry_out(&stage)?;
-    stages::carry_out(&stage)
+    stages::carry_out(&stage)?;
+    sizes::carry_out(&stage)
 }
 
 /// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost blocks are
@@ -268,8 +270,12 @@ fn opening(plan: &Plan) -> Result<String> {
     workload.opening(&plan.campaign.environment.ledger())
 }
 
-/// Builds what a plan needs.
+/// Builds what a plan needs, once it is known that its servers may be limited as it says.
+///
+/// # Errors
+/// One line: what may not be limited here, or which build failed.
 pub fn build(plan: &Plan) -> Result<()> {
+    requirements::check_limits(plan)?;
     build_servers(&plan.servers)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, bail, ensure};
 use validator_state::Method;
 
+use crate::cgroup::{Cgroup, Size};
 use crate::config::{Campaign, Holds, Placement, RunningAt, Server};
+use crate::plan::Plan;
 use crate::subject::{Process, find_running, program};
 use crate::target::Target;
 use crate::transport::Transport;
@@ -26,6 +28,30 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
             );
             check_running(campaign, server)?;
         }
+    }
+    Ok(())
+}
+
+/// Whether this machine and this user can limit servers as a plan says: a group of each size is made once, and removed.
+///
+/// # Errors
+/// One line: which server, which field, and why not.
+pub(super) fn check_limits(plan: &Plan) -> Result<()> {
+    let mut made: Vec<Size> = Vec::new();
+    for server in plan.servers.iter().flat_map(Server::and_upstream) {
+        let size = plan.environment_of(server).size();
+        if size.is_empty() || made.contains(&size) {
+            continue;
+        }
+        let place = || format!("campaign {}: server {}", plan.campaign.name, server.name);
+        ensure!(
+            server.running_at().is_none(),
+            "{}: runs already, so that it can't be limited to {}; leave cpu_quota, cpuset and memory_max out",
+            place(),
+            size.words()
+        );
+        Cgroup::create(&size).with_context(place)?;
+        made.push(size);
     }
     Ok(())
 }
@@ -203,6 +229,7 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
         ("settings of an [[arm]]", !server.overrides.is_empty()),
         ("[stores]", campaign.stores.is_some()),
         ("[stages]", campaign.stages.is_some()),
+        ("[sizes]", campaign.sizes.is_some()),
     ];
     let refused = changes.iter().find(|(_, is_requested)| *is_requested);
     ensure!(

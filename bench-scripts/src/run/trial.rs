@@ -22,6 +22,7 @@ use self::tool::Order;
 use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
+use crate::cgroup::{OutOfMemory, Usage};
 use crate::client::{self, Connection};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::link::Link;
@@ -160,7 +161,10 @@ impl Bench<'_> {
         let started_server = Subject::start_over(link, server, environment, request, &stderr, self.interrupt);
         let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => Outcome::ServerDied { reason: format!("{error:#}") },
+            Err(error) => match error.downcast_ref::<OutOfMemory>() {
+                Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
+                None => Outcome::ServerDied { reason: format!("{error:#}") },
+            },
             Ok(mut subject) => {
                 let measured = self.measure(trial, workload, &mut subject, paired);
                 let outcome = outcome_of(measured, &mut subject)?;
@@ -236,6 +240,7 @@ impl Bench<'_> {
         let (network, host) = (over_link::counters(subject), HostActivity::read());
         let threads_before = seen.map(|seen| threads::read(seen.pid));
         let cpu_before = Seen::cpu(seen)?;
+        let limited_before = subject.usage();
         let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
         let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
         watch.checker = self.checker(trial, workload, known, subject)?;
@@ -248,6 +253,7 @@ impl Bench<'_> {
         let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
         let (network, host) = (over_link::counters(subject).since(network), HostActivity::read().since(host));
         let link = link_before.map(|before| before.end(subject)).transpose()?.flatten();
+        let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
         let threads = seen.zip(threads_before.as_ref());
         let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
         let Watched { sampled, half, checked } = watch.end();
@@ -292,6 +298,7 @@ impl Bench<'_> {
             checked: checked.checked,
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
             link,
+            limited,
         };
         Ok(judged(sample, known, subject, counted, trial.connections)?)
     }
@@ -404,7 +411,12 @@ pub(super) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Resu
         Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
         Err(Ending::Run(error)) => Err(error),
         Err(Ending::Trial(outcome)) => {
-            Ok(subject.died()?.map_or(outcome, |how| Outcome::ServerDied { reason: how }))
+            let Some(how) = subject.died()? else { return Ok(outcome) };
+            let killed = subject.usage().filter(Usage::is_out_of_memory).map(OutOfMemory);
+            Ok(match killed {
+                Some(killed) => Outcome::out_of_memory("under load", killed),
+                None => Outcome::ServerDied { reason: how },
+            })
         }
     }
 }

@@ -53,5 +53,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         checked: None,
         upstream: None,
         link: None,
+        limited: None,
     }
 }

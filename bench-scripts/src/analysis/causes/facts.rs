@@ -117,7 +117,7 @@ impl Facts {
         let samples: Vec<&Sample> =
             observations.iter().filter_map(|observation| observation.outcome.evidence()).collect();
         let died = observations.iter().filter_map(|observation| match &observation.outcome {
-            Outcome::ServerDied { reason } => Some(reason.clone()),
+            Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => Some(reason.clone()),
             _ => None,
         });
         let mut facts = Self {

@@ -88,6 +88,7 @@ fn healthy() -> Sample {
         checked: None,
         upstream: None,
         link: None,
+        limited: None,
     }
 }
 

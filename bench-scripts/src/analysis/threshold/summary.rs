@@ -116,7 +116,7 @@ impl SearchPlan {
     fn search_summary(&self, searched: &Searched, found: Found, judged: &[Judged<'_>]) -> SearchSummary {
         let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
         let died = own.iter().filter_map(|observation| match &observation.outcome {
-            Outcome::ServerDied { reason } => {
+            Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => {
                 Some(Died { connections: observation.trial.connections, how: reason.clone() })
             }
             _ => None,

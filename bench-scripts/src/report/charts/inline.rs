@@ -46,6 +46,11 @@ fn row(row: &Row) -> String {
             joined(&mut columns.iter().map(|(title, _)| title.as_str())),
             joined(&mut names.iter().map(String::as_str))
         ),
+        Row::Heat(heat) => format!(
+            "A heat map of {} by {}.",
+            joined(&mut heat.columns.iter().map(|(title, _)| title.as_str())),
+            joined(&mut heat.names.iter().map(String::as_str))
+        ),
     }
 }
 

@@ -7,6 +7,7 @@
 mod curves;
 mod distance;
 mod gateways;
+mod heat;
 mod inline;
 mod named_rows;
 mod original;
@@ -27,6 +28,7 @@ mod why;
 pub(super) use curves::{Curve, Scales, curves};
 pub(super) use distance::chart as distance;
 pub(super) use gateways::chart as gateways;
+pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};
 pub(super) use power::power;
@@ -76,6 +78,12 @@ pub(super) enum Row {
     Plot(Plot),
     Bars(Bars),
     Forest(Forest),
+    Heat(Heat),
+}
+
+/// A chart of one heat map.
+pub(super) fn heat_chart(title: String, heat: Heat) -> Chart {
+    Chart { title, rows: vec![Row::Heat(heat)], ..Chart::default() }
 }
 
 /// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
