@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate, the lowest first. A module uses only modules that stand before it.
-const ROOMS: [&str; 26] = [
+const ROOMS: [&str; 27] = [
     "interrupt",
     "words",
     "field",
     "transport",
     "target",
     "figure",
+    "simulation",
     "stats",
     "probe",
     "workload",
