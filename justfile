@@ -120,6 +120,12 @@ serve name *options:
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
+# Simulate trials on 1 to 1,000 load hosts: how often they are void, and what merging their latencies does (--seed N; --write FILE; --page FILE)
+[group('measure')]
+[no-exit-message]
+simulate-hosts *options:
+    @cargo run --quiet --release --package rpc-bench --example simulate-hosts -- {{options}}
+
 # Write one chain into a folder, as files and into each block store that needs no C++: just ledger DIR --slots N (--accounts N, --seed N)
 [group('by hand')]
 [no-exit-message]

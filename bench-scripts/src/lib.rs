@@ -25,6 +25,7 @@ pub mod probe;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod simulation;
 pub mod stats;
 pub mod subject;
 pub mod target;

@@ -185,6 +185,7 @@ impl Calibration {
     /// One line with the field.
     pub fn check(&self) -> Result<()> {
         check_handicaps(&self.handicaps)?;
+        self.environment.has_no_network()?;
         within("sizing_blocks", u64::from(self.sizing_blocks), 1, 1_000)?;
         within("handicap_every", u64::from(self.handicap_every), 2, 1_000)?;
         within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;

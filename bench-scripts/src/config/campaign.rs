@@ -377,35 +377,6 @@ impl Campaign {
         self.environment.check()
     }
 
-    /// Whether the campaign names a network between load tool and any of its servers.
-    pub fn has_network(&self) -> bool {
-        self.environment.network.is_some() || self.arms.iter().any(|arm| arm.settings.network.is_some())
-    }
-
-    /// Each trial makes its network for one server and one load, so what has other trials is refused.
-    fn check_network(&self) -> Result<()> {
-        if !self.has_network() {
-            return Ok(());
-        }
-        let parts = [
-            ("[duets]", self.duets.is_some()),
-            ("[threshold]", self.threshold.is_some()),
-            ("[slo]", self.slo.is_some()),
-            ("[stores]", self.stores.is_some()),
-            ("[stages]", self.stages.is_some()),
-            ("remedy_trials", self.remedy_trials > 0),
-            ("placement = \"duet\"", self.environment.placement == Placement::Duet),
-            ("open.wire", self.open.as_ref().is_some_and(|open| open.wire)),
-        ];
-        let other = parts.iter().find(|(_, has)| *has).map(|(name, _)| *name);
-        ensure!(
-            other.is_none(),
-            "field network: is for a campaign's sweep and its rates, and this one has {}; give that a campaign of its own",
-            other.unwrap_or_default()
-        );
-        Ok(())
-    }
-
     fn check_headline_and_pass(&self) -> Result<()> {
         for (workload, connections) in &self.headline {
             ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");

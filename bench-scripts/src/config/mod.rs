@@ -313,6 +313,7 @@ mod tests {
             ("\"1%\", \"2%\"", "\"2%\", \"1%\"", "handicaps"),
             ("window_ms = 500", "window_ms = 0", "window_ms"),
             ("margin = \"2%\"", "margin = 2", "margin"),
+            ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
             ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
             ("connections = 125", "connections = 0", "connections"),
             ("windows = 4", "windows = 3", "way.windows"),
@@ -329,6 +330,7 @@ mod tests {
         drop(shipped().workload(&why.transport).unwrap());
         let cases = [
             ("connections = 500", "connections = 0", "connections"),
+            ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
             ("blocks = 12", "blocks = 0", "blocks"),
             ("blocks = 20", "blocks = 0", "ladder.blocks"),
             ("repeats = 5", "repeats = 0", "repeats"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::Percent;
+use super::{Campaign, Environment, Percent, Placement};
 
 /// The longest delay in one direction, in milliseconds.
 const MOST_DELAY_MS: f64 = 500.0;
@@ -80,6 +80,48 @@ impl TryFrom<Written> for Network {
 impl From<Network> for Written {
     fn from(network: Network) -> Self {
         Self { delay_ms: f64::from(network.delay_us) / 1e3, loss: Percent(network.loss()) }
+    }
+}
+
+impl Environment {
+    /// Refuses a network, where servers are not started by a campaign's trials.
+    pub(super) fn has_no_network(&self) -> Result<()> {
+        ensure!(
+            self.network.is_none(),
+            "field environment.network: only a campaign's trials have a network; leave it out"
+        );
+        Ok(())
+    }
+}
+
+impl Campaign {
+    /// Whether the campaign names a network between load tool and any of its servers.
+    pub fn has_network(&self) -> bool {
+        self.environment.network.is_some() || self.arms.iter().any(|arm| arm.settings.network.is_some())
+    }
+
+    /// Each trial makes its network for one server and one load, so what has other trials is refused.
+    pub(super) fn check_network(&self) -> Result<()> {
+        if !self.has_network() {
+            return Ok(());
+        }
+        let parts = [
+            ("[duets]", self.duets.is_some()),
+            ("[threshold]", self.threshold.is_some()),
+            ("[slo]", self.slo.is_some()),
+            ("[stores]", self.stores.is_some()),
+            ("[stages]", self.stages.is_some()),
+            ("remedy_trials", self.remedy_trials > 0),
+            ("placement = \"duet\"", self.environment.placement == Placement::Duet),
+            ("open.wire", self.open.as_ref().is_some_and(|open| open.wire)),
+        ];
+        let other = parts.iter().find(|(_, has)| *has).map(|(name, _)| *name);
+        ensure!(
+            other.is_none(),
+            "field network: is for a campaign's sweep and its rates, and this one has {}; give that a campaign of its own",
+            other.unwrap_or_default()
+        );
+        Ok(())
     }
 }
 

@@ -85,6 +85,7 @@ impl Why {
     /// One line with the field.
     pub fn check(&self) -> Result<()> {
         ensure!(!self.transport.is_empty(), "field transport: is empty; name a request");
+        self.environment.has_no_network()?;
         within("blocks", self.blocks.into(), 1, 1_000)?;
         within("counting_ms", self.counting_ms, 100, 60_000)?;
         within("repeats", self.repeats.into(), 1, 1_000)?;

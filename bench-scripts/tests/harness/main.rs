@@ -7,6 +7,7 @@ mod bench;
 mod bursts;
 mod calibrate;
 mod causes;
+mod distance;
 mod failures;
 mod mistakes;
 mod mixes;

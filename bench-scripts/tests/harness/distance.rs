@@ -1,0 +1,64 @@
+//! A campaign over a network that the harness makes, with the real server and the real load tool.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, stderr};
+
+/// What the tests delay packets by each way; a round trip takes twice as long at least.
+const DELAY_MS: f64 = 3.0;
+
+#[test]
+fn a_trial_over_a_network_takes_a_round_trip_for_each_request() {
+    let Some(bench) = Bench::new(1) else { return };
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: network namespaces need root");
+        return;
+    }
+    bench.replace("campaigns/tiny.toml", "warmup_ms = 1000", "warmup_ms = 250");
+    bench.replace("campaigns/tiny.toml", "window_ms = 1000", "window_ms = 600");
+    let network = format!("[environment]\nnetwork = {{ delay_ms = {DELAY_MS} }}");
+    bench.replace("campaigns/tiny.toml", "[environment]", &network);
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+    for observation in bench.observations() {
+        check(&observation["outcome"]);
+    }
+    let report = bench.report();
+    assert!(report.contains("## Distance") && report.contains("3 ms each way"), "{report}");
+    assert!(bench.folder().join("distance.svg").is_file());
+}
+
+fn check(sample: &Value) {
+    let number = |pointer: &str| sample.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let round_trip_us = 2e3 * DELAY_MS;
+    for of in ["/link/round_trip_us", "/load/latency_us/p50", "/means/alone_us"] {
+        assert!(number(of) >= round_trip_us, "{of}: {sample}");
+    }
+    // Three connections, each with one request in a round trip at most.
+    let most = 3.0 * (number("/load/time_taken_s") * 1e6 / round_trip_us + 1.0);
+    let succeeded = number("/load/succeeded");
+    assert!(0.0 < succeeded && succeeded <= most, "{succeeded} of {most}");
+    // The server's process is the harness's own, in whichever namespace it is.
+    assert!(number("/server_cpu/user_s") + number("/server_cpu/system_s") > 0.0, "{sample}");
+    assert!(number("/server_requests") >= succeeded, "its metrics are read over the network");
+    assert!((3..=4).contains(&sample["established"].as_u64().unwrap()), "{sample}");
+    // Both sides' connections are counted.
+    assert!(number("/network/passive_opens") >= 3.0 && number("/network/active_opens") >= 3.0, "{sample}");
+    if sample["link"]["carrier"] == "userspace" {
+        assert!(number("/link/packets") >= 2.0 * succeeded && number("/link/cpu_s") > 0.0, "{sample}");
+        assert_eq!((number("/link/lost"), number("/link/refused")), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn a_network_that_makes_no_sense_is_named_in_one_line() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nnetwork = { delay_ms = -1 }");
+    let output = bench.run(&["run", "tiny"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("tiny.toml") && said.contains("network.delay_ms"), "{said}");
+    assert_eq!(said.trim().lines().count(), 1, "{said}");
+}
