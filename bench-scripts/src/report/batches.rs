@@ -136,7 +136,7 @@ pub(super) fn section(run: &Run) -> String {
     let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
     format!(
         "## Calls in batches\n\nEach message is a JSON-RPC batch of that many calls, at {each}. CPU and rates count **calls** here and in \
-         every other table of this report: a batch of 100 is 100 requests. Latency and failures are of whole messages. In bold: the \
+         every other table and chart of this report: a batch of 100 is 100 requests. Latency and failures are of whole messages. In bold: the \
          difference is decided. Where batching stops saving CPU:\n\n{}\n{picture}{}",
         bullets(pays),
         table.markdown()

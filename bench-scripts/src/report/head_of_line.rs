@@ -1,8 +1,10 @@
 //! The section on head-of-line blocking: what calls with long answers do to short ones, on one socket and on several.
 
 use super::Run;
-use super::format::{Table, at, dash, ratio, time_us};
+use super::arms::{name, named, transport};
+use super::format::{Table, at, count, dash, ratio, time_us};
 use crate::analysis::head_of_line::HeadOfLine;
+use crate::load::Load;
 use crate::stats::Estimate;
 
 /// The whole section; empty where no method was measured alone and in a mix.
@@ -14,7 +16,9 @@ pub(super) fn section(run: &Run) -> String {
     let rows = found.iter().map(|of| {
         let bare = |estimate: Estimate| time_us(estimate.value);
         vec![
-            run.label(&of.server).to_owned(),
+            name(run, &of.server).to_owned(),
+            transport(run, &of.server).name().to_owned(),
+            count(connections(run, of, &of.server).into()),
             at(&of.method, of.level),
             bare(of.p50_us.0),
             bare(of.p50_us.1),
@@ -24,8 +28,8 @@ pub(super) fn section(run: &Run) -> String {
             of.blocks.to_string(),
         ]
     });
-    let headers = "server | request | p50 alone | p50 in the mix | p99 alone | p99 in the mix | p99 in the mix over alone | blocks";
-    let each = Table::of(headers, 2, rows);
+    let headers = "server | transport | sockets | request | p50 alone | p50 in the mix | p99 alone | p99 in the mix | p99 in the mix over alone | blocks";
+    let each = Table::of(headers, 4, rows);
     let method = &first.method;
     format!(
         "## Head-of-line blocking\n\nLatency of {method} alone from when it was due, by itself and as a part of this mix at the same rate \
@@ -36,15 +40,25 @@ pub(super) fn section(run: &Run) -> String {
     )
 }
 
+/// Connections that a server's load is put on at most.
+fn connections(run: &Run, of: &HeadOfLine, server: &str) -> u32 {
+    let load = Load { connections: of.level.connections, ..Load::default() };
+    named(run, server).map_or(of.level.connections, |server| run.plan.load_of(server, load).connections)
+}
+
 /// The p99 in the mix, of each pair of ways that the campaign compares.
 fn ways(run: &Run, found: &[HeadOfLine]) -> String {
     let rows = found.iter().flat_map(|of| {
         let row = |(other, p99): &(String, Estimate)| {
-            let way = format!("{} / {}", run.label(&of.server), run.label(other));
-            vec![way, at(&of.method, of.level), ratio(*p99), of.blocks.to_string()]
+            let way = |server: &str| {
+                let sockets = count(connections(run, of, server).into());
+                format!("{} on {sockets}", transport(run, server).name())
+            };
+            let ways = format!("{} / {}", way(&of.server), way(other));
+            vec![name(run, &of.server).to_owned(), ways, at(&of.method, of.level), ratio(*p99), of.blocks.to_string()]
         };
         of.p99_over.iter().map(row).collect::<Vec<_>>()
     });
-    let table = Table::of("ways | request | ratio of p99 in the mix | blocks", 2, rows);
+    let table = Table::of("server | ways, by number of sockets | request | ratio of p99 in the mix | blocks", 3, rows);
     if table.is_empty() { String::new() } else { format!("### One way over another\n\n{}", table.markdown()) }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores, threshold,
+    Run, answer, batches, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -109,9 +109,10 @@ pub(super) fn verdicts(run: &Run) -> String {
             cpu.words(),
         ])
     });
+    let of = if batches::of(run) { "call" } else { "request" };
     let headers =
-        "request | servers | ratio of requests/s | verdict | ratio of CPU per request | its verdict";
-    let table = Table::of(headers, 2, rows);
+        format!("request | servers | ratio of {of}s/s | verdict | ratio of CPU per {of} | its verdict");
+    let table = Table::of(&headers, 2, rows);
     if table.is_empty() {
         return String::new();
     }

@@ -26,7 +26,7 @@ pub(super) fn section(run: &Run) -> String {
     let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
     format!(
         "## Connections that carry nothing\n\nConnections: {counts}, each number on a server of its own that was started for it. All of them are \
-         opened at once and held; nothing is sent. A line through the server's memory by relative error in each block: its rise is the \
+         opened at once and held; nothing is sent, so over HTTP a server has accepted them and read nothing. A line through the server's memory by relative error in each block: its rise is the \
          memory for a connection, as a median over blocks with a 95 % interval.\n\n{picture}{}\n### Connecting all at once\n\nEach \
          connection's time is from the call of `connect` until it can carry a request: the handshake of TCP and, over WebSocket, its own after \
          that, which HTTP does not have. The load tool's threads share the cores with the server. p50 and p99 are of a trial's connections; \
@@ -61,19 +61,24 @@ fn storm(run: &Run, held: &Held, storm: &Storm) -> Vec<String> {
     names(run, held).into_iter().chain(figures).collect()
 }
 
+/// Bytes in MiB, for ticks at round values.
+fn mib(bytes: f64) -> f64 {
+    bytes / f64::from(1 << 20)
+}
+
 /// A server's memory against the connections that it holds.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
     let curve = |of: &Held| Curve {
         panel: transport(run, &of.server).name().to_owned(),
         server: name(run, &of.server).to_owned(),
-        points: of.memory.points.iter().map(|point| (point.x, point.y)).collect(),
-        fitted: of.memory.intercept.zip(of.memory.slope).map(|(at_0, slope)| (at_0.value, slope.value)),
+        points: of.memory.points.iter().map(|point| (point.x, point.y.map(mib))).collect(),
+        fitted: of.memory.intercept.zip(of.memory.slope).map(|(at_0, slope)| (mib(at_0.value), mib(slope.value))),
     };
     let curves: Vec<Curve> = run.summary.held.iter().map(curve).collect();
     Some(Picture {
         file: FILE.to_owned(),
         alt: "A server's memory against the connections that it holds, with fitted lines".to_owned(),
         note: String::new(),
-        chart: charts::curves(run, &curves, Scales::LinearBytes, ["connections held", "memory"])?,
+        chart: charts::curves(run, &curves, Scales::Linear, ["connections held", "memory, MiB"])?,
     })
 }

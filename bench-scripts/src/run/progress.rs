@@ -125,8 +125,9 @@ impl<'a> Progress<'a> {
         let gave = match &observation.outcome.sample() {
             Some(sample) if sample.load.details.held => held(sample),
             Some(sample) => format!(
-                "{:>9.0} req/s  p99 {:>8.2} ms  {}{}",
+                "{:>9.0} {}/s  p99 {:>8.2} ms  {}{}",
                 sample.load.requests_per_second(),
+                if sample.load.details.batch.is_some() { "calls" } else { "req" },
                 sample.load.latency_us.p99 / 1e3,
                 sample
                     .cpu_us_per_request()

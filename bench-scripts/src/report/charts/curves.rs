@@ -29,8 +29,8 @@ pub(in crate::report) enum Scales {
     Log,
     /// Bytes and times, both logarithmic.
     LogBytes,
-    /// Numbers and bytes, both linear.
-    LinearBytes,
+    /// Numbers, both linear.
+    Linear,
 }
 
 /// The chart; `None` where nothing was measured. `names` are those of the horizontal and the vertical axis.
@@ -80,7 +80,7 @@ fn axes(scales: Scales, [x, y]: [&str; 2], curves: &[Curve]) -> [Axis; 2] {
     match scales {
         Scales::Log => [Axis { ticks, ..Axis::log(x, thousands) }, Axis::log(y, time_tick)],
         Scales::LogBytes => [Axis { ticks, ..Axis::log(x, bytes) }, Axis::log(y, time_tick)],
-        Scales::LinearBytes => [Axis::linear(x, thousands), Axis::linear(y, bytes)],
+        Scales::Linear => [Axis::linear(x, thousands), Axis::linear(y, thousands)],
     }
 }
 
