@@ -41,8 +41,8 @@ impl Closing {
 /// How long a gateway that is ending waits for the node's answers to calls that it has passed on.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 
-/// How long a caller may take to answer a close frame. A socket that is dropped with something unread is reset, which may take the close
-/// frame from the caller.
+/// How long either side may take to read a close frame, and a caller to answer it. A socket that is dropped with something unread is reset,
+/// which may take the close frame from the caller.
 const CLOSED_WITHIN: Duration = Duration::from_millis(500);
 
 /// Passes messages between a caller and the node until either of them ends. Where the gateway is ending, calls that were passed on are
@@ -86,9 +86,9 @@ pub async fn pass_on(caller: WebSocket, node: Node, gateway: Arc<Gateway>, is_en
         () = patience => Some(Closing::Ending),
     };
     // Whichever side is still there gets the close frame that it has not had.
-    let _node_gone = to_node.close().await;
+    let _node_gone = timeout(CLOSED_WITHIN, to_node.close()).await;
     match (closing, back.to_caller) {
-        (None, mut to_caller) => drop(to_caller.close().await),
+        (None, mut to_caller) => drop(timeout(CLOSED_WITHIN, to_caller.close()).await),
         (Some(closing), to_caller) => {
             if let Ok(caller) = to_caller.reunite(from_caller) {
                 close(caller, closing).await;

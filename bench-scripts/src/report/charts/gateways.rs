@@ -44,13 +44,13 @@ pub(in crate::report) fn chart(run: &Run, workload: &str) -> Option<Chart> {
             empty: "not measured",
             ..Panel::default()
         };
-        let x = Axis { ticks: rates.clone(), ..Axis::log(x, thousands) };
+        let x = Axis { name: x.to_owned(), ticks: rates.clone(), ..Axis::log("", thousands) };
         let panels = [(Part::Gateway, "gateway"), (Part::Behind, "server behind it")].map(panel).into();
         Row::Plot(Plot { title: String::new(), axes: [x, y], panels, columns: 2, height: 180.0 })
     };
     let rows = vec![
         plot("CPU", "", Axis::linear("cores", short), cores),
-        plot("peak memory", "requests/s", Axis::linear("MiB", short), memory_mib),
+        plot("peak memory", "requests/s (log scale)", Axis::linear("MiB", short), memory_mib),
     ];
     let key =
         |(server, style): &(&Server, Style)| (Key::Line(*style, 2.0, Mark::Full), server.label().to_owned());
