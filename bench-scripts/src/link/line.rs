@@ -17,6 +17,7 @@ use hdrhistogram::Histogram;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::setpriority_process;
 use rustix::thread::{gettid, set_current_timer_slack};
 
 /// Bytes of the largest packet.
@@ -24,6 +25,9 @@ pub(super) const MTU: usize = 1_500;
 
 /// Packets that may be under way in one direction; more are dropped, as at a full queue of a router.
 pub(super) const MOST_PACKETS: usize = 100_000;
+
+/// The priority of the threads: before all others that have no real-time priority.
+const FIRST: i32 = -20;
 
 /// Packets that are taken before those that are due are passed on.
 const AT_ONCE: usize = 64;
@@ -82,6 +86,8 @@ impl Line {
             let _ = sender.send(gettid().as_raw_nonzero().get());
             // By default the kernel wakes a thread up to 50 µs late, to save power; where it does not take this, packets are later.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
+            // A network does not wait for a processor that a server or a load tool uses.
+            let _ = setpriority_process(None, FIRST);
             while passing.pass(&stopped) {}
         })?;
         let tid = tid.recv().context("the thread of a link has ended")?;

@@ -192,7 +192,8 @@ fn notes(run: &Run, placed: &[Placed<'_>]) -> Vec<String> {
     let mut notes = vec![
         "Load tool and server are in network namespaces of their own on this machine. A network delays every packet by its time each way; \
          packets hold 1,500 bytes at most. The round trip was timed before each trial, without load, from a connection request to its refusal \
-         by the other side's kernel, so it has what the network costs above twice its delay."
+         by the other side's kernel, so it has what the network costs above twice its delay. An idle \
+         machine wakes its threads later than a busy one, so under load a round trip may be a little shorter."
             .to_owned(),
     ];
     if run.plan.campaign.open.is_none() {
