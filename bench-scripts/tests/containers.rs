@@ -33,7 +33,7 @@ fn instructions() -> Vec<(String, String, String)> {
         .map(|line| {
             let (name, rest) = line.split_once(' ').unwrap();
             if name == "FROM" {
-                stage = rest.split_once(" AS ").expect("every stage has a name").1.to_owned();
+                stage = rest.split_once(" AS ").unwrap().1.to_owned();
             }
             (stage.clone(), name.to_owned(), rest.to_owned())
         })
@@ -43,7 +43,7 @@ fn instructions() -> Vec<(String, String, String)> {
 /// The last instruction of that name in a stage.
 fn of_stage(stage: &str, name: &str) -> String {
     let all = instructions();
-    all.iter().rfind(|(of, known, _)| of == stage && known == name).expect(name).2.clone()
+    all.iter().rfind(|(of, known, _)| of == stage && known == name).unwrap().2.clone()
 }
 
 /// The files that a build's context has, by `.dockerignore`: the last pattern that a path is below decides.
@@ -78,15 +78,14 @@ fn images_are_built_from_named_versions_and_run_as_nobody() {
     let all = instructions();
     assert!(all.iter().all(|(_, name, _)| name != "ADD"), "ADD fetches what nobody pinned; use COPY");
     for (_, name, image) in all.iter().filter(|(_, name, rest)| name == "ARG" && rest.contains("_IMAGE=")) {
-        let tag = image.rsplit_once(':').expect("an image has a version").1;
+        let tag = image.rsplit_once(':').unwrap().1;
         assert!(tag != "latest" && !tag.contains('/'), "{name} {image}");
     }
     for stage in ["server", "gateway"] {
         let from = of_stage(stage, "FROM");
         assert!(from.starts_with("runtime "), "{from}");
         for name in ["ENTRYPOINT", "CMD"] {
-            let words: Vec<String> =
-                serde_json::from_str(&of_stage(stage, name)).expect("in the form without a shell");
+            let words: Vec<String> = serde_json::from_str(&of_stage(stage, name)).unwrap();
             assert!(!words.is_empty());
         }
     }
@@ -177,7 +176,7 @@ fn started(stage: &str, out: &Path, changed: &[(&str, &str)]) -> (Started, Value
     let started = Started(child);
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).unwrap();
-    (started, serde_json::from_str(&line).expect("a ready line"))
+    (started, serde_json::from_str(&line).unwrap())
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn cell(of: SizedBox, observations: &[Observation]) -> SizedCell {
 
 /// A machine with as many cores as [`CORES`], on which the server said that it has one thread.
 fn conditions(arm: &str) -> Conditions {
-    let host = serde_json::json!({ "cores": CORES });
+    let host = serde_json::json!({ "cpu": "a processor", "cores": CORES, "open_files": 1_024 });
     let tool =
         serde_json::json!({ "path": "", "name": "rpc-load", "version": "1", "source": "path", "sha256": "" });
     let conditions = serde_json::json!({

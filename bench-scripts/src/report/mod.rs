@@ -31,6 +31,7 @@ mod searches;
 mod sections;
 mod sizes;
 mod slo;
+pub mod soak;
 mod stages;
 mod stores;
 mod tables;

@@ -9,16 +9,36 @@ use anyhow::{Context, Result};
 
 use super::Bench;
 use super::trial::{Ending, Warm, outcome_of};
-use crate::interrupt::Interrupted;
+use crate::cgroup::OutOfMemory;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::observation::{Observation, Outcome};
 use crate::owned_process::remove_if_empty;
 use crate::plan::Trial;
 use crate::subject::Subject;
 
 /// A server of the block, or why there is none.
-struct Live<'a> {
+pub(super) struct Live<'a> {
     running: std::result::Result<(Subject, Warm<'a>), Outcome>,
     stderr: PathBuf,
+}
+
+impl Live<'_> {
+    /// Whether there is no server any longer, or never was.
+    pub(super) fn has_ended(&mut self) -> Result<bool> {
+        match &mut self.running {
+            Ok((subject, _)) => Ok(subject.died()?.is_some()),
+            Err(_) => Ok(true),
+        }
+    }
+
+    /// Stops it.
+    pub(super) fn stop(self, interrupt: &Interrupt) -> Result<()> {
+        if let Ok((subject, _)) = self.running {
+            subject.process.stop(interrupt)?;
+        }
+        remove_if_empty(&self.stderr);
+        Ok(())
+    }
 }
 
 impl Bench<'_> {
@@ -41,12 +61,7 @@ impl Bench<'_> {
             observations.push(self.run_window(trial, live)?);
         }
         let mut names: Vec<String> = servers.keys().map(|name| (*name).to_owned()).collect();
-        for Live { running, stderr } in servers.into_values() {
-            if let Ok((subject, _)) = running {
-                subject.process.stop(self.interrupt)?;
-            }
-            remove_if_empty(&stderr);
-        }
+        servers.into_values().try_for_each(|live| live.stop(self.interrupt))?;
         let in_windows: f64 = observations.iter().map(|observation| observation.took_s).sum();
         let each = (began.elapsed().as_secs_f64() - in_windows) / names.len().max(1) as f64;
         for observation in &mut observations {
@@ -58,7 +73,11 @@ impl Bench<'_> {
         Ok(observations)
     }
 
-    fn start_live(&self, trial: &Trial) -> Result<Live<'_>> {
+    /// Starts a trial's server and warms it up.
+    ///
+    /// # Errors
+    /// Only what ends the run.
+    pub(super) fn start_live(&self, trial: &Trial) -> Result<Live<'_>> {
         let server = self.plan.server(&trial.server)?;
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
@@ -66,7 +85,10 @@ impl Bench<'_> {
         let environment = &self.plan.campaign.environment;
         let running = match Subject::start(server, environment, request, &stderr, self.interrupt) {
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => Err(Outcome::ServerDied { reason: format!("{error:#}") }),
+            Err(error) => Err(match error.downcast_ref::<OutOfMemory>() {
+                Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
+                None => Outcome::ServerDied { reason: format!("{error:#}") },
+            }),
             Ok(mut subject) => match self.make_warm(trial, workload, &subject, None) {
                 Ok(warm) => Ok((subject, warm)),
                 Err(Ending::Run(error)) => return Err(error),
@@ -76,7 +98,11 @@ impl Bench<'_> {
         Ok(Live { running, stderr })
     }
 
-    fn run_window(&self, trial: &Trial, live: &mut Live<'_>) -> Result<Observation> {
+    /// Runs a window of a server that is alive.
+    ///
+    /// # Errors
+    /// Only what ends the run.
+    pub(super) fn run_window(&self, trial: &Trial, live: &mut Live<'_>) -> Result<Observation> {
         let (began, started_at) = (Instant::now(), super::now());
         let workload = self.plan.workload(&trial.workload)?;
         let outcome = match &mut live.running {

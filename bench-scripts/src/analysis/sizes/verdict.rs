@@ -6,6 +6,7 @@ use super::ladder::End;
 use crate::cgroup::Usage;
 use crate::config::SizedBox;
 use crate::observation::{Observation, Outcome, Sample};
+use crate::probe::other_processes::ForeignCpu;
 use crate::stats::median as median_of;
 
 /// From this share of the quota's periods on, a server was throttled: each of them holds requests up for tens of milliseconds, so a tenth moves
@@ -36,7 +37,8 @@ pub enum Verdict {
         /// The share, a median over windows.
         share: f64,
     },
-    /// Server and load tool used up the machine's processors to this share, from 0 to 1: a limit of the machine and not of the box.
+    /// Server, load tool and other processes used up the machine's processors to this share, from 0 to 1: a limit of the machine and
+    /// not of the box.
     MachineFull {
         /// The share, a median over windows.
         share: f64,
@@ -76,8 +78,10 @@ impl Verdict {
         if let Some(share) = median(&in_set).filter(|share| *share >= FULL) {
             return Self::SetFull { share };
         }
-        let in_machine =
-            |sample: &Sample| Some((sample.server_cores()? + sample.client_cores()) / cores.max(1) as f64);
+        let in_machine = |sample: &Sample| {
+            let others = sample.foreign_cpu.as_ref().map_or(0.0, ForeignCpu::share);
+            Some((sample.server_cores()? + sample.client_cores()) / cores.max(1) as f64 + others)
+        };
         match median(&in_machine) {
             Some(share) if share >= FULL => Self::MachineFull { share },
             _ => Self::Slow,
