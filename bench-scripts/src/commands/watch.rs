@@ -3,14 +3,16 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use rpc_bench::client::agent;
-use rpc_bench::config::ConfigDir;
+use rpc_bench::config::{ConfigDir, Placement};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
+use rpc_bench::owned_process::{Output, Owned, describe};
 use rpc_bench::probe::host;
+use rustix::process::Signal;
 
 /// How long a program may take until it answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -20,6 +22,9 @@ const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long one question whether it answers may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often a wait here checks.
+const POLL: Duration = Duration::from_millis(50);
 
 /// How long it watches at most; a person ends it much earlier.
 const WATCHES_FOR: Duration = Duration::from_secs(30 * 86_400);
@@ -41,27 +46,24 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// A program that is stopped with this.
+/// A program of the watch. It is killed where the harness ends without a word.
 struct Started {
     name: &'static str,
-    child: Child,
+    process: Owned,
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        // It may have ended with the terminal's Ctrl-C already.
-        let pid = rustix::process::Pid::from_child(&self.child);
-        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let end = std::time::Instant::now() + ENDS_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if std::time::Instant::now() > end {
-                let _killed = self.child.kill();
-                let _waited_for = self.child.wait();
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
+/// Ends them, and gives each the time to write what it has.
+fn end(mut started: Vec<Started>) -> Result<()> {
+    for one in &mut started {
+        one.process.signal(Signal::TERM)?;
+    }
+    let end = Instant::now() + ENDS_WITHIN;
+    for one in &mut started {
+        while one.process.ended()?.is_none() && Instant::now() < end {
+            sleep(POLL);
         }
     }
+    Ok(())
 }
 
 /// Starts what is installed, says where it is, and waits.
@@ -76,7 +78,7 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     match host::on_path("prometheus-node-exporter").or_else(|| host::on_path("node_exporter")) {
         Some(program) => {
             let address = format!("--web.listen-address={}", args.node_listen);
-            started.push(start("node_exporter", Command::new(program).arg(address), &args.folder)?);
+            started.push(start("node_exporter", &program, &[address], &args.folder)?);
             println!("node_exporter: http://{}/metrics", args.node_listen);
         }
         None => println!(
@@ -100,22 +102,18 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     println!("(Ctrl-C ends what was started here)");
     let ended = interrupt.wait(WATCHES_FOR, || {
         for one in &mut started {
-            if let Some(status) = one.child.try_wait()? {
-                return Ok(Some(format!(
-                    "{} ended ({status}): see {}",
-                    one.name,
-                    log(&args.folder, one.name).display()
-                )));
+            if let Some(status) = one.process.ended()? {
+                let log = log(&args.folder, one.name);
+                bail!("{} ended ({}): see {}", one.name, describe(status), log.display());
             }
         }
-        std::thread::sleep(Duration::from_millis(100));
-        Ok(None)
+        sleep(POLL);
+        Ok(None::<()>)
     });
+    end(started)?;
     match ended {
-        Err(error) if error.is::<Interrupted>() => Ok(true),
-        Ok(Some(ended)) => bail!(ended),
-        Ok(None) => Ok(true),
-        Err(error) => Err(error),
+        Err(error) if !error.is::<Interrupted>() => Err(error),
+        _ => Ok(true),
     }
 }
 
@@ -160,12 +158,10 @@ fn write_config(from: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn start(name: &'static str, command: &mut Command, folder: &Path) -> Result<Started> {
-    let path = log(folder, name);
-    let output = fs::File::create(&path).with_context(|| format!("can't write {}", path.display()))?;
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    let child = command.spawn().with_context(|| format!("can't start {name}"))?;
-    Ok(Started { name, child })
+fn start(name: &'static str, program: &Path, args: &[String], folder: &Path) -> Result<Started> {
+    let (stdout, stderr) = (folder.join(format!("{name}.stdout")), log(folder, name));
+    let output = Output { stdout: Some(&stdout), stderr: &stderr };
+    Ok(Started { name, process: Owned::spawn(program, args, &output, Placement::Free)? })
 }
 
 /// Starts Prometheus and waits until it answers; gives its address with its port.
@@ -175,26 +171,26 @@ fn start_prometheus(
     interrupt: &Interrupt,
     started: &mut Vec<Started>,
 ) -> Result<SocketAddr> {
-    let mut command = Command::new(program);
-    command
-        .arg(format!("--config.file={}", args.folder.join("prometheus.yml").display()))
-        .arg(format!("--storage.tsdb.path={}", args.folder.join("data").display()))
-        .arg(format!("--web.listen-address={}", args.listen))
+    let flags = [
+        format!("--config.file={}", args.folder.join("prometheus.yml").display()),
+        format!("--storage.tsdb.path={}", args.folder.join("data").display()),
+        format!("--web.listen-address={}", args.listen),
         // For k6, which sends its samples itself.
-        .arg("--web.enable-remote-write-receiver");
-    started.push(start("prometheus", &mut command, &args.folder)?);
+        "--web.enable-remote-write-receiver".to_owned(),
+    ];
+    started.push(start("prometheus", program, &flags, &args.folder)?);
     let path = log(&args.folder, "prometheus");
     let ready = interrupt.wait(READY_WITHIN, || {
         let said = fs::read_to_string(&path).unwrap_or_default();
         for one in started.iter_mut() {
             ensure!(
-                one.child.try_wait()?.is_none(),
+                one.process.ended()?.is_none(),
                 "prometheus ended: {}",
                 said.lines().last().unwrap_or("it said nothing")
             );
         }
         let Some(addr) = listening(&said) else { return Ok(None) };
-        std::thread::sleep(Duration::from_millis(50));
+        sleep(POLL);
         let answer = agent(ANSWER_WITHIN).get(format!("http://{addr}/-/ready")).call();
         Ok(answer.is_ok_and(|answer| answer.status() == 200).then_some(addr))
     })?;
@@ -212,28 +208,30 @@ fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &
     let path = args.folder.join("grafana/datasources/prometheus.yml");
     fs::write(&path, text.replace("{prometheus}", &prometheus.to_string()))
         .with_context(|| format!("can't write {}", path.display()))?;
-    let mut command = Command::new(program);
-    if program.ends_with("grafana") {
-        command.arg("server");
-    }
     let folder = args.folder.canonicalize()?;
     let listen = args.grafana_listen;
-    let settings = [
-        ("GF_PATHS_PROVISIONING", folder.join("grafana").display().to_string()),
-        ("GF_PATHS_DATA", folder.join("grafana/data").display().to_string()),
-        ("GF_PATHS_LOGS", folder.join("grafana/logs").display().to_string()),
-        ("GF_SERVER_HTTP_ADDR", listen.ip().to_string()),
-        ("GF_SERVER_HTTP_PORT", listen.port().to_string()),
-        ("GF_AUTH_ANONYMOUS_ENABLED", "true".to_owned()),
-        ("GF_ANALYTICS_REPORTING_ENABLED", "false".to_owned()),
-        ("GF_ANALYTICS_CHECK_FOR_UPDATES", "false".to_owned()),
-    ];
-    // Where Debian's and Grafana's own packages keep what it shows.
+    let mut flags = Vec::new();
+    if program.ends_with("grafana") {
+        flags.push("server".to_owned());
+    }
+    // Where Grafana's own packages keep what it shows.
     let home = Path::new("/usr/share/grafana");
     if home.is_dir() {
-        command.arg("--homepath").arg(home);
+        flags.push(format!("--homepath={}", home.display()));
     }
-    start("grafana", command.envs(settings), &args.folder)
+    for (setting, value) in [
+        ("paths.provisioning", folder.join("grafana").display().to_string()),
+        ("paths.data", folder.join("grafana/data").display().to_string()),
+        ("paths.logs", folder.join("grafana/logs").display().to_string()),
+        ("server.http_addr", listen.ip().to_string()),
+        ("server.http_port", listen.port().to_string()),
+        ("auth.anonymous.enabled", "true".to_owned()),
+        ("analytics.reporting_enabled", "false".to_owned()),
+        ("analytics.check_for_updates", "false".to_owned()),
+    ] {
+        flags.push(format!("cfg:{setting}={value}"));
+    }
+    start("grafana", program, &flags, &args.folder)
 }
 
 #[cfg(test)]

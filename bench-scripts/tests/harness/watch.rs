@@ -53,7 +53,7 @@ fn panels() -> Vec<(String, String)> {
 /// A Prometheus that `rpc-bench watch` has started.
 struct Watch {
     addr: String,
-    _harness: Running,
+    harness: Running,
 }
 
 impl Watch {
@@ -81,7 +81,7 @@ impl Watch {
         });
         promtool(&["check", "config", folder.join("prometheus.yml").to_str().unwrap()]);
         promtool(&["check", "rules", folder.join("rules.yml").to_str().unwrap()]);
-        Self { addr, _harness: harness }
+        Self { addr, harness }
     }
 
     fn api(&self, path: &str, query: Option<&str>) -> Value {
@@ -98,6 +98,14 @@ impl Watch {
         let result = self.api("query", Some(expression))["result"].as_array().unwrap().clone();
         let values = result.iter().map(|one| one["value"][1].as_str().unwrap().parse().unwrap());
         values.filter(|value: &f64| value.is_finite()).collect()
+    }
+
+    /// Ends it as Ctrl-C does; Prometheus ends with it.
+    fn end(self) {
+        self.harness.signal(libc::SIGINT);
+        assert_eq!(self.harness.exit_code(), Some(0));
+        let gone = agent(ANSWER_WITHIN).get(format!("http://{}/-/ready", self.addr)).call();
+        assert!(gone.is_err(), "Prometheus still answers");
     }
 
     /// The names of the recording rules, all of which evaluate without an error.
@@ -164,9 +172,19 @@ fn every_panel_and_every_rule_has_data_while_a_campaign_runs() {
     assert!(missing.is_empty(), "no data: {missing:#?}\n{said}");
     watch.rules();
     assert_eq!(run.exit_code(), Some(0), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    watch.end();
     let list = fs::read_to_string(targets.join("servers.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&list).unwrap(), json!([]), "no server is left in the list");
     bench.nothing_is_left_running();
+}
+
+#[test]
+fn a_missing_prometheus_is_named_with_how_to_get_it() {
+    let Some(bench) = Bench::new(1) else { return };
+    let output = bench.command(&["watch"]).env("PATH", bench.path("tools")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("apt-get install prometheus"), "{said}");
 }
 
 /// A server that is killed where a test ends early.
