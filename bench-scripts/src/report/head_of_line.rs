@@ -55,10 +55,20 @@ fn ways(run: &Run, found: &[HeadOfLine]) -> String {
                 format!("{} on {sockets}", transport(run, server).name())
             };
             let ways = format!("{} / {}", way(&of.server), way(other));
-            vec![name(run, &of.server).to_owned(), ways, at(&of.method, of.level), ratio(*p99), of.blocks.to_string()]
+            vec![
+                name(run, &of.server).to_owned(),
+                ways,
+                at(&of.method, of.level),
+                ratio(*p99),
+                of.blocks.to_string(),
+            ]
         };
         of.p99_over.iter().map(row).collect::<Vec<_>>()
     });
-    let table = Table::of("server | ways, by number of sockets | request | ratio of p99 in the mix | blocks", 3, rows);
+    let table = Table::of(
+        "server | ways, by number of sockets | request | ratio of p99 in the mix | blocks",
+        3,
+        rows,
+    );
     if table.is_empty() { String::new() } else { format!("### One way over another\n\n{}", table.markdown()) }
 }

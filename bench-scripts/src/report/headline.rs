@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, batches, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores, threshold,
+    Run, answer, batches, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores,
+    threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;

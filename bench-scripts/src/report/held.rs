@@ -72,7 +72,11 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
         panel: transport(run, &of.server).name().to_owned(),
         server: name(run, &of.server).to_owned(),
         points: of.memory.points.iter().map(|point| (point.x, point.y.map(mib))).collect(),
-        fitted: of.memory.intercept.zip(of.memory.slope).map(|(at_0, slope)| (mib(at_0.value), mib(slope.value))),
+        fitted: of
+            .memory
+            .intercept
+            .zip(of.memory.slope)
+            .map(|(at_0, slope)| (mib(at_0.value), mib(slope.value))),
     };
     let curves: Vec<Curve> = run.summary.held.iter().map(curve).collect();
     Some(Picture {
