@@ -48,12 +48,6 @@ slo *options:
 sizes *options:
     @{{bench}} run sizes {{options}}
 
-# Say whether a server's memory or latency grows at one rate: just soak actix --minutes 30 (--rate N, --request NAME, --memory-max 64MiB)
-[group('measure')]
-[no-exit-message]
-soak server *options:
-    @{{bench}} soak {{server}} {{options}}
-
 # Resume a run that was interrupted
 [group('measure')]
 [no-exit-message]

@@ -61,8 +61,6 @@ enum Verb {
     /// Say by the exit code whether a run is slower than an earlier one.
     #[command(after_help = commands::gate::EXIT_CODES)]
     Gate(commands::gate::Args),
-    /// Say whether a server's memory or latency grows at one rate: `soak actix --minutes 30`.
-    Soak(commands::soak::Args),
     /// Start one server in the foreground and print a curl and a bombardier line for it.
     Serve(commands::serve::Args),
     /// One plain bombardier run against a fresh server, with bombardier's own output.
@@ -112,7 +110,6 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
         Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
-        Verb::Soak(args) => commands::soak::soak(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),

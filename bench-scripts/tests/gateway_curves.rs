@@ -93,7 +93,10 @@ fn both_sides_of_a_gateway_are_drawn_and_the_cache_and_the_limit_are_named() {
     assert!(report.contains("(gateways-getBalance.svg)"), "{report}");
 
     let cache = report.split("### What the cache saves").nth(1).unwrap();
-    let row = cache.lines().find(|line| line.contains("getBalance at 1,000/s")).unwrap();
+    let row = cache
+        .lines()
+        .find(|line| line.contains("getBalance at 1,000/s"))
+        .unwrap_or_else(|| panic!("{cache}"));
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     // 50 µs for both together without the cache, and 30 µs with it.
     assert_eq!(cells[2..6], ["gateway with a cache", "50.1", "30.1", "40 %"], "{row}");

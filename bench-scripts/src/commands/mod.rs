@@ -13,7 +13,6 @@ pub mod pack;
 pub mod report;
 pub mod run;
 pub mod serve;
-pub mod soak;
 pub mod splice;
 pub mod tools;
 pub mod watch;

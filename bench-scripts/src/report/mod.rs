@@ -31,7 +31,6 @@ mod searches;
 mod sections;
 mod sizes;
 mod slo;
-pub mod soak;
 mod stages;
 mod stores;
 mod tables;

@@ -73,7 +73,7 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     if !missing {
         return Ok(());
     }
-    // Beside the run and not in it, where another reader would take it for a stage.
+    // Next to the run and not in it, where another reader would take it for a stage.
     let outside = to.canonicalize()?;
     let draft =
         tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
@@ -149,7 +149,7 @@ fn pack_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the folders inside a run's own into its archive.
+/// Puts the folders inside a run's own into its archive. They stay: who has the run open goes on reading them.
 fn archive_stages(folder: &Path) -> io::Result<()> {
     let path = folder.join(STAGES_ARCHIVE);
     let mut stages = Vec::new();
@@ -159,10 +159,7 @@ fn archive_stages(folder: &Path) -> io::Result<()> {
             stages.push(entry.path());
         }
     }
-    if stages.is_empty() {
-        return Ok(());
-    }
-    if !path.exists() {
+    if !stages.is_empty() && !path.exists() {
         let draft = with_ending(&path, ".draft");
         let mut archive = tar::Builder::new(GzEncoder::new(File::create(&draft)?, Compression::best()));
         archive.mode(tar::HeaderMode::Deterministic);
@@ -173,7 +170,7 @@ fn archive_stages(folder: &Path) -> io::Result<()> {
         archive.into_inner()?.finish()?.sync_all()?;
         fs::rename(&draft, &path)?;
     }
-    stages.iter().try_for_each(fs::remove_dir_all)
+    Ok(())
 }
 
 /// All files in folders and the folders inside them, in the order of their names.
@@ -228,7 +225,7 @@ mod tests {
             let run = finished(dir.path());
             run.pack().unwrap();
             run.pack().unwrap();
-            assert!(!run.0.join("duets").exists(), "it is in the archive");
+            fs::remove_dir_all(run.0.join("duets")).unwrap();
             let archive = fs::read(run.0.join(STAGES_ARCHIVE)).unwrap();
             let run = RunFolder::open(&run.0).unwrap();
             let inner = run.inside("duets").unwrap();
@@ -255,6 +252,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = finished(dir.path());
         run.pack().unwrap();
+        fs::remove_dir_all(run.0.join("duets")).unwrap();
         let inner = RunFolder::open(&run.0.join("duets")).unwrap();
         assert_eq!(inner.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
     }
@@ -264,6 +262,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = finished(dir.path());
         run.pack().unwrap();
+        fs::remove_dir_all(run.0.join("duets")).unwrap();
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| assert!(RunFolder::open(&run.0).unwrap().inside("duets").is_some()));

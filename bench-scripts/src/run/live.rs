@@ -17,22 +17,14 @@ use crate::plan::Trial;
 use crate::subject::Subject;
 
 /// A server of the block, or why there is none.
-pub(super) struct Live<'a> {
+struct Live<'a> {
     running: std::result::Result<(Subject, Warm<'a>), Outcome>,
     stderr: PathBuf,
 }
 
 impl Live<'_> {
-    /// Whether there is no server any longer, or never was.
-    pub(super) fn has_ended(&mut self) -> Result<bool> {
-        match &mut self.running {
-            Ok((subject, _)) => Ok(subject.died()?.is_some()),
-            Err(_) => Ok(true),
-        }
-    }
-
     /// Stops it.
-    pub(super) fn stop(self, interrupt: &Interrupt) -> Result<()> {
+    fn stop(self, interrupt: &Interrupt) -> Result<()> {
         if let Ok((subject, _)) = self.running {
             subject.process.stop(interrupt)?;
         }
@@ -73,11 +65,7 @@ impl Bench<'_> {
         Ok(observations)
     }
 
-    /// Starts a trial's server and warms it up.
-    ///
-    /// # Errors
-    /// Only what ends the run.
-    pub(super) fn start_live(&self, trial: &Trial) -> Result<Live<'_>> {
+    fn start_live(&self, trial: &Trial) -> Result<Live<'_>> {
         let server = self.plan.server(&trial.server)?;
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
@@ -102,7 +90,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// Only what ends the run.
-    pub(super) fn run_window(&self, trial: &Trial, live: &mut Live<'_>) -> Result<Observation> {
+    fn run_window(&self, trial: &Trial, live: &mut Live<'_>) -> Result<Observation> {
         let (began, started_at) = (Instant::now(), super::now());
         let workload = self.plan.workload(&trial.workload)?;
         let outcome = match &mut live.running {

@@ -13,7 +13,6 @@ mod paired;
 mod random_effects;
 mod sequential;
 mod student;
-mod trend;
 mod unpaired;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +23,6 @@ pub use multiplicity::{FAMILY_ERROR, Judged, holm};
 pub use paired::{Paired, least_count, standard_error};
 pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};
 pub use sequential::{blocks_for, nominal_level};
-pub use trend::theil_sen;
 pub use unpaired::Unpaired;
 
 /// The confidence of every interval.

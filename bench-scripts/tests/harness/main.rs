@@ -16,7 +16,6 @@ mod open;
 mod other_processes;
 mod sizes;
 mod slo;
-mod soak;
 mod stages;
 mod stores;
 mod threshold;

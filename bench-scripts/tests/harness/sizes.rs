@@ -60,7 +60,7 @@ fn groups(of: u32) -> Vec<PathBuf> {
 
 #[test]
 fn a_box_that_is_too_small_is_an_outcome_and_a_large_one_holds_its_rates() {
-    let boxes = "{ cpu_quota = 0.5, memory_max = \"256MiB\" }, { cpu_quota = 0.5, memory_max = \"3MiB\" }";
+    let boxes = "{ cpu_quota = 0.5, memory_max = \"256MiB\" }, { cpu_quota = 0.5, memory_max = \"1MiB\" }";
     let Some(bench) = small(boxes) else { return };
     let output = bench.command(&["run", "small"]).env("RPC_LOAD", rpc_load()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -71,7 +71,7 @@ fn a_box_that_is_too_small_is_an_outcome_and_a_large_one_holds_its_rates() {
         own.map(|one| one["outcome"]["kind"].as_str().unwrap()).collect()
     };
     assert!(kinds_of("256MiB").iter().all(|kind| *kind == "completed"), "{all:?}");
-    assert!(kinds_of("-3MiB").iter().all(|kind| *kind == "out_of_memory"), "{all:?}");
+    assert!(kinds_of("-1MiB").iter().all(|kind| *kind == "out_of_memory"), "{all:?}");
     let measured = all.iter().find(|one| one["outcome"]["kind"] == "completed").unwrap();
     let limited = &measured["outcome"]["limited"];
     assert!(limited["periods"].as_u64() > Some(0), "{limited}");

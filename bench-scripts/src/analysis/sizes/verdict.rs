@@ -22,7 +22,7 @@ pub const FULL: f64 = 0.85;
 pub enum Verdict {
     /// It holds the highest rate that is tried.
     HoldsAll,
-    /// The kernel killed the server for want of memory, in so many of the windows.
+    /// The kernel killed the server for want of memory, in this number of windows.
     OutOfMemory {
         /// Windows.
         kills: usize,
