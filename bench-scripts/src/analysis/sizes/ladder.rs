@@ -1,7 +1,8 @@
 //! The highest rate that a box holds: which rate is tried next, and where it ends.
 //!
 //! A box that holds a rate is taken to hold lower ones. A rate is held that met the service level in one of its windows; it is not where
-//! two missed it, because one window may be another process' doing.
+//! two missed it, because one window may be another process' doing. One kill for want of memory is enough: nobody else's doing, and a server that
+//! is gone holds nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub struct Windows {
     pub met: usize,
     /// Those that missed it.
     pub missed: usize,
+    /// Those in which the kernel killed the server for want of memory.
+    pub killed: usize,
     /// Those that showed nothing of the server: the load tool was the limit, or gave no result.
     pub nothing: usize,
 }
@@ -46,11 +49,12 @@ impl Windows {
     }
 
     fn all(self) -> usize {
-        self.met + self.missed + self.nothing
+        self.met + self.missed + self.killed + self.nothing
     }
 
     fn rung(self) -> Rung {
         match self {
+            _ if self.killed > 0 => Rung::NotHeld,
             _ if self.met > 0 => Rung::Held,
             _ if self.missed >= TO_MISS => Rung::NotHeld,
             _ if self.missed == 0 && self.nothing >= TO_MISS => Rung::Unreached,
@@ -153,6 +157,16 @@ mod tests {
             MET
         });
         assert_eq!(tried.borrow()[0], 2);
+    }
+
+    #[test]
+    fn one_kill_is_enough_whatever_other_windows_met() {
+        let windows = |rate| match rate {
+            1..=3 => Windows { met: 1, ..Windows::default() },
+            _ => Windows { met: 1, killed: 1, ..Windows::default() },
+        };
+        let found = found(&RATES, &[4], windows);
+        assert_eq!((found.held, found.not_held, found.next), (Some(3), Some(4), None));
     }
 
     #[test]

@@ -124,7 +124,12 @@ impl<'a> Rungs<'a> {
     pub fn found(&self) -> Found {
         found(&self.sizes.rates, &self.sizes.always, |rate| {
             let mut windows = Windows::default();
-            self.windows(rate).iter().for_each(|window| windows.take(self.judge.judgement(window)));
+            for window in self.windows(rate) {
+                match window.outcome {
+                    Outcome::OutOfMemory { .. } => windows.killed += 1,
+                    _ => windows.take(self.judge.judgement(window)),
+                }
+            }
             windows
         })
     }
