@@ -101,6 +101,39 @@ pub(super) fn picture(run: &Run) -> Option<Picture> {
     })
 }
 
+/// The answer of a closed loop: what rates are left over the longest network, next to those without one. Empty otherwise.
+pub(super) fn headline(run: &Run) -> String {
+    let placed = placed(run);
+    let farthest =
+        placed.iter().filter_map(|placed| placed.network).max_by_key(|network| u64::from(*network));
+    let Some(network) = farthest.filter(|_| run.plan.campaign.open.is_none()) else { return String::new() };
+    let rates = |over: Option<Network>| -> Vec<f64> {
+        let there = placed.iter().filter(|placed| placed.network == over);
+        there.filter_map(|placed| placed.value(Figure::RequestsPerSecond)).collect()
+    };
+    let range = |rates: &[f64]| {
+        let [least, most] = [f64::min, f64::max].map(|of| rates.iter().copied().reduce(of));
+        let range =
+            least.zip(most).map(|(least, most)| format!("{} to {}", thousands(least), thousands(most)));
+        range.unwrap_or_else(|| "no rate".to_owned())
+    };
+    let bounds: Vec<f64> =
+        placed.iter().filter(|of| of.network == Some(network)).filter_map(Placed::by_arithmetic).collect();
+    bullets([
+        format!(
+            "Over {}, all servers and transports give {} requests/s: connections over the round trip allow {}, whatever the server.",
+            network.words(),
+            range(&rates(Some(network))),
+            range(&bounds)
+        ),
+        format!(
+            "On this machine's loopback interface the same ones give {} requests/s. A client that is far away needs more connections, more requests on \
+             each, or batches.",
+            range(&rates(None))
+        ),
+    ])
+}
+
 /// The whole section; empty where the run makes no network.
 pub(super) fn section(run: &Run) -> String {
     let placed = placed(run);

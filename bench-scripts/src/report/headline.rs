@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, batches, crossed, duets, lost, open, original, sections, sizes, slo, stages, stores,
-    threshold,
+    Run, answer, batches, crossed, distance, duets, lost, open, original, sections, sizes, slo, stages,
+    stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -18,6 +18,10 @@ pub fn headline(run: &Run) -> String {
         warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
     if open::of(run).is_some() {
         return first + &open::headline(run);
+    }
+    let far = distance::headline(run);
+    if !far.is_empty() {
+        return first + &far;
     }
     if compares_nothing(run) {
         return first + &works(run);

@@ -192,8 +192,12 @@ impl Facts {
             let switches = sample.resources.last()?.voluntary_switches?;
             Some(switches as f64 / sample.served().max(1) as f64)
         });
-        let alone =
-            samples.iter().filter_map(|sample| sample.capacity.alone_us.zip(sample.capacity.alone_cpu_us));
+        // A network's round trip is no wait of the handler's. It was timed by connecting, which is a round trip too.
+        let link_us = |sample: &Sample| sample.link.map_or(0.0, |link| link.round_trip_us);
+        let alone = samples.iter().filter_map(|sample| {
+            let alone_us = (sample.capacity.alone_us? - link_us(sample)).max(0.0);
+            Some((alone_us, sample.capacity.alone_cpu_us?))
+        });
         self.alone = alone.min_by(|a, b| a.0.total_cmp(&b.0));
     }
 
