@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-#[path = "../samples/mod.rs"]
+#[path = "../reports/samples.rs"]
 mod samples;
 
 mod schedule;

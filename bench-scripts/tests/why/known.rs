@@ -99,9 +99,7 @@ impl Known {
             workloads,
             servers: servers.clone(),
             threads: 2,
-            left_out_connections: Vec::new(),
-            left_out_rates: Vec::new(),
-            rates: Vec::new(),
+            ..Plan::default()
         };
         let both = ["getBlocks", "getHealth"].map(|name| config().workload(name).unwrap()).to_vec();
         let main = plan(why.campaign(&pair, "getBlocks", 500), both[..1].to_vec());

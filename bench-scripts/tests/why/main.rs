@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
-#[path = "../samples/mod.rs"]
+#[path = "../reports/samples.rs"]
 mod samples;
 
 mod known;

@@ -317,11 +317,9 @@ fn written(observations: &[Observation]) -> (tempfile::TempDir, RunFolder) {
         workloads: vec![config.workload("getBalance").unwrap()],
         servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         trials: Vec::new(),
         campaign,
+        ..Plan::default()
     };
     let environment = json!({
         "started_at": "2026-01-01T00:00:00Z",

@@ -1,11 +1,8 @@
 //! The original test's repetition: trials whose figures are known, and what the report compares with the original's.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
+use crate::samples::sample;
 use rpc_bench::analysis::original::reproduced;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::Latency;
@@ -14,7 +11,6 @@ use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use samples::sample;
 use serde_json::json;
 
 fn planned() -> Plan {
@@ -25,10 +21,8 @@ fn planned() -> Plan {
         servers: campaign.servers.iter().map(|name| campaign.server(&config, name).unwrap()).collect(),
         trials: plan::trials(&campaign),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         campaign,
+        ..Plan::default()
     }
 }
 

@@ -1,7 +1,5 @@
 //! What a mix draws, compared with its definition: shares, Zipf's law, ranges, and the truth of every answer.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;

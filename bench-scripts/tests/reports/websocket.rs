@@ -1,10 +1,6 @@
 //! What reports say of transports, gateways, batches, sizes of answers, head-of-line blocking and held connections: the shipped
 //! campaigns on synthetic samples with a known truth.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
 use rpc_bench::config::ConfigDir;

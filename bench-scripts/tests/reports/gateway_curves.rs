@@ -1,9 +1,5 @@
 //! Gateways on synthetic samples: CPU and memory of both sides by rate, what a cache saves, and where a limit shows.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
 use rpc_bench::config::{Campaign, ConfigDir};

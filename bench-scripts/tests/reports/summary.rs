@@ -1,12 +1,9 @@
 //! Observations with a known truth, and what the summary makes of them.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
+use crate::samples::sample;
 use rpc_bench::analysis::sequence::planned_looks;
 use rpc_bench::analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
@@ -15,7 +12,6 @@ use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::other_processes::ForeignCpu;
 use rpc_bench::stats::{Estimate, FAMILY_ERROR, least_count, nominal_level};
-use samples::sample;
 
 /// Two servers, one request, one load.
 fn campaign(blocks: u32) -> Campaign {

@@ -1,9 +1,5 @@
 //! Users in stages on synthetic samples: what stands in the headline, the table and the chart, and what is marked.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
 use rpc_bench::config::ConfigDir;

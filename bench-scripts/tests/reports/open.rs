@@ -1,10 +1,6 @@
 //! Open loops on synthetic samples: what is compared, what is marked, and that their figures never stand among those of closed
 //! loops.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,11 +42,10 @@ fn plan(open: Open) -> Plan {
         workloads: vec![config().workload("getBalance").unwrap()],
         servers: ["legacy", "actix"].map(|name| config().server(name).unwrap()).to_vec(),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
         trials: plan::trials_at(&campaign, &rates),
         rates,
         campaign,
+        ..Plan::default()
     }
 }
 

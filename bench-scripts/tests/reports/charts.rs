@@ -1,13 +1,10 @@
 //! Resources through the window and the quantile function of latency: from samples with a known truth to the summary, and to a
 //! report with their charts, or without.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::samples::sample;
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
 use rpc_bench::observation::{Observation, Outcome, Sample};
@@ -16,7 +13,6 @@ use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use samples::sample;
 use serde_json::{Value, json};
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
@@ -40,11 +36,9 @@ fn plan(blocks: u32) -> Plan {
         workloads: vec![config.workload("getBalance").unwrap()],
         servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         trials: plan::trials(&campaign),
         campaign,
+        ..Plan::default()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Kept runs that are pooled: which go together, and what comes out for known ratios.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,14 +1,11 @@
 //! Two runs with a known truth, from their folders to verdicts and exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::samples::sample;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::between::{Between, Both, Change, Gate, Measured, between};
@@ -23,7 +20,6 @@ use rpc_bench::report::compare;
 use rpc_bench::results::{Conditions, RunFolder, pretty};
 use rpc_bench::stats::Estimate;
 use rpc_bench::workload::Asks;
-use samples::sample;
 
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
 
@@ -45,11 +41,9 @@ fn plan(blocks: u32) -> Plan {
         workloads: vec![config.workload("getBalance").unwrap()],
         servers: SERVERS.iter().map(|name| config.server(name).unwrap()).collect(),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         trials: plan::trials(&campaign),
         campaign,
+        ..Plan::default()
     }
 }
 

@@ -1,11 +1,8 @@
 //! A calibration on synthetic observations: what it counts is what was put in.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::PathBuf;
 
+use crate::samples::sample;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::Verdict;
@@ -17,7 +14,6 @@ use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
 use rpc_bench::stats::Estimate;
-use samples::sample;
 
 /// CPU time of a round, in nanoseconds.
 const ROUND_NS: f64 = 2.0;

@@ -1,11 +1,8 @@
 //! HTTP and JSON-RPC apart: observations whose layers' factors are known, and the report of such a run.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
+use crate::samples::sample;
 use rpc_bench::analysis::crossed::{Crossed, Layer, crossed};
 use rpc_bench::analysis::summarize;
 use rpc_bench::config::{Campaign, ConfigDir};
@@ -15,7 +12,6 @@ use rpc_bench::plan::Plan;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::stats::Estimate;
-use samples::sample;
 use serde_json::json;
 
 fn config() -> ConfigDir {
@@ -31,10 +27,8 @@ fn planned(change: impl Fn(&mut Campaign)) -> Plan {
         servers: campaign.servers.iter().map(|name| config().server(name).unwrap()).collect(),
         trials: plan::trials(&campaign),
         threads: 2,
-        left_out_connections: Vec::new(),
-        left_out_rates: Vec::new(),
-        rates: Vec::new(),
         campaign,
+        ..Plan::default()
     }
 }
 

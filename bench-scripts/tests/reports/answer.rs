@@ -1,7 +1,5 @@
 //! The first screen of a report and of the README: few sentences, all short, and one table that says what the run measured.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::path::{Path, PathBuf};
 
 use rpc_bench::report;

@@ -1,9 +1,5 @@
 //! What the summary says of windows in boxes.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use rpc_bench::analysis::sizes::{SizedCell, Verdict, summary};
 use rpc_bench::cgroup::{Cpus, Cpuset, MemoryMax, OutOfMemory, Usage};
 use rpc_bench::config::{ConfigDir, SizedBox, Sizes};
@@ -28,7 +24,7 @@ fn sizes(of: SizedBox) -> Sizes {
 /// A window of a second at a rate, with this p99, the server's and the tool's processors, and the share of throttled periods.
 fn window(rate: u32, p99_ms: f64, cores: (f64, f64), throttled: Option<f64>) -> Observation {
     let us = p99_ms * 1e3;
-    let mut sample = samples::sample(rate.into(), 1.0);
+    let mut sample = crate::samples::sample(rate.into(), 1.0);
     sample.load.latency_us = Latency { mean: us, p50: us, p90: us, p99: us, p999: None, max: us };
     sample.load.open = Some(OpenWindow {
         intended: rate.into(),

@@ -1,9 +1,5 @@
 //! A campaign over networks of several lengths, on synthetic samples: what the section on distance says, and which campaigns are refused.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod samples;
-
 use std::path::{Path, PathBuf};
 
 use rpc_bench::config::ConfigDir;
@@ -98,6 +94,11 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     assert_eq!(near[..4], ["100 µs", "106,666", "640,000", "100 %"]);
     let here = row(&report, "legacy over HTTP", "loopback");
     assert_eq!(here[..4], ["-", "128,000", "-", "-"]);
+    let headline = report.split("## Distance").next().unwrap();
+    assert!(
+        headline.contains("Over 20 ms each way, all servers and transports give 1,576 to 1,576 requests/s"),
+        "{headline}"
+    );
     for said in ["no netem", "a timer ends", "the lower one of two rates"] {
         assert!(report.contains(said), "{said}: {report}");
     }

@@ -1,0 +1,22 @@
+//! What is worked out from observations, and the reports of it: on synthetic samples whose truth is known, and on kept runs. One program, since each
+//! has to be linked with the whole harness.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod answer;
+mod between;
+mod calibration;
+mod charts;
+mod crossed;
+mod distance;
+mod gateway_curves;
+mod hosts;
+mod mixes;
+mod open;
+mod original;
+mod pooled;
+mod samples;
+mod sizes;
+mod stages;
+mod summary;
+mod websocket;
