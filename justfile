@@ -6,7 +6,7 @@ bench := if path_exists("target/release/rpc-bench") == "true" { "cargo rpc-bench
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, websocket, gateway, stages, distance, threshold, slo) and write its report (--target URL: on a server that runs already)
+# Run a campaign (smoke, quick, full, crossed, allocators, adapter-cost, store, websocket, gateway, stages, distance, hosts, threshold, slo) and write its report (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick" *options:
@@ -179,6 +179,11 @@ pressure *options:
 [group('develop')]
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
+
+# Test load hosts under a real Slurm on this machine, for some minutes; needs root, and slurm-wlm, munge and faketime
+[group('develop')]
+cluster-test:
+    cargo test --package rpc-bench --test cluster -- --ignored --nocapture
 
 # Test what reads RocksDB, where it is built
 [group('develop')]

@@ -69,6 +69,8 @@ enum Verb {
     Doctor,
     /// Find or build the load tools.
     Tools(commands::tools::Args),
+    /// Send this load host's share of one load; the harness' launcher starts it (--hosts).
+    Agent(commands::agent::Args),
     /// Start Prometheus, and what else is installed, to watch runs that have --prometheus; until Ctrl-C.
     Watch(commands::watch::Args),
     /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
@@ -114,6 +116,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
+        Verb::Agent(args) => commands::agent::agent(args)?,
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
     })

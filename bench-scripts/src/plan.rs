@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Server, Sizing, Why};
+use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::transport::Transport;
 use crate::workload::Workload;
@@ -42,6 +42,9 @@ pub struct Plan {
     /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<Level>,
+    /// The load hosts, where several put the load on together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Pool>,
     /// The trials, in order.
     pub trials: Vec<Trial>,
 }
@@ -138,6 +141,7 @@ impl Plan {
             campaign,
             servers,
             threads: self.threads,
+            hosts: self.hosts.clone(),
             ..Self::default()
         }
     }

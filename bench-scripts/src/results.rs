@@ -325,7 +325,9 @@ impl RunFolder {
         for entry in fs::read_dir(folder).with_context(context)? {
             let path = entry.with_context(context)?.path();
             if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix)) {
-                fs::remove_file(&path).with_context(context)?;
+                // That of several load hosts is a folder.
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
+                    .with_context(context)?;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ mod files;
 mod server_process;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -44,6 +44,17 @@ const LOOPBACK: &str = "127.0.0.1:0";
 
 /// The port of a server that can't choose one, at the far end of a link.
 const ONLY_PORT: u16 = 8_899;
+
+/// Where a server is started.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'a> {
+    /// On the loopback interface.
+    Loopback,
+    /// At an address of this machine that other machines reach.
+    At(IpAddr),
+    /// At the far end of a link, on whose near end this thread is.
+    Over(&'a Arc<Link>),
+}
 
 /// A server that answers.
 pub struct Subject {
@@ -97,24 +108,28 @@ impl Subject {
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        Self::start_over(None, server, environment, request, stderr, interrupt)
+        Self::start_at(Place::Loopback, server, environment, request, stderr, interrupt)
     }
 
-    /// [`Self::start`] at the far end of a link, on whose near end this thread is.
-    pub fn start_over(
-        link: Option<&Arc<Link>>,
+    /// [`Self::start`] in another place than on the loopback interface.
+    pub fn start_at(
+        place: Place<'_>,
         server: &Server,
         environment: &Environment,
         request: &str,
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        let any_port = link.map_or_else(|| LOOPBACK.to_owned(), |_| format!("{}:0", link::SERVER));
+        let (link, any_port) = match place {
+            Place::Loopback => (None, LOOPBACK.to_owned()),
+            Place::At(address) => (None, SocketAddr::from((address, 0)).to_string()),
+            Place::Over(link) => (Some(link), format!("{}:0", link::SERVER)),
+        };
         let listen = match &server.ready {
             Ready::Line(_) => any_port.clone(),
             // In a namespace that was just made all ports are free.
             Ready::Connect {} | Ready::Health {} if link.is_some() => format!("{}:{ONLY_PORT}", link::SERVER),
-            Ready::Connect {} | Ready::Health {} => free_address()?,
+            Ready::Connect {} | Ready::Health {} => free_address(&any_port)?,
             Ready::Running(at) => {
                 let found = Target::parse(&at.url).and_then(|target| find_running(&target));
                 let (target, process) = found.with_context(|| format!("server {}", server.name))?;
@@ -138,9 +153,8 @@ impl Subject {
         let program = program(server)?;
         let mut values = server.placeholders(environment, &listen, request);
         let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
-        let start = |behind| {
-            Self::start_over(link, behind, environment, request, &upstream_stderr(stderr), interrupt)
-        };
+        let start =
+            |behind| Self::start_at(place, behind, environment, request, &upstream_stderr(stderr), interrupt);
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
         let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
@@ -239,8 +253,8 @@ pub fn program(server: &Server) -> Result<PathBuf> {
 
 /// An address of this machine that nobody listens on now. Another program may take it before the server does; a server
 /// with a ready line has no such gap.
-fn free_address() -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("no free port on 127.0.0.1")?;
+fn free_address(any_port: &str) -> Result<String> {
+    let listener = TcpListener::bind(any_port).with_context(|| format!("no free port at {any_port}"))?;
     Ok(listener.local_addr()?.to_string())
 }
 

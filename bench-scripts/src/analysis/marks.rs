@@ -57,8 +57,7 @@ pub enum Mark {
 /// What a mark is decided from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence {
-    pub server_cores: f64,
-    pub client_cores: f64,
+    pub client_bound: bool,
     pub share_of_ceiling: Option<f64>,
     pub failed_requests: u64,
     pub listen_overflows: u64,
@@ -117,7 +116,7 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::ClientBound => {
-                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at least\" and \
+                "client-bound: the load generator used at least as much CPU as the server, or one of several load hosts over 90 % of its own. So the rate is \"at least\" and \
                  a ratio of rates is too small; compare CPU per request instead"
             }
             Self::NearCeiling => {
@@ -165,9 +164,7 @@ impl Mark {
     /// The marks that the evidence calls for.
     pub(super) fn of(evidence: Evidence) -> Vec<Self> {
         let holds = |mark: &Self| match mark {
-            Self::ClientBound => {
-                evidence.client_cores > 0.0 && evidence.client_cores >= evidence.server_cores
-            }
+            Self::ClientBound => evidence.client_bound,
             Self::NearCeiling => evidence.share_of_ceiling.is_some_and(|share| share >= NEAR_CEILING),
             Self::FailedRequests => evidence.failed_requests > 0,
             Self::ListenOverflow => evidence.listen_overflows > 0,
@@ -194,10 +191,10 @@ mod tests {
 
     #[test]
     fn each_mark_has_its_own_evidence() {
-        let good = Evidence { server_cores: 1.5, client_cores: 0.4, ..Evidence::default() };
+        let good = Evidence::default();
         assert_eq!(Mark::of(good), []);
         let cases = [
-            (Evidence { client_cores: 1.5, ..good }, Mark::ClientBound),
+            (Evidence { client_bound: true, ..good }, Mark::ClientBound),
             (Evidence { share_of_ceiling: Some(0.95), ..good }, Mark::NearCeiling),
             (Evidence { failed_requests: 1, ..good }, Mark::FailedRequests),
             (Evidence { listen_overflows: 1, ..good }, Mark::ListenOverflow),

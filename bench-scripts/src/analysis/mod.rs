@@ -12,6 +12,7 @@ pub mod crossed;
 mod diagnosed;
 pub mod head_of_line;
 pub mod held;
+pub mod hosts;
 mod latency_course;
 pub mod lines;
 mod marks;

@@ -9,6 +9,7 @@ use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::head_of_line::HeadOfLine;
 use super::held::Held;
+use super::hosts::{HostSummary, is_client_bound};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::lines::AnswerSizes;
 use super::marks::{Evidence, Mark};
@@ -65,6 +66,9 @@ pub struct Summary {
     /// Why requests failed or a server was slow, where there is something to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Diagnosed>,
+    /// Load hosts, where several put the load on together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostSummary>,
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
@@ -306,6 +310,7 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
+        hosts: Vec::new(),
         carriers: carriers(observations),
         sizes: None,
     }
@@ -364,12 +369,7 @@ fn cell(
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
     let marks = Mark::of(Evidence {
-        server_cores: value(Figure::ServerCores).unwrap_or(0.0),
-        // Without the server's share it is not known which of the two was the bottleneck.
-        client_cores: match value(Figure::ServerCores) {
-            Some(_) if !is_open => value(Figure::ClientCores).unwrap_or(0.0),
-            _ => 0.0,
-        },
+        client_bound: !is_open && is_client_bound(&value, measured),
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),

@@ -1,6 +1,7 @@
 //! One file a verb. Each gives `true` where all is well, `false` where it found something that is not; one whose answer may
 //! also be open gives an [`Ending`].
 
+pub mod agent;
 pub mod bombard;
 pub mod bursts;
 pub mod calibrate;

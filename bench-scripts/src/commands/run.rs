@@ -1,10 +1,10 @@
 //! `rpc-bench run`: a campaign from its file to its report.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Neighbour, RunningAt, Stages};
+use rpc_bench::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
@@ -36,6 +36,12 @@ pub struct Args {
     /// The most seconds of load in all on a target.
     #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
     max_seconds: u64,
+    /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
+    #[arg(long, value_name = "POOL", conflicts_with = "resume")]
+    hosts: Option<String>,
+    /// The address of this machine that servers listen on for them, in place of the pool's.
+    #[arg(long, value_name = "ADDR", requires = "hosts")]
+    listen: Option<IpAddr>,
     /// Show progress and samples to Prometheus at this address while the run goes on; see docs/WATCH.md. Port 0 takes any free port.
     #[arg(long, value_name = "ADDR")]
     prometheus: Option<SocketAddr>,
@@ -62,6 +68,8 @@ impl Args {
             command.push_str(&format!(" --target {url}"));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         }
+        command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
+        command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
             command.push_str(&format!(" --prometheus {addr}"));
         }
@@ -104,6 +112,15 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             let MostLoad { connections, seconds } = resolved.0.most_load();
             eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
             resolved
+        }
+    };
+    let plan = match &args.hosts {
+        None => plan,
+        Some(name) => {
+            let pool = config.pool(name)?;
+            let pool = Pool { listen: args.listen.or(pool.listen), ..pool };
+            run::hosts::check(&plan, &pool)?;
+            Plan { hosts: Some(pool), ..plan }
         }
     };
     let begun_with = match &opened {

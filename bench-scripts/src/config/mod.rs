@@ -5,6 +5,7 @@
 mod arm;
 mod calibration;
 mod campaign;
+mod hosts;
 mod network;
 mod open;
 mod original;
@@ -18,6 +19,7 @@ mod stores;
 mod threshold;
 mod why;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -28,6 +30,7 @@ use crate::workload::Workload;
 pub use arm::CampaignArm;
 pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
+pub use hosts::{Placed, Pool};
 pub use network::Network;
 pub use open::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
@@ -111,6 +114,24 @@ impl ConfigDir {
             }
             campaign.check()
         })
+    }
+
+    /// The pool of load hosts of that name; the path of its template is one from here.
+    pub fn pool(&self, name: &str) -> Result<Pool> {
+        let path = self.0.join("hosts.toml");
+        let (mut pools, _) = read_toml(&path, |pools: &mut BTreeMap<String, Pool>| {
+            pools
+                .iter_mut()
+                .try_for_each(|(name, pool)| pool.check().with_context(|| format!("pool {name:?}")))
+        })?;
+        let names: Vec<String> = pools.keys().cloned().collect();
+        let pool = pools.remove(name);
+        let mut pool = pool.with_context(|| {
+            format!("no pool {name:?} in {}; there are: {}", path.display(), names.join(", "))
+        })?;
+        name.clone_into(&mut pool.name);
+        pool.template = pool.template.map(|template| self.0.join(template));
+        Ok(pool)
     }
 
     /// What boxes cost.

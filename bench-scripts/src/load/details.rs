@@ -19,6 +19,49 @@ pub struct Details {
     /// Latency by method, where requests called several and the tool's records say which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<MethodLatency>,
+    /// The load hosts, where several put the load on together; otherwise empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostShare>,
+    /// Whether the percentiles are unknown: each of several hosts gave its own, and these can't be added.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_percentiles: bool,
+    /// The line of an HdrHistogram log (nanoseconds) that the tool printed of all its latencies. It is not kept with the sample.
+    #[serde(skip)]
+    pub histogram: Option<String>,
+}
+
+/// What one of several load hosts did of a load.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostShare {
+    /// Its rank, from 0.
+    pub rank: u32,
+    /// Its name.
+    pub name: String,
+    /// What it is: processor, cores, kernel, governor.
+    pub kind: String,
+    /// Processors that its agent may use.
+    pub cores: usize,
+    /// Requests that were answered with a 2xx status.
+    pub succeeded: u64,
+    /// Requests that failed, of any kind.
+    pub failed: u64,
+    /// Successful calls a second.
+    pub per_second: f64,
+    /// Mean latency, in microseconds.
+    pub mean_us: f64,
+    /// Median latency of its own requests, in microseconds.
+    pub p50_us: f64,
+    /// Its 99th percentile.
+    pub p99_us: f64,
+    /// CPU time of its load tool, in seconds.
+    pub cpu_s: f64,
+    /// By how much its load tool was started after the start time, by its own clock, in microseconds.
+    pub late_us: f64,
+    /// What its clock is ahead of the harness', in microseconds; `None` where that could not be compared.
+    pub clock_ahead_us: Option<f64>,
+    /// How far that may be wrong, in microseconds.
+    pub clock_within_us: Option<f64>,
 }
 
 /// The connections of a load, which were all established at once, before it began.

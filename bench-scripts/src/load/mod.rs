@@ -172,7 +172,8 @@ impl Client {
 }
 
 /// A load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Load {
     /// Connections held; in an open loop at most.
     pub connections: u32,
@@ -199,7 +200,7 @@ pub struct Load {
 }
 
 /// A stage of a load with users: their number changes evenly from that of the stage before, or from none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserStage {
     /// Users at its end.
     pub users: u32,
@@ -229,6 +230,14 @@ impl Load {
     /// Requests that are due in the window; none in a closed loop.
     pub fn intended(&self) -> u64 {
         u64::from(self.rate.unwrap_or(0)) * self.duration_ms / 1_000
+    }
+
+    /// The part of one of several load hosts, by its rank from 0: connections and rate are divided, and the first hosts take one more each
+    /// where that leaves a remainder.
+    #[must_use]
+    pub fn share(&self, rank: u32, hosts: u32) -> Self {
+        let part = |of: u32| of / hosts + u32::from(rank < of % hosts);
+        Self { connections: part(self.connections), rate: self.rate.map(part), ..self.clone() }
     }
 
     /// The most users of a load that has users.
@@ -372,5 +381,22 @@ impl LoadSample {
     /// Successful requests a second; each call of a batch counts as one.
     pub fn requests_per_second(&self) -> f64 {
         self.calls(self.succeeded) as f64 / self.time_taken_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_all_hosts_are_the_load() {
+        for (connections, rate, hosts) in [(64, 1_000, 3), (7, 11, 4), (5, 5, 5), (1, 9, 1)] {
+            let load = Load { connections, rate: Some(rate), duration_ms: 500, ..Load::default() };
+            let shares: Vec<Load> = (0..hosts).map(|rank| load.share(rank, hosts)).collect();
+            assert_eq!(shares.iter().map(|share| share.connections).sum::<u32>(), connections);
+            assert_eq!(shares.iter().filter_map(|share| share.rate).sum::<u32>(), rate);
+            let [most, least] = [shares.first(), shares.last()].map(|share| share.unwrap().connections);
+            assert!(most - least <= 1 && shares.iter().all(|share| share.duration_ms == 500));
+        }
     }
 }

@@ -138,6 +138,8 @@ struct Printed {
     connect: Connect,
     latency_us: Times,
     quantiles_us: Vec<(f64, f64)>,
+    #[serde(default)]
+    hdr_log: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -195,7 +197,8 @@ fn closed(load: &Load, json: &str) -> Result<LoadSample> {
             batch: (load.batch > 1).then_some(load.batch),
             held: load.hold,
             connects: Some(Connects { all_s: seconds, each_us: time_us.into() }),
-            methods: Vec::new(),
+            histogram: printed.hdr_log,
+            ..Details::default()
         },
     })
 }

@@ -68,6 +68,11 @@ impl Tools {
         Self { found: found.into_iter().collect(), pins: pins.to_owned() }
     }
 
+    /// The folder with their pins.
+    pub fn pins(&self) -> &Path {
+        &self.pins
+    }
+
     /// Finds one more of them, or builds it, where that was not done yet.
     ///
     /// # Errors

@@ -12,6 +12,11 @@ impl Sample {
         if self.load.details.held && !of_held_connections(figure) {
             return None;
         }
+        if self.load.details.no_percentiles
+            && matches!(figure, Figure::P50Us | Figure::P99Us | Figure::P999Us)
+        {
+            return None;
+        }
         Some(match figure {
             Figure::RequestsPerSecond => self.load.requests_per_second(),
             Figure::CpuUsPerRequest => self.cpu_us_per_request()?,

@@ -48,8 +48,13 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 }
 
 impl Host {
-    /// Looks at the machine.
+    /// Looks at the machine, and at what the harness was built from.
     pub fn look() -> Self {
+        Self { rustc: said("rustc", &["--version"]), commit: commit(), ..Self::machine() }
+    }
+
+    /// Looks at the machine alone, for which no program is started.
+    pub fn machine() -> Self {
         let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
         Self {
             cpu: model.unwrap_or_else(|| "unknown".to_owned()),
@@ -61,8 +66,8 @@ impl Host {
             client_ports: client_ports(),
             max_backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
             one_core: last_processor(),
-            rustc: said("rustc", &["--version"]),
-            commit: commit(),
+            rustc: None,
+            commit: None,
         }
     }
 }

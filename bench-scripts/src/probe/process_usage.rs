@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// CPU time since a process started, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// In the program itself.
     pub user_s: f64,
@@ -26,6 +26,12 @@ impl CpuTime {
         let ticks = user_ticks + system_ticks;
         let user_s = total_s * if ticks > 0 { user_ticks as f64 / ticks as f64 } else { 0.5 };
         Self { user_s, system_s: total_s - user_s }
+    }
+
+    /// The time of two processes.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { user_s: self.user_s + other.user_s, system_s: self.system_s + other.system_s }
     }
 
     /// The time between an earlier reading and this one.

@@ -21,6 +21,7 @@ mod gateways;
 mod head_of_line;
 mod headline;
 mod held;
+mod hosts;
 pub mod html;
 mod lost;
 mod open;
@@ -104,6 +105,7 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
+        summary.hosts = analysis::hosts::hosts(&observations);
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {

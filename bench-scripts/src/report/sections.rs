@@ -7,7 +7,8 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, answer, answer_sizes, batches, causes, charts, commands, crossed, distance, duets, gateways,
-    head_of_line, held, open, original, sizes, slo, stages, stores, targets, terms, threshold, transports,
+    head_of_line, held, hosts, open, original, sizes, slo, stages, stores, targets, terms, threshold,
+    transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -45,6 +46,7 @@ pub fn markdown(run: &Run) -> String {
             "",
             duets::section,
         )),
+        main(hosts::section(run)),
         main(causes::section(run)),
         main(original::section(run)),
         workloads.collect::<Vec<_>>().join("\n"),

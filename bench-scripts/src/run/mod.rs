@@ -4,6 +4,7 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
+pub mod hosts;
 mod live;
 mod progress;
 mod ratios_so_far;

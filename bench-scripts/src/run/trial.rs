@@ -41,7 +41,7 @@ use crate::probe::resources::{AtRest, sample};
 use crate::probe::threads;
 use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
-use crate::subject::{self, Subject};
+use crate::subject::{self, Place, Subject};
 use crate::target::Target;
 use crate::workload::questions::{Known, Questions};
 use crate::workload::{Asks, Workload};
@@ -158,7 +158,13 @@ impl Bench<'_> {
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
         let request = &self.truths_of(trial).first(&workload.name)?.body;
-        let started_server = Subject::start_over(link, server, environment, request, &stderr, self.interrupt);
+        let listen = self.plan.hosts.as_ref().and_then(|pool| pool.listen);
+        let place = match (link, listen) {
+            (Some(link), _) => Place::Over(link),
+            (None, Some(address)) => Place::At(address),
+            (None, None) => Place::Loopback,
+        };
+        let started_server = Subject::start_at(place, server, environment, request, &stderr, self.interrupt);
         let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {
@@ -226,7 +232,8 @@ impl Bench<'_> {
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, so there is no moment at which all are connected.
-        let holds = trial.rate.is_none() && !trial.tool.driver().has_users();
+        let is_here = self.plan.hosts.is_none();
+        let holds = is_here && trial.rate.is_none() && !trial.tool.driver().has_users();
         let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
         if let Some(holding) = holding {
             holding.settle(self.interrupt)?;

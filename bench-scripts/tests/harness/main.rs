@@ -9,6 +9,7 @@ mod calibrate;
 mod causes;
 mod distance;
 mod failures;
+mod hosts;
 mod mistakes;
 mod mixes;
 mod nodes;

@@ -10,9 +10,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
+use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
 use super::Record;
 
@@ -50,9 +54,46 @@ fn write_to(out: &mut impl Write, records: &[Record], began: SystemTime, window:
     Ok(())
 }
 
+/// Reads a line of a log, or a whole log, and gives its first histogram without a tag.
+///
+/// # Errors
+/// There is none in it.
+pub fn read(log: &str) -> Result<Histogram<u64>> {
+    // A line is one only with its end, which a single line may lack.
+    let log = format!("{}\n", log.trim_end());
+    for entry in IntervalLogIterator::new(log.as_bytes()) {
+        match entry.map_err(|error| anyhow!("it is no HdrHistogram log: {error:?}"))? {
+            LogEntry::Interval(interval) if interval.tag().is_none() => {
+                let bytes = STANDARD.decode(interval.encoded_histogram()).context("it is no base64")?;
+                let histogram = Deserializer::new().deserialize(&mut bytes.as_slice());
+                return histogram.map_err(|error| anyhow!("it is no histogram: {error:?}"));
+            }
+            _ => {}
+        }
+    }
+    Err(anyhow!("the log holds no histogram"))
+}
+
+/// All histograms together.
+///
+/// # Errors
+/// They can't be added.
+pub fn added(histograms: impl IntoIterator<Item = Histogram<u64>>) -> Result<Histogram<u64>> {
+    // One that was read does not grow; a new one does.
+    let mut sum = empty()?;
+    for histogram in histograms {
+        sum.add(&histogram).map_err(|error| anyhow!("histograms that can't be added: {error}"))?;
+    }
+    Ok(sum)
+}
+
+/// A histogram that grows with what it is given.
+fn empty() -> Result<Histogram<u64>> {
+    Histogram::new(DIGITS).map_err(|error| anyhow!("no histogram: {error}"))
+}
+
 fn of(times_us: impl Iterator<Item = u64>) -> Result<Histogram<u64>> {
-    // It grows with what it is given.
-    let mut histogram = Histogram::new(DIGITS).map_err(|error| anyhow!("no histogram: {error}"))?;
+    let mut histogram = empty()?;
     for us in times_us {
         histogram.record(us).map_err(|error| anyhow!("a latency of {us} µs: {error}"))?;
     }
@@ -61,11 +102,6 @@ fn of(times_us: impl Iterator<Item = u64>) -> Result<Histogram<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine;
-    use base64::engine::general_purpose::STANDARD;
-    use hdrhistogram::serialization::Deserializer;
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-
     use super::super::tests::answered;
     use super::*;
 

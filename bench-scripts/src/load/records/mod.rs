@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 
-use self::lateness::{Lateness, lateness};
+use self::lateness::lateness;
 use super::details::Details;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
@@ -111,38 +111,38 @@ pub(super) const PROBABILITIES: [f64; 55] = [
 /// # Errors
 /// There are fewer records than requests that were due, or none whose time is known, so that there is no latency.
 pub fn sample(records: &[Record], load: &Load) -> Result<LoadSample> {
+    merged(&[(records, load)], load)
+}
+
+/// Works a window's sample out that several hosts sent, each its share. Quantiles are those of all records together; which of the late
+/// ones are a tool's own is found host by host, since each has connections of its own.
+///
+/// # Errors
+/// As of [`sample`], of any host.
+pub fn merged(shares: &[(&[Record], &Load)], load: &Load) -> Result<LoadSample> {
     let rate = load.rate.context("records of a closed loop")?;
-    ensure!(
-        records.len() as u64 >= load.intended(),
-        "{} records of {} requests that were due",
-        records.len(),
-        load.intended()
-    );
-    let mut failed: BTreeMap<String, u64> = BTreeMap::new();
-    for kind in records.iter().filter_map(|record| record.failure.as_deref()) {
-        // A kind is looked up before it is copied: there may be hundreds of thousands.
-        if let Some(count) = failed.get_mut(kind) {
-            *count += 1;
-        } else {
-            failed.insert(kind.to_owned(), 1);
-        }
+    let (mut failed, mut own_us) = (BTreeMap::<String, u64>::new(), Vec::new());
+    for (records, share) in shares {
+        ensure!(
+            records.len() as u64 >= share.intended(),
+            "{} records of {} requests that were due",
+            records.len(),
+            share.intended()
+        );
+        let late = lateness(records, share);
+        own_us.extend(late.own_us);
+        add_failed(&mut failed, records, late.held);
     }
-    let waited = Sorted::new(records.iter().filter_map(Record::since_due_us));
-    let served = Sorted::new(records.iter().filter_map(Record::since_sent_us));
-    let lag = Sorted::new(records.iter().filter_map(Record::lag_us));
+    let records: Vec<&Record> = shares.iter().flat_map(|(records, _)| records.iter()).collect();
+    let waited = Sorted::new(records.iter().filter_map(|record| record.since_due_us()));
+    let served = Sorted::new(records.iter().filter_map(|record| record.since_sent_us()));
+    let lag = Sorted::new(records.iter().filter_map(|record| record.lag_us()));
     let (Some(latency_us), Some(from_send_us), Some(send_lag_us)) =
         (waited.latency(), served.latency(), lag.latency())
     else {
         let kinds: Vec<String> = failed.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
         anyhow::bail!("no request has a known time, so there are no latencies; failed: {}", kinds.join(", "));
     };
-    let Lateness { own_us, held } = lateness(records, load);
-    if let Some(count) = failed.remove(NOT_SENT) {
-        let of = [(HELD, held), (TOOL_LATE, count - held)];
-        failed.extend(
-            of.into_iter().filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.to_owned(), count)),
-        );
-    }
     let own_lag = Sorted::new(own_us.into_iter());
     let sent = records.iter().filter(|record| record.was_sent()).count() as u64;
     let last_ended_us = records.iter().filter_map(|record| record.ended_us).max().unwrap_or(0);
@@ -156,21 +156,43 @@ pub fn sample(records: &[Record], load: &Load) -> Result<LoadSample> {
         quantiles: PROBABILITIES.iter().filter_map(|of| Some((*of, waited.quantile(*of)?))).collect(),
         open: Some(OpenWindow {
             requested_rate: f64::from(rate),
-            achieved_rate: sent as f64 / sending_s(records, rate),
+            achieved_rate: sent as f64 / sending_s(&records, rate),
             intended: records.len() as u64,
             sent,
             send_lag_us: Some(send_lag_us),
             own_lag_us: own_lag.latency(),
             from_send_us,
         }),
-        series: series(records, load.duration_ms),
+        series: series(&records, load.duration_ms),
         staged: None,
         details: Details::default(),
     })
 }
 
+/// Adds why a host's requests failed. Those that were never sent are its load tool's but for the `held` ones, which are the server's.
+fn add_failed(failed: &mut BTreeMap<String, u64>, records: &[Record], held: u64) {
+    let mut add = |kind: &str, count: u64| {
+        // A kind is looked up before it is copied: there may be hundreds of thousands.
+        if let Some(known) = failed.get_mut(kind) {
+            *known += count;
+        } else if count > 0 {
+            failed.insert(kind.to_owned(), count);
+        }
+    };
+    let mut not_sent = 0;
+    for kind in records.iter().filter_map(|record| record.failure.as_deref()) {
+        if kind == NOT_SENT {
+            not_sent += 1;
+        } else {
+            add(kind, 1);
+        }
+    }
+    add(HELD, held);
+    add(TOOL_LATE, not_sent - held);
+}
+
 /// The window in parts by when requests were due, so that a change within it is seen. A part without an answer is left out.
-fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
+fn series(records: &[&Record], duration_ms: u64) -> Vec<Bin> {
     let width_ms = (duration_ms / PARTS).max(LEAST_PART_MS);
     let mut parts: BTreeMap<u64, (Vec<u64>, u32)> = BTreeMap::new();
     for record in records {
@@ -197,7 +219,7 @@ fn series(records: &[Record], duration_ms: u64) -> Vec<Bin> {
 
 /// From when the first request was due to when the last was sent, and the time that the last stands for, in seconds; no less than
 /// all requests were due in, because of some that were sent it is not known when.
-fn sending_s(records: &[Record], rate: u32) -> f64 {
+fn sending_s(records: &[&Record], rate: u32) -> f64 {
     let first_us = records.iter().map(|record| record.intended_us).min().unwrap_or(0);
     let last_us = records.iter().filter_map(|record| record.sent_us).max().unwrap_or(first_us);
     let due_s = records.len() as f64 / f64::from(rate);

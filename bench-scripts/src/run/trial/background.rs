@@ -13,7 +13,7 @@ use anyhow::Result;
 use rustix::process::Signal;
 
 use super::connecting::Holding;
-use super::tool::{Order, Prepared, Ran};
+use super::tool::{Order, Ran, Ready};
 use super::{Bench, Draw, Ended, Ending};
 use crate::config::{Background, Stages, Stall};
 use crate::load::{Load, LoadSample};
@@ -24,9 +24,9 @@ use crate::workload::Workload;
 
 /// The loads of a window, ready to be put on.
 pub(super) struct ReadyWindow {
-    own: Prepared,
+    own: Ready,
     /// And when it begins.
-    background: Option<(Duration, Prepared)>,
+    background: Option<(Duration, Ready)>,
     /// And how long the window is.
     stall: Option<(Stall, Duration)>,
 }
@@ -75,7 +75,7 @@ impl Bench<'_> {
         background: &Background,
         target: &Target,
         window_ms: u64,
-    ) -> Ended<Prepared> {
+    ) -> Ended<Ready> {
         let workload = self.plan.workload(&background.workload)?;
         let load = Load {
             connections: background.connections,

@@ -17,10 +17,11 @@ use rustix::process::Signal;
 use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::config::Placement;
-use crate::interrupt::Interrupted;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::load_tool::{Files, Invocation, Job, Reading};
 use crate::load::records::{self, histogram, kept};
+use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
 use crate::owned_process::{Limits, Output, Owned, describe, last_line, remove_if_empty};
@@ -29,14 +30,15 @@ use crate::probe::process_usage::{CpuTime, cpu_time};
 use crate::probe::resources::{AtRest, ResourceSample, Sampled, sample};
 use crate::probe::watcher::Watcher;
 use crate::results::{RunFolder, with_ending};
+use crate::run::hosts::{Launch, Launched};
 use crate::target::Target;
 use crate::workload::questions::Known;
 
 /// How long a load tool may take beyond its window and its timeout.
-const TOOL_GRACE: Duration = Duration::from_secs(10);
+pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
 
 /// How long a tool may take to record one request after the window.
-const WRITING: Duration = Duration::from_micros(50);
+pub(in crate::run) const WRITING: Duration = Duration::from_micros(50);
 
 /// The shortest time between two readings of a tool's CPU time from which a use is worked out, in microseconds.
 const LEAST_BETWEEN_US: u64 = 100_000;
@@ -69,7 +71,7 @@ impl Order {
 }
 
 /// A load that is ready to be put on.
-pub(super) struct Prepared {
+pub(in crate::run) struct Prepared {
     order: Order,
     niceness: u8,
     invocation: Invocation,
@@ -79,7 +81,37 @@ pub(super) struct Prepared {
     stem: PathBuf,
 }
 
+/// A load that is ready to be put on: by a tool on this machine, or by load hosts, which wait for their start.
+pub(super) enum Ready {
+    Here(Prepared),
+    Hosts(Launched),
+}
+
 impl Prepared {
+    /// Writes the tool's input, and works its arguments out.
+    ///
+    /// # Errors
+    /// The files can't be written, a body has more than one line, or there is none.
+    pub(in crate::run) fn new(
+        order: Order,
+        niceness: u8,
+        files: Files,
+        stem: PathBuf,
+        url: &str,
+        known: &[Known],
+        bodies: &mut Bodies<'_>,
+    ) -> Ended<Self> {
+        let Order { what, tool, ref load, holding } = order;
+        let scratch = [Scratch(files.asked.clone()), Scratch(files.answered.clone())];
+        let connecting_ms = holding.map(|holding| holding.allowed_ms);
+        let job = Job { load, url, files: &files, known, connecting_ms };
+        let invocation = tool.driver().prepare(&job, bodies)?;
+        if invocation.bodies == 0 {
+            return Err(failed(what, records::EXHAUSTED.to_owned()).into());
+        }
+        Ok(Self { order, niceness, invocation, files, _scratch: scratch, stem })
+    }
+
     fn path(&self, ending: &str) -> PathBuf {
         with_ending(&self.stem, &format!(".{ending}"))
     }
@@ -96,16 +128,16 @@ impl Prepared {
 }
 
 /// A load that is over.
-pub(super) struct Ran {
+pub(in crate::run) struct Ran {
     /// When the tool was started.
-    began: SystemTime,
+    pub began: SystemTime,
     /// CPU time of the tool from its start to its end; in an open loop to the end of the window, without what it takes to record
     /// its requests.
     pub cpu: CpuTime,
     /// How the connections were established, where that was waited for.
     pub connecting: Option<Connecting>,
     /// Processors that the tool used when it used most, of a load with users.
-    busiest_cores: Option<f64>,
+    pub busiest_cores: Option<f64>,
 }
 
 impl Bench<'_> {
@@ -133,8 +165,8 @@ impl Bench<'_> {
         order: Order,
         bodies: &mut Bodies<'_>,
         target: &Target,
-    ) -> Ended<Prepared> {
-        let Order { what, tool, ref load, holding } = order;
+    ) -> Ended<Ready> {
+        let Order { what, tool, ref load, .. } = order;
         let can = tool.can();
         if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
             return Err(failed(what, format!("{} sends the same body again and again", can.name)).into());
@@ -143,20 +175,16 @@ impl Bench<'_> {
             return Err(anyhow!("{} can't reach {target}", can.name).into());
         }
         let stem = self.folder.tool_output(trial, what);
-        let [asked, answered] = [".asked", ".answered"].map(|ending| with_ending(&stem, ending));
-        let scratch = [Scratch(asked.clone()), Scratch(answered.clone())];
-        let files = Files { asked, answered, template: keep_template(self.folder, tool)? };
+        let niceness = self.tool_niceness(&trial.server);
         let url = target.url();
-        let connecting_ms = holding.map(|holding| holding.allowed_ms);
+        if let Some(pool) = &self.plan.hosts {
+            let launch = Launch { pool, order, niceness, url, stem, tools: self.tools };
+            return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
+        }
+        let files = Files::at(&stem, keep_template(self.folder, tool)?);
         let known =
             if tool.driver().has_users() { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
-        let job = Job { load, url: &url, files: &files, known: &known, connecting_ms };
-        let invocation = tool.driver().prepare(&job, bodies)?;
-        if invocation.bodies == 0 {
-            return Err(failed(what, records::EXHAUSTED.to_owned()).into());
-        }
-        let niceness = self.tool_niceness(&trial.server);
-        Ok(Prepared { order, niceness, invocation, files, _scratch: scratch, stem })
+        Prepared::new(order, niceness, files, stem, &url, &known, bodies).map(Ready::Here)
     }
 
     /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that is drawn from a mix.
@@ -174,16 +202,49 @@ impl Bench<'_> {
         own.unwrap_or(self.plan.campaign.environment.tool_niceness).unwrap_or(0)
     }
 
+    /// Runs load tools as this plan says.
+    fn runner(&self) -> Runner<'_> {
+        let Self { plan, tools, interrupt, .. } = self;
+        Runner { tools, placement: plan.campaign.environment.placement, interrupt }
+    }
+
+    /// Runs what was prepared, here or on load hosts.
+    pub(super) fn put_on(&self, prepared: &Ready) -> Ended<Ran> {
+        match prepared {
+            Ready::Here(prepared) => self.runner().put_on(prepared),
+            Ready::Hosts(launched) => launched.put_on(self.interrupt),
+        }
+    }
+
+    /// Reads what came of it, and keeps its requests.
+    pub(super) fn read(&self, prepared: &Ready, ran: &Ran) -> Ended<LoadSample> {
+        match prepared {
+            Ready::Here(prepared) => self.runner().read(prepared, ran),
+            Ready::Hosts(launched) => launched.read(ran),
+        }
+    }
+}
+
+/// Runs load tools on this machine.
+pub(in crate::run) struct Runner<'a> {
+    /// The load tools.
+    pub tools: &'a Tools,
+    /// The processors that they run on.
+    pub placement: Placement,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Runner<'_> {
     /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
-    pub(super) fn put_on(&self, prepared: &Prepared) -> Ended<Ran> {
+    pub(in crate::run) fn put_on(&self, prepared: &Prepared) -> Ended<Ran> {
         let Prepared { order: Order { what, tool, load, holding }, invocation, .. } = prepared;
         let (driver, program) = (tool.driver(), &self.tools.get(*tool)?.path);
         let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
-        let placement = self.plan.campaign.environment.placement;
         let began = SystemTime::now();
         let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
-        let mut tool = Owned::spawn_with(program, &invocation.args, &output, placement, limits)?;
+        let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
         let watched = driver.has_users().then(|| watch_cpu(tool.pid(), load));
         let connecting = match holding {
             Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
@@ -216,7 +277,7 @@ impl Bench<'_> {
     }
 
     /// Reads the tool's output, and keeps its requests.
-    pub(super) fn read(&self, prepared: &Prepared, ran: &Ran) -> Ended<LoadSample> {
+    pub(in crate::run) fn read(&self, prepared: &Prepared, ran: &Ran) -> Ended<LoadSample> {
         let Prepared { order: Order { tool, load, .. }, invocation, files, .. } = prepared;
         let driver = tool.driver();
         let stdout = prepared.stdout();
@@ -312,7 +373,7 @@ fn most_cores(sampled: &Sampled) -> Option<f64> {
 }
 
 /// The load tool gave no result.
-fn failed(what: &str, reason: String) -> Outcome {
+pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
     Outcome::ToolFailed { reason: format!("{what}: {reason}") }
 }
 
