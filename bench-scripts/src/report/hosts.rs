@@ -6,7 +6,8 @@ use crate::analysis::hosts::{HostSummary, WORTH_NAMING};
 
 /// The whole section; empty where one load tool on this machine put the load on.
 pub(super) fn section(run: &Run) -> String {
-    let (Some(pool), hosts) = (&run.plan.hosts, &run.summary.hosts) else { return String::new() };
+    let hosts = &run.summary.hosts;
+    let Some(pool) = run.plan.hosts.as_ref().filter(|_| !hosts.is_empty()) else { return String::new() };
     let row = |host: &HostSummary| {
         vec![
             format!("{} ({})", host.rank, host.name),

@@ -83,9 +83,9 @@ fn figure(summary: &Value, name: &str) -> f64 {
 
 /// The verdict on CPU time per request of the one comparison.
 fn verdict(summary: &Value) -> (String, f64) {
-    let compared = &summary["comparisons"][0];
-    let cpu = &compared["ratios"]["cpu_us_per_request"];
-    (cpu["verdict"].to_string(), cpu["estimate"]["value"].as_f64().unwrap_or(f64::NAN))
+    let cpu = &summary["comparisons"][0]["cpu"];
+    let ratio = cpu["ratio"]["value"].as_f64().unwrap();
+    (cpu["verdict"].as_str().unwrap().to_owned(), ratio)
 }
 
 #[test]
@@ -148,8 +148,7 @@ fn faults(cluster: &mut Cluster) {
     let first = "if [ $rank = 1 ]; then";
     named(&format!("{first} ( sleep 3; kill -9 $$ ) & fi"), &["host 1: lost"]);
     named(&format!("{first} sleep 4; fi"), &["host 1: it was not placed within 2.5 s", "host 1: late"]);
-    let other = "cp \"$1\" \"$2-other\" 2>/dev/null || cp \"$1\" /tmp/rpc-bench-other-$$; other=/tmp/rpc-bench-other-$$; echo >> $other; \
-                 shift; set -- $other \"$@\"; fi";
+    let other = "other=$0-$$; cp \"$1\" $other; echo >> $other; shift; set -- $other \"$@\"; fi";
     named(&format!("{first} {other}"), &["host 1: its rpc-bench is another build"]);
     if rpc_bench::probe::host::on_path("faketime").is_some() {
         named(&format!("{first} set -- faketime -f -0.4 \"$@\"; fi"), &["host 1: its clock is"]);

@@ -200,9 +200,7 @@ impl Cluster {
     /// Kills a host, its slurmd and everything below it, as soon as an agent runs on it for its second load: the window.
     pub fn kill_host_when_an_agent_runs(&self, host: u32) -> JoinHandle<()> {
         let slurmd = self.slurmds[host as usize - 1].id();
-        let conf = self.path("slurm.conf").display().to_string();
         std::thread::spawn(move || {
-            let _ = conf;
             let found = until("an agent's load tool runs", || {
                 let below = steps(slurmd);
                 below.iter().any(|pid| command_line(*pid).contains("--duration 2000")).then_some(below)
