@@ -369,7 +369,7 @@ fn cell(
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
     let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
     let marks = Mark::of(Evidence {
-        client_bound: !is_open && is_client_bound(&value, measured),
+        client_bound: !is_open && is_client_bound(value, measured),
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
         failed_requests: failed_requests.values().sum(),
         listen_overflows: listen_overflows.unwrap_or(0),
