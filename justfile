@@ -48,6 +48,12 @@ slo *options:
 sizes *options:
     @{{bench}} run sizes {{options}}
 
+# Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N)
+[group('measure')]
+[no-exit-message]
+soak server *options:
+    @{{bench}} run soak --server {{server}} {{options}}
+
 # Resume a run that was interrupted
 [group('measure')]
 [no-exit-message]

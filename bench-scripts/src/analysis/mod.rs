@@ -26,6 +26,7 @@ pub mod search;
 pub mod sequence;
 pub mod sizes;
 pub mod slo;
+pub mod soak;
 pub mod stages;
 mod summary;
 pub mod threshold;

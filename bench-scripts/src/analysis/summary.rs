@@ -19,6 +19,7 @@ use super::original::Reproduced;
 use super::quantiles::{fewest_requests, quantiles};
 use super::sizes::SizesSummary;
 use super::slo::SloSummary;
+use super::soak::{Soak, soaks};
 use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
@@ -69,6 +70,9 @@ pub struct Summary {
     /// Load hosts, where several put the load on together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostSummary>,
+    /// Long windows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub soaks: Vec<Soak>,
     /// Remedies that were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<TriedRemedy>,
@@ -311,6 +315,7 @@ pub fn summarize(
         head_of_line: Vec::new(),
         held: Vec::new(),
         hosts: Vec::new(),
+        soaks: soaks(campaign, observations),
         carriers: carriers(observations),
         sizes: None,
     }

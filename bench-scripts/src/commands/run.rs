@@ -13,6 +13,7 @@ use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
+use rpc_bench::run::soak::Soaked;
 use rpc_bench::watch;
 
 /// What to run.
@@ -36,6 +37,15 @@ pub struct Args {
     /// The most seconds of load in all on a target.
     #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
     max_seconds: u64,
+    /// Measure this server alone, at one rate for a long time: for the campaign soak.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
+    server: Option<String>,
+    /// How long, in minutes.
+    #[arg(long, value_name = "N", requires = "server")]
+    minutes: Option<u32>,
+    /// Requests a second.
+    #[arg(long, value_name = "N", requires = "server")]
+    rate: Option<u32>,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -68,6 +78,9 @@ impl Args {
             command.push_str(&format!(" --target {url}"));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         }
+        command.extend(self.server.iter().map(|server| format!(" --server {server}")));
+        command.extend(self.minutes.map(|minutes| format!(" --minutes {minutes}")));
+        command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
         command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
         command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
@@ -105,7 +118,13 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     }
     let (plan, text) = match (&opened, args.running_at()) {
         (Some(folder), _) => (folder.plan()?, String::new()),
-        (None, None) => run::resolve(config, &args.campaign)?,
+        (None, None) => match &args.server {
+            None => run::resolve(config, &args.campaign)?,
+            Some(server) => {
+                let soaked = Soaked { server, minutes: args.minutes, rate: args.rate };
+                run::soak::resolve(config, &args.campaign, soaked)?
+            }
+        },
         (None, Some(at)) => {
             let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
             let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;

@@ -11,6 +11,9 @@ use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 
+/// The shortest window of an open loop that is a soak, in milliseconds.
+const SOAK_MS: u64 = 60_000;
+
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
 
@@ -270,6 +273,11 @@ impl Campaign {
         stated.or(lowest).and_then(of).or(highest).unwrap_or_default()
     }
 
+    /// Whether its windows are soaks: open loops of a minute or longer.
+    pub fn is_soak(&self) -> bool {
+        self.open.is_some() && self.window_ms >= SOAK_MS
+    }
+
     /// Whether the fields make sense together.
     ///
     /// # Errors
@@ -369,7 +377,8 @@ impl Campaign {
         );
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
-        within("window_ms", self.window_ms, 500, 600_000)?;
+        // A soak takes hours.
+        within("window_ms", self.window_ms, 500, 14_400_000)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;

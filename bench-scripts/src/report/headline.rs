@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, batches, crossed, distance, duets, lost, open, original, sections, sizes, slo, stages,
+    Run, answer, batches, crossed, distance, duets, lost, open, original, sections, sizes, slo, soak, stages,
     stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
@@ -16,12 +16,12 @@ use crate::load::toolchain::Tool;
 pub fn headline(run: &Run) -> String {
     let first =
         warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
+    let long = distance::headline(run) + &soak::headline(run);
+    if !long.is_empty() {
+        return first + &long;
+    }
     if open::of(run).is_some() {
         return first + &open::headline(run);
-    }
-    let far = distance::headline(run);
-    if !far.is_empty() {
-        return first + &far;
     }
     if compares_nothing(run) {
         return first + &works(run);

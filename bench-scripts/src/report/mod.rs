@@ -32,6 +32,7 @@ mod searches;
 mod sections;
 mod sizes;
 mod slo;
+mod soak;
 mod stages;
 mod stores;
 mod tables;

@@ -7,7 +7,7 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, answer, answer_sizes, batches, causes, charts, commands, crossed, distance, duets, gateways,
-    head_of_line, held, hosts, open, original, sizes, slo, stages, stores, targets, terms, threshold,
+    head_of_line, held, hosts, open, original, sizes, slo, soak, stages, stores, targets, terms, threshold,
     transports,
 };
 use crate::analysis::SamplingCores;
@@ -46,6 +46,7 @@ pub fn markdown(run: &Run) -> String {
             "",
             duets::section,
         )),
+        soak::section(run),
         main(hosts::section(run)),
         main(causes::section(run)),
         main(original::section(run)),

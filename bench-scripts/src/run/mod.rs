@@ -14,6 +14,7 @@ pub mod running_server;
 mod search;
 mod sizes;
 mod slo;
+pub mod soak;
 mod stage;
 mod stages;
 mod stores;

@@ -1,5 +1,7 @@
 //! A straight line by weighted least squares.
 
+use super::{Estimate, student};
+
 /// The fewest points that give a line: two would always lie on it.
 const LEAST_POINTS: usize = 3;
 
@@ -38,9 +40,40 @@ pub fn line(points: &[Weighted]) -> Option<Line> {
     slope.is_finite().then_some(Line { intercept: y - slope * x, slope })
 }
 
+/// The slope of a line through points that count alike, and the interval that holds the true one with a chance of `1 - level`, where the points'
+/// distances from it are independent and normal: by Student's t with two degrees of freedom fewer than points (Draper and Smith, Applied
+/// Regression Analysis, 3rd ed., 1.4). `None` as of [`line`].
+pub fn slope(points: &[(f64, f64)], level: f64) -> Option<Estimate> {
+    let weighted: Vec<Weighted> =
+        points.iter().map(|(x, y)| Weighted { x: *x, y: *y, weight: 1.0 }).collect();
+    let Line { intercept, slope } = line(&weighted)?;
+    let count = points.len() as f64;
+    let mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|(x, _)| (x - mean).powi(2)).sum();
+    let rest: f64 = points.iter().map(|(x, y)| (y - intercept - slope * x).powi(2)).sum();
+    let degrees = points.len() - 2;
+    let half = student::two_sided_point(level, degrees) * (rest / degrees as f64 / spread).sqrt();
+    Some(Estimate { value: slope, interval: Some((slope - half, slope + half)) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By the formula's terms, worked out apart, with `scipy.stats.t.ppf(0.975, 3)`.
+    #[test]
+    fn the_slope_s_interval_is_students() {
+        let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8), (5.0, 10.1)];
+        let Estimate { value, interval } = slope(&points, 0.05).unwrap();
+        let (low, high) = interval.unwrap();
+        assert!(
+            (value - 1.99).abs() < 1e-9
+                && (low - 1.79993929).abs() < 1e-6
+                && (high - 2.18006071).abs() < 1e-6,
+            "{low} {high}"
+        );
+        assert_eq!(slope(&points[..2], 0.05), None);
+    }
 
     fn at(x: f64, y: f64, weight: f64) -> Weighted {
         Weighted { x, y, weight }

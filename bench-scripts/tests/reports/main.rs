@@ -17,6 +17,7 @@ mod original;
 mod pooled;
 mod samples;
 mod sizes;
+mod soak;
 mod stages;
 mod summary;
 mod websocket;

@@ -1,0 +1,112 @@
+//! A soak on synthetic samples: what is soaked, and what the report says of it.
+
+use std::path::PathBuf;
+
+use rpc_bench::analysis::soak::Course;
+use rpc_bench::config::ConfigDir;
+use rpc_bench::load::{Bin, LoadTool};
+use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::plan::{Plan, trials_at};
+use rpc_bench::probe::resources::ResourceSample;
+use rpc_bench::report;
+use rpc_bench::results::{RunFolder, pretty};
+use rpc_bench::run::soak::{Soaked, resolve};
+use serde_json::json;
+
+use crate::samples::sample;
+
+fn config() -> ConfigDir {
+    ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+}
+
+/// The plan of a soak of legacy at a rate, as it stands once rates are found.
+fn plan() -> Plan {
+    let soaked = Soaked { server: "legacy", minutes: Some(10), rate: Some(500) };
+    let (mut plan, _) = resolve(&config(), "soak", soaked).unwrap();
+    plan.rates = plan.campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
+    plan.trials = trials_at(&plan.campaign, &plan.rates);
+    plan
+}
+
+/// Ten minutes in which memory rises by this share.
+fn soaked(rise: f64) -> Sample {
+    let mut of = sample(500.0, 20.0);
+    let at = |t_ms: u64| ResourceSample {
+        t_ms,
+        memory_bytes: Some((20e6 * (1.0 + rise * t_ms as f64 / 600e3)) as u64),
+        ..ResourceSample::default()
+    };
+    of.resources = (0..600).map(|second| at(second * 1_000)).collect();
+    let bin = |i: u32| Bin {
+        from_ms: i * 7_500,
+        requests: 3_750,
+        answered: Some(3_750),
+        p50_us: 100.0,
+        p99_us: 900.0 + f64::from(i * 31 % 17),
+        max_us: 2_000.0,
+    };
+    of.load.series = (0..80).map(bin).collect();
+    of
+}
+
+fn reported(sample: Sample) -> (report::Run, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "soak").unwrap();
+    let plan = plan();
+    let conditions = json!({
+        "started_at": "2026-11-23T00:00:00Z", "command": "just soak legacy", "servers": {},
+        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
+        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
+    });
+    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    let of = |trial| Observation {
+        trial,
+        started_at: String::new(),
+        took_s: 600.0,
+        outcome: Outcome::Completed(Box::new(sample.clone())),
+    };
+    folder.append(&of(plan.trials[0].clone())).unwrap();
+    let run = report::Run::load(&folder).unwrap();
+    let text = report::markdown(&run);
+    (run, text)
+}
+
+#[test]
+fn the_server_alone_is_soaked_and_its_plan_can_be_read_again() {
+    let plan = plan();
+    let planned: Vec<_> = plan.trials.iter().filter(|trial| trial.block == 1).collect();
+    assert_eq!(planned.len(), 1, "the ceiling is not soaked");
+    assert_eq!((planned[0].server.as_str(), planned[0].rate), ("legacy", Some(500)));
+    assert_eq!(plan.campaign.window_ms, 600_000);
+    assert_eq!(serde_json::from_str::<Plan>(&pretty(&plan).unwrap()).unwrap(), plan);
+}
+
+#[test]
+fn a_leak_is_named_and_a_level_is_flat() {
+    let (run, text) = reported(soaked(0.0));
+    let soak = &run.summary.soaks[0];
+    assert_eq!([soak.memory, soak.p99].map(|drift| drift.unwrap().course), [Course::Flat; 2]);
+    assert!(text.contains("getBalance at 500/s for 10.0 minutes: memory flat, p99 flat"), "{text}");
+    let (run, text) = reported(soaked(0.3));
+    let memory = run.summary.soaks[0].memory.unwrap();
+    assert_eq!(memory.course, Course::Growing);
+    // 30 % of 20 MB in ten minutes.
+    assert!((memory.per_hour.value / 36e6 - 1.0).abs() < 0.01, "{memory:?}");
+    assert!(text.contains("memory **growing**") && text.contains("## Soak"), "{text}");
+}
+
+#[test]
+fn a_wrong_soak_is_one_line() {
+    let said = |name: &str, soaked| format!("{:#}", resolve(&config(), name, soaked).unwrap_err());
+    let of = |server| Soaked { server, minutes: None, rate: None };
+    for (text, named) in [
+        (said("soak", of("nobody")), "no server \"nobody\""),
+        (said("soak", of("control")), "--server control"),
+        (said("quick", of("actix")), "has no [open]"),
+        (said("soak", Soaked { rate: Some(0), ..of("actix") }), "open.rates"),
+        (said("soak", Soaked { minutes: Some(100_000), ..of("actix") }), "window_ms"),
+    ] {
+        assert!(text.contains(named) && text.lines().count() == 1, "{text}");
+    }
+}
