@@ -31,7 +31,7 @@ pub struct Pool {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// The command that starts the agents, with placeholders: `{agent}` this program, `{plan}` `{start_at}` `{out}` what an agent needs,
-    /// `{n}` the number of hosts, `{hosts}` their names with commas. With `{rank}` or `{host}` in it, it is started once for each host.
+    /// `{n}` the number of hosts, `{hosts}` their names with commas, `{id}` digits that no other load has. With `{rank}` or `{host}` in it, it is started once for each host.
     pub launcher: Vec<String>,
     /// A file in which the same placeholders are filled in; `{job}` in the launcher is the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,6 +132,7 @@ impl Pool {
             ("{plan}", plan.display().to_string()),
             ("{start_at}", start_at.to_owned()),
             ("{out}", out.display().to_string()),
+            ("{id}", start_at.chars().filter(char::is_ascii_digit).collect()),
             ("{job}", job.display().to_string()),
             ("{n}", self.hosts.to_string()),
             ("{hosts}", self.names.join(",")),
