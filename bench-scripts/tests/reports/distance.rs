@@ -9,9 +9,8 @@ use rpc_bench::observation::{LinkUse, Observation, Outcome, Sample};
 use rpc_bench::plan::{Plan, Trial, trials_at};
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::{report, run};
-use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 /// What a machine on which a request takes 500 µs besides its round trip sees, and a link that adds 100 µs to each round trip.
 fn seen(plan: &Plan, trial: &Trial) -> Sample {
@@ -53,12 +52,7 @@ fn reported(dir: &Path, campaign: &str) -> (String, Vec<String>) {
     let folder = RunFolder::create(dir, campaign).unwrap();
     folder.write_new("campaign.toml", &text).unwrap();
     folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
-    let conditions = json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all distance", "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
-    });
-    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all distance")).unwrap();
     for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
         let outcome = Outcome::Completed(Box::new(seen(&plan, trial)));
         let observation =

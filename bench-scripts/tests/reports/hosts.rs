@@ -10,9 +10,8 @@ use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{Plan, Trial, trials};
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 fn host(rank: u32, mean_us: f64, cpu_s: f64) -> HostShare {
     HostShare {
@@ -48,12 +47,7 @@ fn plan(blocks: u32) -> Plan {
 fn reported(plan: &Plan, hosts: impl Fn(u32) -> [HostShare; 3]) -> (report::Run, String) {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "hosts").unwrap();
-    let conditions = json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all hosts", "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
-    });
-    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all hosts")).unwrap();
     folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
     for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
         folder.append(&observation(trial, hosts(trial.number).into())).unwrap();

@@ -11,9 +11,8 @@ use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::run::soak::{Soaked, resolve};
-use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 fn config() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -53,12 +52,7 @@ fn reported(sample: Sample) -> (report::Run, String) {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "soak").unwrap();
     let plan = plan();
-    let conditions = json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": "just soak legacy", "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
-    });
-    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("just soak legacy")).unwrap();
     folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
     let of = |trial| Observation {
         trial,
