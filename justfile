@@ -42,7 +42,7 @@ original-threshold *options:
 slo *options:
     @{{bench}} run slo {{options}}
 
-# Find out which box each server needs, of a quarter of a processor to two and of little or ample memory, in about 13 minutes; needs root or delegated cgroups
+# Find out which box each server needs, of a quarter of a processor to two and of little or ample memory, in about 10 minutes; needs root or delegated cgroups
 [group('measure')]
 [no-exit-message]
 sizes *options:

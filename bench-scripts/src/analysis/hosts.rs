@@ -59,7 +59,6 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
         Some(sample.load.details.hosts.clone()).filter(|hosts| !hosts.is_empty())
     };
     let trials: Vec<Vec<HostShare>> = observations.iter().filter_map(measured).collect();
-    let times = |sample: &HostShare| sample.succeeded as f64 / sample.per_second;
     let mut ranks: BTreeMap<u32, Vec<&HostShare>> = BTreeMap::new();
     for host in trials.iter().flatten() {
         ranks.entry(host.rank).or_default().push(host);
@@ -76,7 +75,6 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
     let summary = |(i, (rank, shares)): (usize, (&u32, &Vec<&HostShare>))| {
         let of = |value: fn(&HostShare) -> f64| shares.iter().map(move |share| value(share));
         let most = |value: fn(&HostShare) -> f64| of(value).fold(0.0, f64::max);
-        let busy = shares.iter().map(|share| share.cpu_s / times(share) / share.cores.max(1) as f64);
         let clock =
             shares.iter().filter_map(|share| Some((share.clock_ahead_us?.abs(), share.clock_within_us?)));
         let over_others = ratios.get(i)?.as_ref().map(|paired| paired.estimate().exp());
@@ -91,7 +89,7 @@ pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
             failed: shares.iter().map(|share| share.failed).sum(),
             p50_us: median(&of(|share| share.p50_us).collect::<Vec<_>>())?,
             p99_us: median(&of(|share| share.p99_us).collect::<Vec<_>>())?,
-            busiest: busy.fold(0.0, f64::max),
+            busiest: most(|share| share.busy),
             latest_us: most(|share| share.late_us),
             clock_us: clock.max_by(|a, b| a.0.total_cmp(&b.0)),
             over_others,
@@ -129,8 +127,7 @@ pub(super) fn is_client_bound(value: impl Fn(Figure) -> Option<f64>, measured: &
 
 /// The largest share of its processors that a host's load tool used; `None` without hosts.
 fn busiest(load: &LoadSample) -> Option<f64> {
-    let share = |host: &HostShare| host.cpu_s / load.time_taken_s / host.cores.max(1) as f64;
-    load.details.hosts.iter().map(share).max_by(f64::total_cmp)
+    load.details.hosts.iter().map(|host| host.busy).max_by(f64::total_cmp)
 }
 
 #[cfg(test)]
@@ -144,14 +141,13 @@ mod tests {
                 rank,
                 name: format!("m{rank}"),
                 kind: "2 x a".to_owned(),
-                cores: 2,
                 succeeded: 100,
                 failed: 0,
                 per_second: 100.0,
                 mean_us: *mean_us,
                 p50_us: *mean_us,
                 p99_us: 2.0 * mean_us,
-                cpu_s: 0.5,
+                busy: 0.25,
                 late_us: 10.0,
                 clock_ahead_us: None,
                 clock_within_us: None,

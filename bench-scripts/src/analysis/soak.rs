@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::observed::invalid;
 use crate::config::Campaign;
 use crate::observation::{Observation, Sample};
 use crate::stats::{CONFIDENCE, Estimate, slope};
@@ -56,21 +57,21 @@ pub struct Drift {
 pub enum Course {
     /// The whole interval is too small to matter.
     Flat,
-    /// It surely grows, and more than that.
+    /// The whole interval is a growth by more than that.
     Growing,
-    /// It surely falls, and more than that.
+    /// The whole interval is a fall by more than that.
     Falling,
     /// None of these can be said.
     Inconclusive,
 }
 
-/// The soaks of a run; none of any other campaign. What sets the ceiling is none.
+/// The soaks of a run, without those that the machine or other processes disturbed; none of any other campaign.
 pub fn soaks(campaign: &Campaign, observations: &[Observation]) -> Vec<Soak> {
-    if !campaign.is_soak() {
+    if !campaign.soak {
         return Vec::new();
     }
     let of = |observation: &Observation| {
-        let sample = observation.outcome.sample()?;
+        let sample = observation.outcome.sample().filter(|sample| invalid(sample).is_none())?;
         let trial = &observation.trial;
         let window_s = campaign.window_ms as f64 / 1e3;
         Some(Soak {
@@ -117,9 +118,9 @@ fn drift(points: &[(f64, f64)], window_s: f64, flat: f64) -> Option<Drift> {
     let [low, high] = [low, high].map(|per_s| per_s * window_s / level);
     let course = if -flat < low && high < flat {
         Course::Flat
-    } else if low > 0.0 {
+    } else if low > flat {
         Course::Growing
-    } else if high < 0.0 {
+    } else if high < -flat {
         Course::Falling
     } else {
         Course::Inconclusive

@@ -9,7 +9,7 @@ use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::head_of_line::HeadOfLine;
 use super::held::Held;
-use super::hosts::{HostSummary, is_client_bound};
+use super::hosts::{HostSummary, hosts, is_client_bound};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::lines::AnswerSizes;
 use super::marks::{Evidence, Mark};
@@ -314,7 +314,7 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
-        hosts: Vec::new(),
+        hosts: hosts(observations),
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),
         sizes: None,

@@ -73,10 +73,6 @@ impl Campaign {
 
     /// Whether a server is measured with a workload at this load.
     pub fn measures(&self, server: &str, workload: &str, level: Level) -> bool {
-        // A ceiling shows what the load tool can send; that takes seconds, and a soak half an hour.
-        if self.is_soak() && self.ceiling.as_deref() == Some(server) {
-            return false;
-        }
         let Some(arm) = self.arm(server) else { return true };
         let loads = if arm.loads.is_empty() { &self.base(arm).loads } else { &arm.loads };
         loads.is_empty() || loads.get(workload).is_some_and(|amounts| amounts.contains(&level.amount()))

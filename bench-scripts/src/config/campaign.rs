@@ -11,8 +11,11 @@ use crate::field::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 
-/// The shortest window of an open loop that is a soak, in milliseconds.
-const SOAK_MS: u64 = 60_000;
+/// The longest window, and that of a soak, in milliseconds.
+const LONGEST_MS: (u64, u64) = (600_000, 14_400_000);
+
+/// Requests that a window may have at most: the load tool keeps each of them in memory until its end.
+const MOST_REQUESTS: u64 = 5_000_000;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
@@ -47,6 +50,9 @@ pub struct Campaign {
     /// Whether the connections are held and nothing is sent on them: what each takes, and how long connecting all at once takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// Whether its windows are long ones, of which the report says whether memory and latency stay flat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub soak: bool,
     /// For each workload, the connection count that the headline shows; the rate, in an open loop.
     #[serde(default)]
     pub headline: BTreeMap<String, u32>,
@@ -273,11 +279,6 @@ impl Campaign {
         stated.or(lowest).and_then(of).or(highest).unwrap_or_default()
     }
 
-    /// Whether its windows are soaks: open loops of a minute or longer.
-    pub fn is_soak(&self) -> bool {
-        self.open.is_some() && self.window_ms >= SOAK_MS
-    }
-
     /// Whether the fields make sense together.
     ///
     /// # Errors
@@ -377,8 +378,15 @@ impl Campaign {
         );
         within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
         within("warmup_ms", self.warmup_ms, 100, 60_000)?;
-        // A soak takes hours.
-        within("window_ms", self.window_ms, 500, 14_400_000)?;
+        within("window_ms", self.window_ms, 500, if self.soak { LONGEST_MS.1 } else { LONGEST_MS.0 })?;
+        ensure!(!self.soak || self.open.is_some(), "field soak: a soak has one rate; give it a table [open]");
+        let requests = self
+            .open
+            .iter()
+            .flat_map(|open| &open.rates)
+            .map(|rate| u64::from(*rate) * self.window_ms / 1_000)
+            .max();
+        within("window_ms times open.rates, in requests", requests.unwrap_or(0), 0, MOST_REQUESTS)?;
         within("timeout_ms", self.timeout_ms, 1, 60_000)?;
         within("connect_ms", self.connect_ms, 500, 600_000)?;
         within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;

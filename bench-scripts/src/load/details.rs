@@ -40,8 +40,6 @@ pub struct HostShare {
     pub name: String,
     /// What it is: processor, cores, kernel, governor.
     pub kind: String,
-    /// Processors that its agent may use.
-    pub cores: usize,
     /// Requests that were answered with a 2xx status.
     pub succeeded: u64,
     /// Requests that failed, of any kind.
@@ -54,8 +52,8 @@ pub struct HostShare {
     pub p50_us: f64,
     /// Its 99th percentile.
     pub p99_us: f64,
-    /// CPU time of its load tool, in seconds.
-    pub cpu_s: f64,
+    /// The share of its processors that its load tool used, from 0 to 1.
+    pub busy: f64,
     /// By how much its load tool was started after the start time, by its own clock, in microseconds.
     pub late_us: f64,
     /// What its clock is ahead of the harness', in microseconds; `None` where that could not be compared.

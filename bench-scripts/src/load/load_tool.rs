@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::bodies::Bodies;
 use super::details::MethodLatency;
@@ -58,16 +58,6 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of a load whose output begins with `stem`.
-    pub fn at(stem: &Path, template: PathBuf) -> Self {
-        let named = |ending: &str| {
-            let mut name = stem.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        Self { asked: named(".asked"), answered: named(".answered"), template }
-    }
-
     /// Writes a line into [`Files::asked`] for each request that is due, as long as there are bodies, and gives their number. `write`
     /// appends a body's line to an empty one.
     pub(super) fn write_asked(

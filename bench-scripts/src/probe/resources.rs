@@ -80,6 +80,8 @@ const UNCHANGED: Duration = Duration::from_millis(50);
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Readings in a window: at least these, so that a short one has a course too, and at most these, so that lines stay short.
 const READINGS: std::ops::RangeInclusive<u32> = 5..=20;
+/// A window of a minute or longer may have more: its course is what it is measured for.
+const LONG: (Duration, u32) = (Duration::from_secs(60), 240);
 /// What readings may cost: this share of one processor's time.
 const BUDGET: f64 = 0.004;
 
@@ -105,7 +107,8 @@ pub fn sample(pid: u32, at_rest: AtRest, window: Duration, listening: Option<Lis
     // The first reading, which opens files and finds threads, is made before the window.
     let reader = Reader::new(pid);
     let first = reader.and_then(|mut reader| Some((reader.read()?, reader)));
-    let interval = INTERVAL.min(window / *READINGS.start()).max(window / *READINGS.end());
+    let most = if window >= LONG.0 { LONG.1 } else { *READINGS.end() };
+    let interval = INTERVAL.min(window / *READINGS.start()).max(window / most);
     let began = Instant::now();
     Watcher::start(move |ended| {
         let Some((first, mut reader)) = first else { return Sampled::default() };

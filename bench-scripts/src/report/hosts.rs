@@ -71,8 +71,7 @@ fn notes(hosts: &[HostSummary]) -> Vec<String> {
     });
     notes.push(
         "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from the records of every request in an \
-         open loop, from added histograms in a closed loop. A tool that prints percentiles alone (bombardier, vegeta and oha in a closed \
-         loop) has none for several hosts; they are left out there and stand for each host here."
+         open loop, from added histograms in a closed loop. A tool that prints percentiles alone (bombardier) has none for several hosts; they are left out there and stand for each host here."
             .to_owned(),
     );
     notes.push(

@@ -106,7 +106,6 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
-        summary.hosts = analysis::hosts::hosts(&observations);
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {

@@ -73,14 +73,37 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         "campaign {name}: {} is for a load tool on the server's machine; leave it or --hosts out",
         found.map_or("", |(what, _)| what)
     );
-    let least = plan.trials.iter().flat_map(|trial| [Some(trial.connections), trial.rate]).flatten().min();
+    let least = divided(plan).into_iter().find(|(_, amount)| *amount < pool.hosts);
     ensure!(
-        least.is_none_or(|least| least >= pool.hosts),
-        "campaign {name}: {} connections or requests a second can't be divided among {} hosts",
-        least.unwrap_or(0),
+        least.is_none(),
+        "campaign {name}: field {}: {} can't be divided among {} hosts",
+        least.map_or("", |(field, _)| field),
+        least.map_or(0, |(_, amount)| amount),
         pool.hosts
     );
     Ok(())
+}
+
+/// Every connection count and rate of a campaign, by its field. Each host gets at least one.
+fn divided(plan: &Plan) -> Vec<(&'static str, u32)> {
+    let Campaign { open, slo, threshold, sizes, warmup_connections, connections, .. } = &plan.campaign;
+    let all = |field, amounts: &[u32]| amounts.iter().map(|amount| (field, *amount)).collect::<Vec<_>>();
+    let mut found = all("connections", connections);
+    found.extend(warmup_connections.map(|amount| ("warmup_connections", amount)));
+    if let Some(open) = open {
+        found.push(("open.connections", open.connections));
+        found.extend(all("open.rates", &open.rates));
+    }
+    found.extend(slo.iter().flat_map(|slo| [("slo.connections", slo.connections), ("slo.from", slo.from)]));
+    found.extend(threshold.iter().map(|threshold| ("threshold.from", threshold.from)));
+    if let Some(sizes) = sizes {
+        found.extend([
+            ("sizes.connections", sizes.connections),
+            ("sizes.closed_connections", sizes.closed_connections),
+        ]);
+        found.extend(all("sizes.rates", &sizes.rates));
+    }
+    found
 }
 
 /// A load that is to be started on hosts.
@@ -213,9 +236,8 @@ impl Launched {
                 match self.folder.read_json::<Hello>(&Hello::name(rank)) {
                     Ok(_) => {
                         let seen_us = unix_us(SystemTime::now());
-                        let reply = |written_us| serde_json::to_string(&Reply { seen_us, written_us });
-                        let text = reply(unix_us(SystemTime::now())).context("a reply that is no JSON")?;
-                        self.folder.write_derived(&Reply::name(rank), &text)?;
+                        let reply = Reply { seen_us, written_us: unix_us(SystemTime::now()) };
+                        self.folder.write_derived(&Reply::name(rank), &pretty(&reply)?)?;
                     }
                     Err(_) => left.push(rank),
                 }

@@ -57,6 +57,7 @@ const SPARE_FILES: u64 = 100;
 /// One line: what does not fit together, or what this machine lacks.
 pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
+    ensure!(!campaign.soak, "campaign {name}: soaks one server; name it: just {name} SERVER");
     let servers: Vec<Server> =
         campaign.servers.iter().map(|name| campaign.server(config, name)).collect::<Result<_>>()?;
     for server in &servers {

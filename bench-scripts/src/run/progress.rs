@@ -125,10 +125,12 @@ impl<'a> Progress<'a> {
         let gave = match &observation.outcome.sample() {
             Some(sample) if sample.load.details.held => held(sample),
             Some(sample) => format!(
-                "{:>9.0} {}/s  p99 {:>8.2} ms  {}{}",
+                "{:>9.0} {}/s  {}  {}{}",
                 sample.load.requests_per_second(),
                 if sample.load.details.batch.is_some() { "calls" } else { "req" },
-                sample.load.latency_us.p99 / 1e3,
+                sample
+                    .figure(Figure::P99Us)
+                    .map_or_else(|| "p99 unknown".to_owned(), |us| format!("p99 {:>8.2} ms", us / 1e3)),
                 sample
                     .cpu_us_per_request()
                     .map_or_else(|| "CPU unknown".to_owned(), |cpu| format!("{cpu:>7.2} µs CPU/request")),
@@ -219,9 +221,11 @@ fn load(trial: &Trial) -> watch::Load {
 fn figures(sample: &Sample) -> watch::Figures {
     let load = &sample.load;
     let Latency { p50, p90, p99, .. } = load.latency_us;
+    // Several hosts' percentiles may be unknown, which Prometheus shows as a gap.
+    let seconds = |us: f64| if load.details.no_percentiles { f64::NAN } else { us / 1e6 };
     watch::Figures {
         rate: load.requests_per_second(),
-        latency_s: [(0.5, p50 / 1e6), (0.9, p90 / 1e6), (0.99, p99 / 1e6)],
+        latency_s: [(0.5, seconds(p50)), (0.9, seconds(p90)), (0.99, seconds(p99))],
         cpu_s: sample.cpu_us_per_request().map(|us| us / 1e6),
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::resolved;
-use crate::config::{ConfigDir, Open};
+use crate::config::ConfigDir;
 use crate::plan::Plan;
 
 /// What is soaked.
@@ -23,22 +23,24 @@ pub struct Soaked<'a> {
 /// One line: there is no such server, the campaign is none at a rate, or a number is out of range.
 pub fn resolve(config: &ConfigDir, name: &str, soaked: Soaked<'_>) -> Result<(Plan, String)> {
     let (mut campaign, text) = config.campaign(name)?;
+    ensure!(
+        campaign.soak,
+        "campaign {name}: is no soak, and --server is for those; leave it out, or run soak"
+    );
     let ceiling = campaign.ceiling.clone().with_context(|| format!("campaign {name}: has no ceiling"))?;
-    let open = campaign.open.clone();
-    let open = open.with_context(|| {
-        format!("campaign {name}: has no [open], so that no rate can be held; --server is for soak")
-    })?;
     ensure!(
         soaked.server != ceiling,
         "--server {}: it answers at once and keeps nothing; name another one",
         soaked.server
     );
-    let rates = soaked.rate.map_or_else(|| open.rates.clone(), |rate| vec![rate]);
     campaign.servers = vec![soaked.server.to_owned(), ceiling];
-    campaign.baseline = None;
-    campaign.open = Some(Open { rates, ..open });
+    if let (Some(open), Some(rate)) = (&mut campaign.open, soaked.rate) {
+        open.rates = vec![rate];
+    }
     campaign.window_ms = soaked.minutes.map_or(campaign.window_ms, |minutes| u64::from(minutes) * 60_000);
     campaign.check().with_context(|| format!("campaign {name}: --server, --minutes, --rate"))?;
     let servers = campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
+    // The ceiling shows in seconds what the load tool can send. It is not soaked itself.
+    campaign.servers.truncate(1);
     Ok((resolved(config, campaign, servers)?, text))
 }

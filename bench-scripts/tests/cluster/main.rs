@@ -94,7 +94,7 @@ fn verdict(summary: &Value) -> (String, f64) {
 #[test]
 #[ignore = "needs root, Slurm and minutes: just cluster-test"]
 fn a_campaign_under_slurm() {
-    let mut cluster = match Cluster::start() {
+    let cluster = match Cluster::start() {
         Ok(cluster) => cluster,
         Err(lacks) => {
             eprintln!("SKIPPED: {lacks}");
@@ -102,8 +102,8 @@ fn a_campaign_under_slurm() {
         }
     };
     same_verdicts(&cluster);
-    more_load(&mut cluster);
-    faults(&mut cluster);
+    more_load(&cluster);
+    faults(&cluster);
 }
 
 /// Where the load tool is not the limit, three hosts come to the verdict of one.
@@ -119,7 +119,7 @@ fn same_verdicts(cluster: &Cluster) {
 }
 
 /// Where one host's load tool is the limit, three send more. Each host may use a part of one processor.
-fn more_load(cluster: &mut Cluster) {
+fn more_load(cluster: &Cluster) {
     if let Err(lacks) = cluster.limit_hosts("10000 100000") {
         eprintln!("SKIPPED: hosts with a part of a processor: {lacks}");
         return;
@@ -137,7 +137,7 @@ fn more_load(cluster: &mut Cluster) {
 }
 
 /// Each fault is named with its host, and nothing wrong is merged.
-fn faults(cluster: &mut Cluster) {
+fn faults(cluster: &Cluster) {
     let bench = Bench::new(cluster, LIMITED, 1);
     let named = |wrapper: &str, said: &[&str]| {
         let (run, output) = bench.run(HOSTS, wrapper);

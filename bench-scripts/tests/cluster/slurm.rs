@@ -178,7 +178,7 @@ impl Cluster {
         command.spawn().map_err(|error| format!("{name} can't be started: {error}"))
     }
 
-    /// Gives each host a part of a processor, as `cpu.max` has it: microseconds in each period of microseconds; -1 for no limit.
+    /// Gives each host a part of a processor, in microseconds of each period of microseconds, by cgroups of version 1; -1 for no limit.
     pub fn limit_hosts(&self, quota: &str) -> Result<(), String> {
         let (quota_us, period_us) = quota.split_once(' ').unwrap();
         for (host, slurmd) in (1..).zip(&self.slurmds) {

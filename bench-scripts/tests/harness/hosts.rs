@@ -71,6 +71,18 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
     }
     let report = bench.report();
     assert!(report.contains("## Load hosts") && report.contains("3 hosts of the pool three"), "{report}");
+    // Resumed, it has the same hosts.
+    let path = bench.folder().join("observations.ndjson");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &whole[..whole.trim_end().rfind('\n').unwrap() + 1]).unwrap();
+    let mut resumed = bench.command(&["run", "--resume", bench.folder().to_str().unwrap()]);
+    assert!(resumed.env("RPC_LOAD", bench.path("rpc-load")).output().unwrap().status.success());
+    let again = bench.observations();
+    assert_eq!(
+        again[1]["outcome"]["load"]["details"]["hosts"].as_array().map(Vec::len),
+        Some(3),
+        "{again:?}"
+    );
     let kept: Vec<String> = fs::read_dir(bench.folder().join("tool-output"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -155,7 +167,14 @@ fn a_wrong_call_is_one_line() {
     refused(&["run", "small", "--hosts", "three"], "field lead_ms");
     bench.replace("hosts.toml", "lead_ms = 1", "lead_ms = 1500");
     bench.replace("campaigns/small.toml", "connections = [7]", "connections = [2]");
-    refused(&["run", "small", "--hosts", "three"], "can't be divided among 3 hosts");
+    refused(&["run", "small", "--hosts", "three"], "field connections: 2 can't be divided among 3 hosts");
+    bench.replace(
+        "campaigns/small.toml",
+        "connections = [2]\ntool = \"rpc-load\"",
+        &OPEN.replace("[100]", "[2]"),
+    );
+    refused(&["run", "small", "--hosts", "three"], "field open.rates: 2 can't be divided");
+    bench.replace("campaigns/small.toml", &OPEN.replace("[100]", "[2]"), CLOSED);
     bench.replace("campaigns/small.toml", "[environment]", "[environment]\nplacement = \"one-core\"");
     refused(&["run", "small", "--hosts", "three"], "placement is for a load tool on the server's machine");
     let plan = bench.path("plan.json");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
 use rpc_bench::observation::{Observation, Outcome, Sample};
@@ -13,7 +13,7 @@ use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Two servers at two loads, of which the higher one is the headline's; a window of a second.
 fn plan(blocks: u32) -> Plan {
@@ -188,16 +188,8 @@ fn with_quantiles(mut sample: Sample) -> Sample {
 /// The folder of these samples with its report.
 fn written(results: &Path, plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> RunFolder {
     let folder = RunFolder::create(results, "charts").unwrap();
-    let environment = json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
-            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "rpc-bench run charts",
-    });
     folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &environment.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("rpc-bench run charts")).unwrap();
     for observation in observe(plan, gave) {
         folder.append(&observation).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 use rpc_bench::analysis::crossed::{Crossed, Layer, crossed};
 use rpc_bench::analysis::summarize;
 use rpc_bench::config::{Campaign, ConfigDir};
@@ -12,7 +12,6 @@ use rpc_bench::plan::Plan;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::stats::Estimate;
-use serde_json::json;
 
 fn config() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -154,16 +153,8 @@ fn without_a_pair_in_one_layer_nothing_is_shown() {
 /// A results folder of known observations.
 fn folder(dir: &Path, plan: &Plan, observations: &[Observation]) -> RunFolder {
     let folder = RunFolder::create(dir, &plan.campaign.name).unwrap();
-    let environment = json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
-            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "just bench-all crossed",
-    });
     folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &environment.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all crossed")).unwrap();
     observations.iter().for_each(|observation| folder.append(observation).unwrap());
     folder
 }

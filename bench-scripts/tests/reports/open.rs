@@ -15,9 +15,8 @@ use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use serde_json::json;
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 
 fn config() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -217,15 +216,7 @@ fn the_wire_separates_tool_and_server() {
 /// A results folder of these samples, and its report.
 fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
     let folder = RunFolder::create(results, "open").unwrap();
-    let environment = json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
-            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "just bench-all rates",
-    });
-    folder.write_new("environment.json", &pretty(&environment).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all rates")).unwrap();
     folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
     for observation in observe(plan, gave) {
         folder.append(&observation).unwrap();

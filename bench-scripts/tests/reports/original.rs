@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::samples::sample;
+use crate::samples::{conditions, sample};
 use rpc_bench::analysis::original::reproduced;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::Latency;
@@ -11,7 +11,6 @@ use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
-use serde_json::json;
 
 fn planned() -> Plan {
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
@@ -64,16 +63,8 @@ fn observe(plan: &Plan) -> Vec<Observation> {
 /// A results folder of known observations.
 fn folder(dir: &Path, plan: &Plan) -> RunFolder {
     let folder = RunFolder::create(dir, &plan.campaign.name).unwrap();
-    let environment = json!({
-        "started_at": "2026-01-01T00:00:00Z",
-        "host": { "cpu": "a processor", "cores": 2, "memory_bytes": null, "kernel": null, "governor": null,
-            "open_files": 20_000, "client_ports": null, "max_backlog": null, "rustc": null, "commit": null },
-        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
-        "servers": {},
-        "command": "just bench-all original",
-    });
     folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
-    folder.write_new("environment.json", &environment.to_string()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all original")).unwrap();
     observe(plan).iter().for_each(|observation| folder.append(observation).unwrap());
     folder
 }

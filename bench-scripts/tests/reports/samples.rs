@@ -61,9 +61,11 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
 #[allow(dead_code, reason = "not every program that has these samples writes a run")]
 pub fn conditions(command: &str) -> String {
     serde_json::json!({
-        "started_at": "2026-11-23T00:00:00Z", "command": command, "servers": {},
-        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
-        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
+        "started_at": "2026-01-01T00:00:00Z",
+        "host": { "cpu": "a processor", "cores": 2, "open_files": 20_000 },
+        "tool": { "name": "bombardier", "version": "v1.2.6", "source": "pinned", "sha256": "00" },
+        "servers": {},
+        "command": command,
     })
     .to_string()
 }

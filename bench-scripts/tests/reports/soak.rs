@@ -7,6 +7,7 @@ use rpc_bench::config::ConfigDir;
 use rpc_bench::load::{Bin, LoadTool};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{Plan, trials_at};
+use rpc_bench::probe::other_processes::ForeignCpu;
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, pretty};
@@ -35,7 +36,7 @@ fn soaked(rise: f64) -> Sample {
         memory_bytes: Some((20e6 * (1.0 + rise * t_ms as f64 / 600e3)) as u64),
         ..ResourceSample::default()
     };
-    of.resources = (0..600).map(|second| at(second * 1_000)).collect();
+    of.resources = (0..240).map(|reading| at(reading * 2_500)).collect();
     let bin = |i: u32| Bin {
         from_ms: i * 7_500,
         requests: 3_750,
@@ -93,13 +94,25 @@ fn a_leak_is_named_and_a_level_is_flat() {
 }
 
 #[test]
+fn a_window_that_another_process_disturbed_says_nothing() {
+    let mut disturbed = soaked(0.3);
+    disturbed.foreign_cpu = Some(ForeignCpu { used_s: 500.0, of_s: 1_200.0, limit: 0.03, busiest: None });
+    let (run, text) = reported(disturbed);
+    assert!(run.summary.soaks.is_empty() && text.contains("1 trial invalid"), "{text}");
+}
+
+#[test]
 fn a_wrong_soak_is_one_line() {
     let said = |name: &str, soaked| format!("{:#}", resolve(&config(), name, soaked).unwrap_err());
     let of = |server| Soaked { server, minutes: None, rate: None };
     for (text, named) in [
         (said("soak", of("nobody")), "no server \"nobody\""),
         (said("soak", of("control")), "--server control"),
-        (said("quick", of("actix")), "has no [open]"),
+        (said("quick", of("actix")), "is no soak"),
+        (
+            said("soak", Soaked { rate: Some(20_000), minutes: Some(60), ..of("actix") }),
+            "in requests: 72000000",
+        ),
         (said("soak", Soaked { rate: Some(0), ..of("actix") }), "open.rates"),
         (said("soak", Soaked { minutes: Some(100_000), ..of("actix") }), "window_ms"),
     ] {

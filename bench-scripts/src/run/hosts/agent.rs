@@ -13,7 +13,6 @@ use super::shared::{Clock, Done, Hello, HostResult, Reply, SharedLoad, bodies_na
 use crate::config::Placement;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
-use crate::load::load_tool::Files;
 use crate::load::toolchain::{Tool, Tools};
 use crate::probe::host::Host;
 use crate::results::{RunFolder, pretty};
@@ -154,16 +153,16 @@ impl Agent<'_> {
     fn prepare(&self) -> Result<Prepared> {
         let Self { plan, rank, folder, .. } = self;
         let stem = folder.0.join(format!("rank-{rank}"));
-        let mut files = Files::at(&stem, PathBuf::new());
+        let mut template = PathBuf::new();
         if let Some((_, content)) = plan.tool.driver().template() {
             let name = format!("rank-{rank}.template");
-            files.template = folder.0.join(&name);
+            template = folder.0.join(&name);
             folder.write_derived(&name, content)?;
         }
         let load = plan.load.share(*rank, plan.hosts);
         let order = Order::new("share", plan.tool, load);
         let prepare = |bodies: &mut Bodies<'_>| {
-            Ok(Prepared::new(order, plan.niceness, files, stem, &plan.url, &[], bodies)?)
+            Ok(Prepared::new(order, plan.niceness, template, stem, &plan.url, &[], bodies)?)
         };
         match &plan.body {
             Some(body) => prepare(&mut Bodies::One(body)),

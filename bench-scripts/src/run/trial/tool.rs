@@ -95,13 +95,15 @@ impl Prepared {
     pub(in crate::run) fn new(
         order: Order,
         niceness: u8,
-        files: Files,
+        template: PathBuf,
         stem: PathBuf,
         url: &str,
         known: &[Known],
         bodies: &mut Bodies<'_>,
     ) -> Ended<Self> {
         let Order { what, tool, ref load, holding } = order;
+        let [asked, answered] = [".asked", ".answered"].map(|ending| with_ending(&stem, ending));
+        let files = Files { asked, answered, template };
         let scratch = [Scratch(files.asked.clone()), Scratch(files.answered.clone())];
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
         let job = Job { load, url, files: &files, known, connecting_ms };
@@ -181,10 +183,10 @@ impl Bench<'_> {
             let launch = Launch { pool, order, niceness, url, stem, tools: self.tools };
             return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
         }
-        let files = Files::at(&stem, keep_template(self.folder, tool)?);
+        let template = keep_template(self.folder, tool)?;
         let known =
             if tool.driver().has_users() { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
-        Prepared::new(order, niceness, files, stem, &url, &known, bodies).map(Ready::Here)
+        Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
     }
 
     /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that is drawn from a mix.
