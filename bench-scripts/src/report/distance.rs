@@ -14,24 +14,51 @@ use crate::transport::Transport;
 /// The picture's file.
 const FILE: &str = "distance.svg";
 
-/// A server over a transport, which a campaign measures over several networks.
+/// A server and how calls are sent to it, which a campaign measures over several networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Family {
     /// The server's program.
     pub program: String,
     pub transport: Transport,
+    /// Requests that share a connection.
+    in_flight: u32,
+    /// Calls in a request.
+    pub batch: u32,
 }
 
 impl Family {
     fn of(run: &Run, server: &Server) -> Self {
-        Self { program: server.program.clone(), transport: run.plan.environment_of(server).transport() }
+        let environment = run.plan.environment_of(server);
+        Self {
+            program: server.program.clone(),
+            transport: environment.transport(),
+            in_flight: environment.in_flight(),
+            batch: environment.batch(),
+        }
     }
 
-    /// What a reader knows it by: the server's own name without what the arm adds.
-    pub fn label(&self) -> String {
+    /// The server's own name without what the arm adds.
+    pub fn server(&self) -> &str {
         let name = self.program.rsplit('/').next().unwrap_or_default();
-        format!("{} over {}", name.strip_prefix("server-").unwrap_or(name), self.transport.name())
+        name.strip_prefix("server-").unwrap_or(name)
     }
+
+    /// What a reader knows it by.
+    pub fn label(&self) -> String {
+        let mut label = format!("{} over {}", self.server(), self.transport.name());
+        if self.in_flight > 1 {
+            label.push_str(&format!(", {} in flight on a connection", self.in_flight));
+        }
+        if self.batch > 1 {
+            label.push_str(&format!(", batches of {}", self.batch));
+        }
+        label
+    }
+}
+
+/// What a run's rates count.
+pub(super) fn calls(run: &Run) -> &'static str {
+    if super::batches::of(run) { "calls" } else { "requests" }
 }
 
 /// A family's cell over one network; `None` is the loopback interface.
@@ -47,12 +74,13 @@ impl Placed<'_> {
         self.cell.figure(figure).map(|estimate| estimate.value)
     }
 
-    /// The rate at which each connection has one request on its way all the time, and the server takes no time: connections over the
-    /// round trip. `None` in an open loop and without a network.
+    /// Calls per second where each connection has one request on its way all the time and the server takes no time: the calls of
+    /// all connections over the round trip. `None` in an open loop and without a network.
     pub fn by_arithmetic(&self) -> Option<f64> {
         let round_trip_us = self.value(Figure::RoundTripUs)?;
         let closed = self.cell.level.rate.is_none();
-        closed.then(|| f64::from(self.cell.level.connections) * 1e6 / round_trip_us)
+        let on_their_way = f64::from(self.cell.level.connections) * f64::from(self.family.batch);
+        closed.then(|| on_their_way * 1e6 / round_trip_us)
     }
 }
 
@@ -86,11 +114,17 @@ pub(super) fn placed(run: &Run) -> Vec<Placed<'_>> {
     placed
 }
 
+/// What arithmetic expects of a closed loop's rate, as a name.
+pub(super) fn expected(run: &Run) -> &'static str {
+    let several = run.plan.servers.iter().any(|server| Family::of(run, server).batch > 1);
+    if several { "calls on their way / round trip" } else { "connections / round trip" }
+}
+
 /// The chart; `None` where no network was measured.
 pub(super) fn picture(run: &Run) -> Option<Picture> {
     let chart = charts::distance(run)?;
     let is_closed = run.plan.campaign.open.is_none();
-    let arithmetic = if is_closed { " The thin line is connections over the round trip." } else { "" };
+    let arithmetic = if is_closed { format!(" A thin line is {}.", expected(run)) } else { String::new() };
     Some(Picture {
         file: FILE.to_owned(),
         alt: "What a distance does to rate and latency".to_owned(),
@@ -107,31 +141,44 @@ pub(super) fn headline(run: &Run) -> String {
     let farthest =
         placed.iter().filter_map(|placed| placed.network).max_by_key(|network| u64::from(*network));
     let Some(network) = farthest.filter(|_| run.plan.campaign.open.is_none()) else { return String::new() };
-    let rates = |over: Option<Network>| -> Vec<f64> {
-        let there = placed.iter().filter(|placed| placed.network == over);
-        there.filter_map(|placed| placed.value(Figure::RequestsPerSecond)).collect()
-    };
-    let range = |rates: &[f64]| {
-        let [least, most] = [f64::min, f64::max].map(|of| rates.iter().copied().reduce(of));
-        let range =
-            least.zip(most).map(|(least, most)| format!("{} to {}", thousands(least), thousands(most)));
-        range.unwrap_or_else(|| "no rate".to_owned())
-    };
-    let bounds: Vec<f64> =
-        placed.iter().filter(|of| of.network == Some(network)).filter_map(Placed::by_arithmetic).collect();
-    bullets([
-        format!(
-            "Over {}, all servers and transports give {} requests/s: connections over the round trip allow {}, whatever the server.",
+    let mut batches: Vec<u32> = placed.iter().map(|placed| placed.family.batch).collect();
+    batches.sort_unstable();
+    batches.dedup();
+    let calls = calls(run);
+    let mut lines: Vec<String> = Vec::new();
+    for &batch in &batches {
+        let rates = |over: Option<Network>, of: fn(&Placed<'_>) -> Option<f64>| {
+            let there = placed.iter().filter(|one| one.network == over && one.family.batch == batch);
+            range(&there.filter_map(of).collect::<Vec<f64>>())
+        };
+        let measured = |over| rates(over, |placed| placed.value(Figure::RequestsPerSecond));
+        let each = match batch {
+            1 if batches.len() == 1 => String::new(),
+            1 => " with one call in a request".to_owned(),
+            _ => format!(" with batches of {batch}"),
+        };
+        lines.push(format!(
+            "Over {}{each}, all servers and transports give {} {calls}/s, and {} on this machine's loopback interface: the round trip allows {}, \
+             whatever the server.",
             network.words(),
-            range(&rates(Some(network))),
-            range(&bounds)
-        ),
-        format!(
-            "On this machine's loopback interface the same ones give {} requests/s. A client that is far away needs more connections, more requests on \
-             each, or batches.",
-            range(&rates(None))
-        ),
-    ])
+            measured(Some(network)),
+            measured(None),
+            rates(Some(network), |placed| placed.by_arithmetic())
+        ));
+    }
+    if batches == [1] {
+        lines.push(
+            "A client that is far away needs more connections, more requests on each, or batches.".to_owned(),
+        );
+    }
+    bullets(lines)
+}
+
+/// From the least to the most of some rates.
+fn range(rates: &[f64]) -> String {
+    let [least, most] = [f64::min, f64::max]
+        .map(|of| rates.iter().copied().reduce(of).map_or_else(|| "no rate".to_owned(), thousands));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 /// The whole section; empty where the run makes no network.
@@ -140,7 +187,7 @@ pub(super) fn section(run: &Run) -> String {
     if placed.is_empty() {
         return String::new();
     }
-    let table = if run.plan.campaign.open.is_some() { open_loop(&placed) } else { closed_loop(&placed) };
+    let table = if run.plan.campaign.open.is_some() { open_loop(&placed) } else { closed_loop(run, &placed) };
     let picture = picture(run).map_or_else(String::new, |picture| picture.markdown());
     format!("## Distance\n\n{picture}\n{}\n{}", table.markdown(), bullets(notes(run, &placed)))
 }
@@ -161,7 +208,7 @@ fn nearest<'a>(all: &'a [Placed<'_>], of: &Placed<'_>) -> Option<&'a Placed<'a>>
     all.iter().find(same)
 }
 
-fn closed_loop(all: &[Placed<'_>]) -> Table {
+fn closed_loop(run: &Run, all: &[Placed<'_>]) -> Table {
     let row = |placed: &Placed<'_>| {
         let rate = placed.value(Figure::RequestsPerSecond);
         let most_near = nearest(all, placed).and_then(|near| near.value(Figure::RequestsPerSecond));
@@ -179,9 +226,12 @@ fn closed_loop(all: &[Placed<'_>]) -> Table {
         row.extend(costs(placed));
         row
     };
-    let headers = "server | request | network | round trip | requests/s | connections / round trip | of what is possible | p50 | p99 | \
-                   failed requests | segments sent again | cores of the network | packet late, p99 | trials";
-    Table::of(headers, 3, all.iter().map(row))
+    let (calls, possible) = (calls(run), expected(run));
+    let headers = format!(
+        "server | request | network | round trip | {calls}/s | {possible} | of what is possible | p50 | p99 | \
+         failed requests | segments sent again | cores of the network | packet late, p99 | trials"
+    );
+    Table::of(&headers, 3, all.iter().map(row))
 }
 
 fn open_loop(all: &[Placed<'_>]) -> Table {
@@ -231,9 +281,11 @@ fn notes(run: &Run, placed: &[Placed<'_>]) -> Vec<String> {
     ];
     if run.plan.campaign.open.is_none() {
         notes.push(
-            "What is possible is the lower one of two rates: connections over the round trip, and the same server's rate over the network with \
-             the shortest delay, which has what carrying packets costs."
-                .to_owned(),
+            format!(
+                "What is possible is the lower one of two rates: {}, and the same server's rate over the network with \
+                 the shortest delay, which has what carrying packets costs.",
+                expected(run)
+            ),
         );
     }
     let carriers = &run.summary.carriers;

@@ -90,10 +90,26 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     assert_eq!(here[..4], ["-", "128,000", "-", "-"]);
     let headline = report.split("## Distance").next().unwrap();
     assert!(
-        headline.contains("Over 20 ms each way, all servers and transports give 1,576 to 1,576 requests/s"),
+        headline.contains(
+            "Over 20 ms each way, all servers and transports give 1,576 requests/s, and 128,000 on this machine's loopback interface: the round \
+             trip allows 1,596"
+        ),
         "{headline}"
     );
     for said in ["no netem", "a timer ends", "the lower one of two rates"] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}
+
+#[test]
+fn batches_have_a_bound_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (report, _) = reported(dir.path(), "distance-batches");
+    // The samples know of no batch: each of them has one call for a connection and round trip.
+    let far = row(&report, "actix over HTTP, batches of 100", "20 ms each way");
+    assert_eq!(far[..4], ["40.1 ms", "1,576", "159,601", "1 %"]);
+    assert_eq!(row(&report, "actix over HTTP", "20 ms each way")[2], "1,596");
+    for said in ["with batches of 100, all servers", "calls/s", "calls on their way / round trip"] {
         assert!(report.contains(said), "{said}: {report}");
     }
 }

@@ -1,12 +1,13 @@
 //! Rate and p99 against the round trip: a line for each server over each transport, and what arithmetic expects of the rate.
 
+use std::collections::BTreeSet;
+
 use super::super::Run;
-use super::super::distance::{Family, Placed, placed};
+use super::super::distance::{self, Family, Placed, placed};
 use super::super::format::thousands;
 use super::series::known_colour;
 use super::{Axis, COLOURS, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, time_tick};
 use crate::figure::Figure;
-use crate::transport::Transport;
 
 /// The widths of a server's line and of the arithmetic's, in pixels.
 const WIDTHS: (f64, f64) = (2.0, 1.0);
@@ -34,29 +35,29 @@ pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
     let is_closed = run.plan.campaign.open.is_none();
     let mut rows = Vec::new();
     if is_closed {
-        rows.push(plot("rate", Axis::log("requests/s", thousands), Figure::RequestsPerSecond));
+        rows.push(plot(
+            "rate",
+            Axis::log(&format!("{}/s", distance::calls(run)), thousands),
+            Figure::RequestsPerSecond,
+        ));
     }
     rows.push(plot("p99", Axis::log("latency", time_tick), Figure::P99Us));
     let mut legend: Vec<(Key, String)> = families
         .iter()
         .enumerate()
-        .map(|(place, family)| (Key::Line(style(family, place), WIDTHS.0, Mark::Full), family.label()))
+        .map(|(place, family)| (Key::Line(style(&families, place), WIDTHS.0, Mark::Full), family.label()))
         .collect();
     if is_closed {
-        let text = "connections / round trip".to_owned();
-        legend.push((Key::Line(EXPECTED, WIDTHS.1, Mark::None), text));
+        legend.push((Key::Line(EXPECTED, WIDTHS.1, Mark::None), distance::expected(run).to_owned()));
     }
     Some(Chart { rows, legend, ..Chart::default() })
 }
 
-/// A server has one colour; over WebSocket its line is dashed.
-fn style(family: &Family, place: usize) -> Style {
-    let name = family.program.rsplit('/').next().unwrap_or_default();
-    let colour = known_colour(name.strip_prefix("server-").unwrap_or(name));
-    Style {
-        colour: colour.unwrap_or(place % COLOURS.len()),
-        variant: usize::from(family.transport == Transport::WebSocket),
-    }
+/// A server has one colour; its other transports and batches are dashed.
+fn style(families: &[Family], place: usize) -> Style {
+    let server = families[place].server();
+    let colour = known_colour(server).unwrap_or(place % COLOURS.len());
+    Style { colour, variant: families[..place].iter().filter(|family| family.server() == server).count() }
 }
 
 fn panel(all: &[Placed<'_>], families: &[Family], workload: &str, what: &str, figure: Figure) -> Panel {
@@ -70,16 +71,19 @@ fn panel(all: &[Placed<'_>], families: &[Family], workload: &str, what: &str, fi
     };
     let mut series = Vec::new();
     if figure == Figure::RequestsPerSecond {
-        let mut expected: Vec<(f64, f64)> = all
-            .iter()
-            .filter(|placed| placed.cell.workload == workload)
-            .filter_map(|placed| Some((placed.value(Figure::RoundTripUs)?, placed.by_arithmetic()?)))
-            .collect();
-        expected.sort_by(|one, other| one.0.total_cmp(&other.0));
-        series.push(Series::line(EXPECTED, WIDTHS.1, &expected));
+        let batches: BTreeSet<u32> = families.iter().map(|family| family.batch).collect();
+        for batch in batches {
+            let mut expected: Vec<(f64, f64)> = all
+                .iter()
+                .filter(|placed| placed.cell.workload == workload && placed.family.batch == batch)
+                .filter_map(|placed| Some((placed.value(Figure::RoundTripUs)?, placed.by_arithmetic()?)))
+                .collect();
+            expected.sort_by(|one, other| one.0.total_cmp(&other.0));
+            series.push(Series::line(EXPECTED, WIDTHS.1, &expected));
+        }
     }
     series.extend(families.iter().enumerate().map(|(place, family)| Series {
-        style: style(family, place),
+        style: style(families, place),
         width: WIDTHS.0,
         points: of(family).iter().filter_map(point).collect(),
     }));
