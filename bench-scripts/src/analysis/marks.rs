@@ -116,8 +116,7 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::ClientBound => {
-                "client-bound: the load generator used at least as much CPU as the server, or one of several load hosts \
-                 over 90 % of its own. So the rate is \"at least\" and \
+                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at least\" and \
                  a ratio of rates is too small; compare CPU per request instead"
             }
             Self::NearCeiling => {
