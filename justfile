@@ -48,7 +48,7 @@ slo *options:
 sizes *options:
     @{{bench}} run sizes {{options}}
 
-# Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N)
+# Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
 [group('measure')]
 [no-exit-message]
 soak server *options:

@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 use super::observed::invalid;
 use crate::config::Campaign;
 use crate::observation::{Observation, Sample};
-use crate::stats::{CONFIDENCE, Estimate, slope};
+use crate::stats::{CONFIDENCE, Estimate, line_residual, slope};
 
 /// What is left out at the beginning, as a share of the window: connections, caches and allocators settle there.
 const SETTLING: f64 = 0.1;
@@ -61,6 +61,8 @@ pub enum Course {
     Growing,
     /// The whole interval is a fall by more than that.
     Falling,
+    /// A single step fits the window's parts better than a line does: nothing says that it goes on.
+    Step,
     /// None of these can be said.
     Inconclusive,
 }
@@ -118,6 +120,8 @@ fn drift(points: &[(f64, f64)], window_s: f64, flat: f64) -> Option<Drift> {
     let [low, high] = [low, high].map(|per_s| per_s * window_s / level);
     let course = if -flat < low && high < flat {
         Course::Flat
+    } else if (low > flat || high < -flat) && is_step(&parts) {
+        Course::Step
     } else if low > flat {
         Course::Growing
     } else if high < -flat {
@@ -128,6 +132,19 @@ fn drift(points: &[(f64, f64)], window_s: f64, flat: f64) -> Option<Drift> {
     let hourly = |per_s: f64| per_s * 3_600.0;
     let interval = per_s.interval.map(|(low, high)| (hourly(low), hourly(high)));
     Some(Drift { level, per_hour: Estimate { value: hourly(per_s.value), interval }, course })
+}
+
+/// Whether two levels, one after the other, fit better than a line: their points are nearer to them, by the sum of squares.
+fn is_step(parts: &[(f64, f64)]) -> bool {
+    let about_mean = |part: &[(f64, f64)]| {
+        let mean = part.iter().map(|(_, y)| y).sum::<f64>() / part.len() as f64;
+        part.iter().map(|(_, y)| (y - mean).powi(2)).sum::<f64>()
+    };
+    // Two points on each side at least: a last point that is off is no level.
+    let of_step = (2..=parts.len().saturating_sub(2))
+        .map(|at| about_mean(&parts[..at]) + about_mean(&parts[at..]))
+        .reduce(f64::min);
+    of_step.zip(line_residual(parts)).is_some_and(|(step, line)| step < line)
 }
 
 #[cfg(test)]
@@ -150,6 +167,14 @@ mod tests {
         assert_eq!(course(|t| 100.0 + t / 100.0, 1.0), Course::Growing);
         assert_eq!(course(|t| 100.0 - t / 100.0, 1.0), Course::Falling);
         assert_eq!(course(|t| 100.0 + 40.0 * (t / 130.0).sin(), 1.0), Course::Inconclusive);
+    }
+
+    #[test]
+    fn a_single_step_does_not_grow() {
+        for at in [400.0, 900.0, 1_500.0] {
+            assert_eq!(course(|t| if t < at { 100.0 } else { 140.0 }, 1.0), Course::Step, "{at}");
+        }
+        assert_eq!(course(|t| 100.0 + 10.0 * (t / 300.0).floor(), 1.0), Course::Growing, "six steps");
     }
 
     #[test]

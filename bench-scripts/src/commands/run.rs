@@ -46,6 +46,12 @@ pub struct Args {
     /// Requests a second.
     #[arg(long, value_name = "N", requires = "server")]
     rate: Option<u32>,
+    /// Which request, by its workload's name.
+    #[arg(long, value_name = "NAME", requires = "server")]
+    workload: Option<String>,
+    /// Over how many connections.
+    #[arg(long, value_name = "N", requires = "server")]
+    connections: Option<u32>,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -81,6 +87,8 @@ impl Args {
         command.extend(self.server.iter().map(|server| format!(" --server {server}")));
         command.extend(self.minutes.map(|minutes| format!(" --minutes {minutes}")));
         command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
+        command.extend(self.workload.iter().map(|workload| format!(" --workload {workload}")));
+        command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
         command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
         command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
@@ -121,7 +129,13 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         (None, None) => match &args.server {
             None => run::resolve(config, &args.campaign)?,
             Some(server) => {
-                let soaked = Soaked { server, minutes: args.minutes, rate: args.rate };
+                let soaked = Soaked {
+                    server,
+                    minutes: args.minutes,
+                    rate: args.rate,
+                    workload: args.workload.as_deref(),
+                    connections: args.connections,
+                };
                 run::soak::resolve(config, &args.campaign, soaked)?
             }
         },

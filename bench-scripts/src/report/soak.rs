@@ -25,6 +25,7 @@ fn said(drift: Option<Drift>) -> &'static str {
         Some(Course::Flat) => "flat",
         Some(Course::Growing) => "**growing**",
         Some(Course::Falling) => "falling",
+        Some(Course::Step) => "one step",
         Some(Course::Inconclusive) => "inconclusive",
         None => "not known",
     }
@@ -61,8 +62,8 @@ pub(super) fn section(run: &Run) -> String {
     let table = Table::of(headers, 2, soaks.iter().map(row));
     format!(
         "## Soak\n\n{}\nA line through the means of twelve parts of the window, without its first tenth; the interval is Student's. It stands for the change through the \
-         window: *flat* where the whole interval is within 2 % of memory, or 20 % of p99; *growing* and *falling* where the whole interval is beyond that; otherwise \
-         inconclusive, and a longer soak may show more. A single step can look like a slope: see the chart of resources.\n",
+         window: *flat* where the whole interval is within 2 % of memory, or 20 % of p99; *growing* and *falling* where the whole interval is beyond that, but *one step* where two levels fit the parts better than a line; otherwise \
+         inconclusive, and a longer soak may show more.\n",
         table.markdown()
     )
 }

@@ -7,7 +7,7 @@ use crate::config::ConfigDir;
 use crate::plan::Plan;
 
 /// What is soaked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Soaked<'a> {
     /// The server.
     pub server: &'a str,
@@ -15,6 +15,10 @@ pub struct Soaked<'a> {
     pub minutes: Option<u32>,
     /// Requests a second.
     pub rate: Option<u32>,
+    /// The request, by its workload's name.
+    pub workload: Option<&'a str>,
+    /// Connections that the requests go over.
+    pub connections: Option<u32>,
 }
 
 /// Resolves the campaign of that name for one server.
@@ -34,11 +38,15 @@ pub fn resolve(config: &ConfigDir, name: &str, soaked: Soaked<'_>) -> Result<(Pl
         soaked.server
     );
     campaign.servers = vec![soaked.server.to_owned(), ceiling];
-    if let (Some(open), Some(rate)) = (&mut campaign.open, soaked.rate) {
-        open.rates = vec![rate];
+    if let Some(open) = &mut campaign.open {
+        open.rates = soaked.rate.map_or_else(|| open.rates.clone(), |rate| vec![rate]);
+        open.connections = soaked.connections.unwrap_or(open.connections);
     }
+    campaign.workloads = soaked.workload.map_or(campaign.workloads, |name| vec![name.to_owned()]);
     campaign.window_ms = soaked.minutes.map_or(campaign.window_ms, |minutes| u64::from(minutes) * 60_000);
-    campaign.check().with_context(|| format!("campaign {name}: --server, --minutes, --rate"))?;
+    campaign.check().with_context(|| {
+        format!("campaign {name}: --server, --minutes, --rate, --workload, --connections")
+    })?;
     let servers = campaign.servers.iter().map(|name| config.server(name)).collect::<Result<_>>()?;
     // The ceiling shows in seconds what the load tool can send. It is not soaked itself.
     campaign.servers.truncate(1);

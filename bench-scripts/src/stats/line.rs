@@ -44,16 +44,25 @@ pub fn line(points: &[Weighted]) -> Option<Line> {
 /// distances from it are independent and normal: by Student's t with two degrees of freedom fewer than points (Draper and Smith, Applied
 /// Regression Analysis, 3rd ed., 1.4). `None` as of [`line`].
 pub fn slope(points: &[(f64, f64)], level: f64) -> Option<Estimate> {
-    let weighted: Vec<Weighted> =
-        points.iter().map(|(x, y)| Weighted { x: *x, y: *y, weight: 1.0 }).collect();
-    let Line { intercept, slope } = line(&weighted)?;
+    let Line { slope, .. } = line(&alike(points))?;
     let count = points.len() as f64;
     let mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
     let spread: f64 = points.iter().map(|(x, _)| (x - mean).powi(2)).sum();
-    let rest: f64 = points.iter().map(|(x, y)| (y - intercept - slope * x).powi(2)).sum();
+    let rest = line_residual(points)?;
     let degrees = points.len() - 2;
     let half = student::two_sided_point(level, degrees) * (rest / degrees as f64 / spread).sqrt();
     Some(Estimate { value: slope, interval: Some((slope - half, slope + half)) })
+}
+
+/// The sum of the squares of points' distances from the line through them, in the square of y's unit. `None` as of [`line`].
+pub fn line_residual(points: &[(f64, f64)]) -> Option<f64> {
+    let Line { intercept, slope } = line(&alike(points))?;
+    Some(points.iter().map(|(x, y)| (y - intercept - slope * x).powi(2)).sum())
+}
+
+/// Points that count alike.
+fn alike(points: &[(f64, f64)]) -> Vec<Weighted> {
+    points.iter().map(|(x, y)| Weighted { x: *x, y: *y, weight: 1.0 }).collect()
 }
 
 #[cfg(test)]

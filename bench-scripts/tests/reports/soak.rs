@@ -21,7 +21,7 @@ fn config() -> ConfigDir {
 
 /// The plan of a soak of legacy at a rate, as it stands once rates are found.
 fn plan() -> Plan {
-    let soaked = Soaked { server: "legacy", minutes: Some(10), rate: Some(500) };
+    let soaked = Soaked { server: "legacy", minutes: Some(10), rate: Some(500), ..Soaked::default() };
     let (mut plan, _) = resolve(&config(), "soak", soaked).unwrap();
     plan.rates = plan.campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
     plan.trials = trials_at(&plan.campaign, &plan.rates);
@@ -104,7 +104,7 @@ fn a_window_that_another_process_disturbed_says_nothing() {
 #[test]
 fn a_wrong_soak_is_one_line() {
     let said = |name: &str, soaked| format!("{:#}", resolve(&config(), name, soaked).unwrap_err());
-    let of = |server| Soaked { server, minutes: None, rate: None };
+    let of = |server| Soaked { server, ..Soaked::default() };
     for (text, named) in [
         (said("soak", of("nobody")), "no server \"nobody\""),
         (said("soak", of("control")), "--server control"),
@@ -114,6 +114,8 @@ fn a_wrong_soak_is_one_line() {
             "in requests: 72000000",
         ),
         (said("soak", Soaked { rate: Some(0), ..of("actix") }), "open.rates"),
+        (said("soak", Soaked { connections: Some(0), ..of("actix") }), "open.connections"),
+        (said("soak", Soaked { workload: Some("getNothing"), ..of("actix") }), "getNothing"),
         (said("soak", Soaked { minutes: Some(100_000), ..of("actix") }), "window_ms"),
     ] {
         assert!(text.contains(named) && text.lines().count() == 1, "{text}");
