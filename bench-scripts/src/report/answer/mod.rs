@@ -14,7 +14,8 @@ use crate::words::rounded;
 pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
-const NEVER_MEASURED: &str = "No campaign measures a network, TLS, other methods or subscriptions.";
+const NEVER_MEASURED: &str =
+    "No campaign measures TLS, other methods or subscriptions, and only `distance` measures a network.";
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
