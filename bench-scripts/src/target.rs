@@ -96,6 +96,19 @@ impl Target {
         Ok(found)
     }
 
+    /// Refuses to put load on a machine that nobody has called their own.
+    ///
+    /// # Errors
+    /// It is not on loopback and `is_own` is false, or its name is not known.
+    pub fn check_allowed(&self, is_own: bool) -> Result<()> {
+        ensure!(
+            is_own || self.is_loopback()?,
+            "{self} is not on loopback, and this puts load on it: if that machine is yours to load, say so with --i-own-this-target \
+             (in servers.toml: i_own_this_target = true)"
+        );
+        Ok(())
+    }
+
     /// Whether all that is sent to it stays on this machine (loopback).
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! right to write to cgroupfs, which root has. Groups that a harness left behind which was killed are removed when the next one makes its
 //! own.
 
-mod controller;
+mod limit_files;
 mod place;
 mod size;
 mod stale;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use controller::{Controller, Version};
+use limit_files::{Controller, Version};
 use place::System;
 
 pub use size::{Cpus, Cpuset, MemoryMax, Size};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use procfs::process::Process;
 
-use super::controller::{Controller, Version};
+use super::limit_files::{Controller, Version};
 
 /// The file in which a group of version 2 says which controllers the groups below it have.
 const SHARED_OUT: &str = "cgroup.subtree_control";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
-use super::controller::Controller;
+use super::limit_files::Controller;
 use crate::words::bytes;
 
 /// A limited part of the machine; what is left out is not limited.

@@ -132,12 +132,7 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
 /// Whether load may be put on a server that runs already, and it answers.
 fn check_place(at: &RunningAt) -> Result<()> {
     let target = Target::parse(&at.url)?;
-    ensure!(
-        at.i_own_this_target || target.is_loopback()?,
-        "{} is not on loopback, and this puts load on it: if that machine is yours to load, say so with --i-own-this-target \
-         (in servers.toml: i_own_this_target = true)",
-        at.url
-    );
+    target.check_allowed(at.i_own_this_target)?;
     find_running(&target).map(drop)
 }
 
