@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod between;
 pub mod bursts;
+pub mod by_rate;
 pub mod calibration;
 pub mod causes;
 pub mod ceilings;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_rate::ByRate;
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
@@ -103,6 +104,9 @@ pub struct Summary {
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
+    /// What servers used, rate by rate, in an open loop with several rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_rate: Vec<ByRate>,
     /// What carried packets between load tools and servers, where the campaign makes networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carriers: Vec<Carrier>,
@@ -314,6 +318,7 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
+        by_rate: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),

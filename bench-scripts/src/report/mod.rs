@@ -106,6 +106,7 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
+        summary.by_rate = analysis::by_rate::by_rate(&plan, &observations);
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
@@ -241,7 +242,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
     let pictures =
         pictures.chain(batches::chart(run)).chain(answer_sizes::chart(run)).chain(held::chart(run));
-    let pictures = pictures.chain(distance::picture(run));
+    let pictures = pictures.chain(distance::picture(run)).chain(open::curves(run));
     let pictures = pictures.chain(sizes::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

@@ -35,6 +35,7 @@ pub fn markdown(run: &Run) -> String {
         answer_sizes::section(run),
         head_of_line::section(run),
         distance::section(run),
+        open::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),

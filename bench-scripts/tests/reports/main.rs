@@ -8,6 +8,7 @@ mod between;
 mod calibration;
 mod charts;
 mod crossed;
+mod curves;
 mod distance;
 mod gateway_curves;
 mod hosts;
