@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod between;
+pub mod boxed;
 pub mod bursts;
 pub mod by_rate;
 pub mod calibration;

@@ -5,6 +5,7 @@
 
 mod answer;
 mod between;
+mod boxed;
 mod calibration;
 mod charts;
 mod crossed;
