@@ -3,7 +3,9 @@
 
 pub mod answer;
 pub mod between;
+pub mod boxed;
 pub mod bursts;
+pub mod by_rate;
 pub mod calibration;
 pub mod causes;
 pub mod ceilings;

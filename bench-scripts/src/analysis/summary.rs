@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::boxed::{Boxed, is_answer};
+use super::by_rate::ByRate;
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
@@ -103,6 +105,12 @@ pub struct Summary {
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
+    /// What servers used, rate by rate, in an open loop with several rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_rate: Vec<ByRate>,
+    /// Connections that were held in boxes of limited memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boxed: Vec<Boxed>,
     /// What carried packets between load tools and servers, where the campaign makes networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carriers: Vec<Carrier>,
@@ -248,7 +256,8 @@ pub fn summarize(
     let judged = Comparisons::new(campaign, &levels, trials, &observed);
     let done = observations.iter().map(|observation| observation.trial.number).collect();
     let comparisons = judged.comparisons();
-    let failed: Vec<FailedTrial> = observations.iter().filter_map(failed_trial).collect();
+    let has_failed = |observation: &&Observation| !is_answer(campaign, &observation.outcome);
+    let failed: Vec<FailedTrial> = observations.iter().filter(has_failed).filter_map(failed_trial).collect();
     let mut cells = Vec::new();
     let mut bounds = Vec::new();
     for workload in &campaign.workloads {
@@ -314,6 +323,8 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
+        boxed: Vec::new(),
+        by_rate: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),

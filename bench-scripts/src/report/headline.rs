@@ -53,15 +53,23 @@ pub(super) fn compares_nothing(run: &Run) -> bool {
 /// What a run shows that compares nothing.
 fn works(run: &Run) -> String {
     let failed = run.failed().count();
-    let measured = run.observed() - failed;
+    let killed = run.killed_in_boxes();
+    let measured = run.observed() - failed - killed;
     let answers = match failed {
         0 => "Everything works: every server answered every request rightly before and after its window."
             .to_owned(),
         1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
         more => format!("**{more} trials failed**: \"What failed\" says why."),
     };
+    let boxes = match killed {
+        0 => String::new(),
+        _ => format!(
+            "- In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at which numbers.\n",
+            count(killed as u64)
+        ),
+    };
     format!(
-        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n",
+        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n{boxes}",
         count(measured as u64)
     )
 }

@@ -6,6 +6,7 @@ mod answer;
 mod answer_sizes;
 mod arms;
 mod batches;
+mod boxed;
 pub mod bursts;
 pub mod calibration;
 mod causes;
@@ -106,6 +107,8 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
+        summary.boxed = analysis::boxed::boxed(&plan, &observations);
+        summary.by_rate = analysis::by_rate::by_rate(&plan, &observations);
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
@@ -168,6 +171,11 @@ impl Run {
     /// Trials that gave no figure, in the sweep and in the runs inside it.
     pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
         self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
+    }
+
+    /// Trials that ended because connections did not fit in a box: an answer, and neither measured nor failed.
+    pub fn killed_in_boxes(&self) -> usize {
+        self.summary.boxed.iter().flat_map(|of| &of.levels).map(|level| level.killed).sum()
     }
 
     /// Trials that were measured and are in no comparison, in the sweep and in the runs inside it.
@@ -239,9 +247,12 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
-    let pictures =
-        pictures.chain(batches::chart(run)).chain(answer_sizes::chart(run)).chain(held::chart(run));
-    let pictures = pictures.chain(distance::picture(run));
+    let pictures = pictures
+        .chain(batches::chart(run))
+        .chain(answer_sizes::chart(run))
+        .chain(held::chart(run))
+        .chain(boxed::chart(run));
+    let pictures = pictures.chain(distance::picture(run)).chain(open::curves(run));
     let pictures = pictures.chain(sizes::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

@@ -6,7 +6,7 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, answer_sizes, batches, causes, charts, commands, crossed, distance, duets, gateways,
+    Run, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance, duets, gateways,
     head_of_line, held, hosts, open, original, sizes, slo, soak, stages, stores, targets, terms, threshold,
     transports,
 };
@@ -35,6 +35,7 @@ pub fn markdown(run: &Run) -> String {
         answer_sizes::section(run),
         head_of_line::section(run),
         distance::section(run),
+        open::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),
@@ -71,6 +72,7 @@ fn of_held(run: &Run) -> String {
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
         held::section(run),
+        boxed::section(run),
         folded(failed(run)),
         folded(environment(run)),
         folded(by_hand(run)),
@@ -224,10 +226,11 @@ fn failed(run: &Run) -> String {
     let table = Table::of("trial | block | server | request | why", 4, failed.chain(invalid));
     let mut out = "## What failed\n\n".to_owned();
     if run.failed().next().is_none() {
-        let observed = run.observed();
+        let observed = run.observed() - run.killed_in_boxes();
+        let but = if run.killed_in_boxes() > 0 { " and whose server was not killed in its box" } else { "" };
         let _ = writeln!(
             out,
-            "Nothing: all {observed} trials that ran were measured, and each server's answer was the true one before and after \
+            "Nothing: all {observed} trials that ran{but} were measured, and each server's answer was the true one before and after \
              each window."
         );
     }

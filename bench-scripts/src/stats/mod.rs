@@ -18,7 +18,7 @@ mod unpaired;
 use serde::{Deserialize, Serialize};
 
 pub use binomial::binomial_interval;
-pub use line::{Line, Weighted, line, line_residual, slope};
+pub use line::{Line, Weighted, line, line_residual, reached, slope};
 pub use multiplicity::{FAMILY_ERROR, Judged, holm};
 pub use paired::{Paired, least_count, standard_error};
 pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};

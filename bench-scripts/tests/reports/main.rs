@@ -5,9 +5,11 @@
 
 mod answer;
 mod between;
+mod boxed;
 mod calibration;
 mod charts;
 mod crossed;
+mod curves;
 mod distance;
 mod gateway_curves;
 mod hosts;

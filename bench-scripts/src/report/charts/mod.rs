@@ -4,6 +4,8 @@
 //! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or dark, as
 //! its reader prefers ([`palette`]).
 
+mod boxed;
+mod by_rate;
 mod curves;
 mod distance;
 mod gateways;
@@ -25,6 +27,8 @@ mod stages;
 mod svg;
 mod why;
 
+pub(super) use boxed::chart as boxed;
+pub(super) use by_rate::chart as by_rate;
 pub(super) use curves::{Curve, Scales, curves};
 pub(super) use distance::chart as distance;
 pub(super) use gateways::chart as gateways;

@@ -57,7 +57,9 @@ fn against_load(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let is_open = run.plan.campaign.open.is_some();
-    let charts: &[AgainstLoad] = if is_open { &OPEN } else { &CLOSED };
+    // Curves show CPU and memory already.
+    let open: &[AgainstLoad] = if run.summary.by_rate.is_empty() { &OPEN } else { &[P99] };
+    let charts = if is_open { open } else { &CLOSED };
     let against = if is_open { "the rate" } else { "connections" };
     let picture = |(place, chart): (usize, &AgainstLoad)| {
         let (file, title, axis, figure, unit, write) = *chart;

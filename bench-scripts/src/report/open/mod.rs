@@ -2,6 +2,7 @@
 //!
 //! It holds no figure of a closed loop: the two answer different questions.
 
+mod by_rate;
 mod sections;
 
 use std::fmt::Write;
@@ -21,6 +22,7 @@ use crate::load::Level;
 use crate::observation::Checked;
 use crate::workload::Workload;
 
+pub(super) use by_rate::{pictures as curves, section as curves_section};
 pub(super) use sections::sections;
 
 /// The campaign's open loop, where it is one.
