@@ -91,7 +91,11 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
 
 /// A plan, and its text.
 fn read_plan(path: &Path) -> Result<(SharedLoad, String)> {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let context = || {
+        let path = path.display();
+        format!("can't read {path}; the results folder has to be at the same path on all machines")
+    };
+    let text = fs::read_to_string(path).with_context(context)?;
     let plan = serde_json::from_str(&text);
     Ok((plan.with_context(|| format!("{} is not this version's plan", path.display()))?, text))
 }
