@@ -15,7 +15,7 @@ use crate::config::Placement;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::{Tool, Tools};
-use crate::probe::host::Host;
+use crate::probe::host::{self, Host};
 use crate::results::{RunFolder, pretty};
 use crate::run::trial::tool::{Order, Prepared, Runner};
 
@@ -27,6 +27,9 @@ const SETTLES_IN: Duration = Duration::from_millis(50);
 
 /// How often an agent looks whether its plan still holds. Seldom, because the folder may be on another machine.
 const LOOKS_EVERY: Duration = Duration::from_millis(250);
+
+/// Files that a load tool opens besides its connections, at most.
+const SPARE_FILES: u64 = 32;
 
 /// What an agent is to do.
 #[derive(Debug)]
@@ -66,6 +69,7 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
             share.ranks.unwrap_or(0),
             plan.hosts
         );
+        check_open_files(plan.load.share(rank, plan.hosts).connections, host::open_files())?;
         let (start, tools) = (now + until_start, same_programs(&plan)?);
         let agent = Agent { plan: &plan, rank, folder: &folder, tools, start, interrupt };
         let prepared = agent.prepare()?;
@@ -169,6 +173,16 @@ fn same_programs(plan: &SharedLoad) -> Result<Tools> {
     Ok(Tools::of([(plan.tool, tool)], &plan.pins))
 }
 
+/// A load tool that may not open its connections would count that as failures of the server.
+fn check_open_files(connections: u32, limit: u64) -> Result<()> {
+    let needed = u64::from(connections) + SPARE_FILES;
+    ensure!(
+        needed <= limit,
+        "its limit of open files is {limit}, and {connections} connections need {needed}; raise it there: ulimit -n {needed}"
+    );
+    Ok(())
+}
+
 /// A clock that is certainly wrong by more than hosts may start apart.
 fn check_clock(clock: Option<Clock>, plan: &SharedLoad) -> Result<()> {
     let Some(clock) = clock else { return Ok(()) };
@@ -264,6 +278,13 @@ mod tests {
         assert_eq!(rank(None, none, &domains, "b.two").unwrap(), 1);
         assert!(rank(None, none, &domains, "b").is_err(), "either may be meant");
         assert!(rank(None, none, &names, "c").unwrap_err().to_string().contains("give --rank"));
+    }
+
+    #[test]
+    fn too_few_open_files_are_refused() {
+        assert!(check_open_files(224, 256).is_ok());
+        let said = check_open_files(225, 256).unwrap_err().to_string();
+        assert!(said.contains("open files is 256") && said.contains("ulimit -n 257"), "{said}");
     }
 
     #[test]
