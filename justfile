@@ -186,10 +186,10 @@ pressure *options:
 fuzz seconds *options:
     @cargo run --quiet --release --package conformance --bin fuzz -- --seconds {{seconds}} --results results {{options}}
 
-# Test load hosts under a real Slurm on this machine, for some minutes; needs root, and slurm-wlm, munge and faketime
+# Test load hosts on this machine under a real Slurm and with ssh, ClusterShell and Open MPI, for some minutes; needs root, and slurm-wlm, munge, faketime, openssh-server, clustershell and openmpi-bin (what is missing is skipped)
 [group('develop')]
 cluster-test:
-    cargo test --package rpc-bench --test cluster -- --ignored --nocapture
+    cargo test --package rpc-bench --test cluster -- --ignored --nocapture --test-threads=1
 
 # Test what reads RocksDB, where it is built
 [group('develop')]

@@ -48,6 +48,11 @@ impl Interrupt {
         Ok(Self(flag))
     }
 
+    /// Ends every wait, as a signal does.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until `done` gives something, `limit` has passed (`None`), or a signal came.
     ///
     /// # Errors

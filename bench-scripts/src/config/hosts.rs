@@ -33,6 +33,10 @@ pub struct Pool {
     /// The command that starts the agents, with placeholders: `{agent}` this program, `{plan}` `{start_at}` `{out}` what an agent needs,
     /// `{n}` the number of hosts, `{hosts}` their names with commas, `{id}` digits that no other load has. With `{rank}` or `{host}` in it, it is started once for each host.
     pub launcher: Vec<String>,
+    /// Whether a shell on the host splits the launcher's arguments again, as ssh's does, so that what placeholders stand for is quoted. Where
+    /// left out, it does for the launchers `ssh`, `clush` and `pdsh`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_shell: Option<bool>,
     /// A file in which the same placeholders are filled in; `{job}` in the launcher is the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<PathBuf>,
@@ -66,6 +70,13 @@ pub struct Placed<'a> {
 }
 
 impl Pool {
+    /// Every placeholder.
+    const PLACEHOLDERS: [&str; 10] =
+        ["{agent}", "{plan}", "{start_at}", "{out}", "{id}", "{job}", "{n}", "{hosts}", "{host}", "{rank}"];
+
+    /// Launchers that leave their arguments to a shell on each host.
+    const LEAVE_TO_A_SHELL: [&str; 3] = ["ssh", "clush", "pdsh"];
+
     /// Checks what was read, and counts the hosts by their names where only these are given.
     ///
     /// # Errors
@@ -73,6 +84,14 @@ impl Pool {
     pub fn check(&mut self) -> Result<()> {
         if !self.names.is_empty() {
             distinct("names", &self.names)?;
+            // Launchers get several names with commas between them, and take what begins with a dash for an option.
+            let is_name = |name: &&String| {
+                !name.starts_with('-')
+                    && !name.is_empty()
+                    && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._@:".contains(c))
+            };
+            let wrong = self.names.iter().find(|name| !is_name(name));
+            ensure!(wrong.is_none(), "field names: {:?} is no host's name", wrong.map_or("", String::as_str));
             ensure!(
                 self.hosts == 0 || self.hosts as usize == self.names.len(),
                 "field hosts: {} hosts, and names lists {}; leave hosts out",
@@ -83,7 +102,19 @@ impl Pool {
         }
         within("hosts", self.hosts.into(), 1, MOST)?;
         within("lead_ms", self.lead_ms, 100, LONGEST_LEAD_MS)?;
-        ensure!(!self.launcher.is_empty(), "field launcher: is empty; give a program and its arguments");
+        ensure!(
+            self.launcher.first().is_some_and(|program| !program.trim().is_empty()),
+            "field launcher: is empty; give a program and its arguments"
+        );
+        for arg in &self.launcher {
+            let unknown = unknown_placeholder(arg);
+            ensure!(
+                unknown.is_none(),
+                "field launcher: {} stands for nothing; there are {}",
+                unknown.unwrap_or_default(),
+                Self::PLACEHOLDERS.join(" ")
+            );
+        }
         ensure!(
             self.listen.is_none_or(|listen| !listen.is_unspecified()),
             "field listen: hosts can't send to {}; give the address of this machine that they reach",
@@ -107,6 +138,12 @@ impl Pool {
         Ok(())
     }
 
+    fn has_remote_shell(&self) -> bool {
+        let program = self.launcher.first().and_then(|program| Path::new(program).file_name()?.to_str());
+        self.remote_shell
+            .unwrap_or_else(|| program.is_some_and(|program| Self::LEAVE_TO_A_SHELL.contains(&program)))
+    }
+
     fn uses(&self, placeholder: &str) -> bool {
         self.launcher.iter().any(|arg| arg.contains(placeholder))
     }
@@ -123,15 +160,20 @@ impl Pool {
             .map_or_else(|| format!("host {rank}"), |name| format!("host {rank} ({name})"))
     }
 
-    /// A text of the launcher or of the template with its placeholders filled in.
+    /// The template's text with its placeholders filled in.
     pub fn filled(&self, text: &str, placed: &Placed<'_>) -> String {
+        self.filled_by(text, placed, str::to_owned)
+    }
+
+    /// A text with its placeholders filled in; what a host's shell might split goes through `quoted`.
+    fn filled_by(&self, text: &str, placed: &Placed<'_>, quoted: fn(&str) -> String) -> String {
         let Placed { agent, plan, start_at, out, job, rank } = *placed;
         let host = rank.and_then(|rank| self.names.get(rank as usize)).cloned().unwrap_or_default();
         [
-            ("{agent}", agent.display().to_string()),
-            ("{plan}", plan.display().to_string()),
+            ("{agent}", quoted(&agent.display().to_string())),
+            ("{plan}", quoted(&plan.display().to_string())),
             ("{start_at}", start_at.to_owned()),
-            ("{out}", out.display().to_string()),
+            ("{out}", quoted(&out.display().to_string())),
             ("{id}", start_at.chars().filter(char::is_ascii_digit).collect()),
             ("{job}", job.display().to_string()),
             ("{n}", self.hosts.to_string()),
@@ -145,15 +187,29 @@ impl Pool {
 
     /// The launcher's commands: one, or one for each host.
     pub fn commands(&self, placed: &Placed<'_>) -> Vec<Vec<String>> {
+        let quoted = if self.has_remote_shell() { in_single_quotes } else { str::to_owned };
         let command = |rank| {
             let placed = Placed { rank, ..*placed };
-            self.launcher.iter().map(|arg| self.filled(arg, &placed)).collect()
+            self.launcher.iter().map(|arg| self.filled_by(arg, &placed, quoted)).collect()
         };
         match self.is_started_for_each() {
             true => (0..self.hosts).map(|rank| command(Some(rank))).collect(),
             false => vec![command(None)],
         }
     }
+}
+
+/// A word for a shell.
+fn in_single_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// What looks like a placeholder and is none.
+fn unknown_placeholder(arg: &str) -> Option<String> {
+    let begins = arg.match_indices('{').map(|(at, _)| &arg[at..]);
+    let words = begins.filter_map(|rest| Some(&rest[..=rest.find('}')?]));
+    let is_name = |word: &&str| word[1..word.len() - 1].chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    words.filter(is_name).find(|word| !Pool::PLACEHOLDERS.contains(word)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -194,6 +250,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_hosts_shell_would_split_is_quoted() {
+        let mut pool = shipped().pool("ssh").unwrap();
+        let placed = Placed { out: Path::new("/it's mine/o $x"), ..placed() };
+        let said = |pool: &Pool| pool.commands(&placed)[0].last().unwrap().clone();
+        // As a shell reads it.
+        let output =
+            std::process::Command::new("sh").arg("-c").arg(format!("printf %s {}", said(&pool))).output();
+        assert_eq!(output.unwrap().stdout, b"/it's mine/o $x");
+        pool.remote_shell = Some(false);
+        assert_eq!(said(&pool), "/it's mine/o $x");
+        let mpirun = shipped().pool("mpirun").unwrap();
+        assert_eq!(said(&mpirun), "/it's mine/o $x");
+    }
+
+    #[test]
     fn rubbish_in_a_pool_is_named() {
         let good = "hosts = 2\nlauncher = [\"run\", \"{plan}\", \"{start_at}\", \"{out}\"]\n";
         let said = |from: &str, to: &str| {
@@ -210,6 +281,11 @@ mod tests {
             ("hosts = 2", "hosts = 2\nlead_ms = 5", "field lead_ms"),
             ("hosts = 2", "hosts = 2\ntemplate = \"job.yaml\"", "{job}"),
             ("hosts = 2", "hosts = 2\nlisten = \"0.0.0.0\"", "field listen"),
+            ("hosts = 2", "names = [\"a\", \"-oProxyCommand=x\"]", "\"-oProxyCommand=x\" is no host's name"),
+            ("hosts = 2", "names = [\"a b\"]", "\"a b\" is no host's name"),
+            ("hosts = 2", "names = [\"\"]", "field names"),
+            ("\"run\"", "\"\"", "field launcher: is empty"),
+            ("\"run\"", "\"run\", \"{hostname}\"", "{hostname} stands for nothing"),
             ("\"{plan}\", ", "", "has no {plan}"),
             ("\"run\", ", "\"ssh\", \"{host}\", ", "field names"),
         ] {

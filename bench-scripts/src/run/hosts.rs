@@ -5,30 +5,33 @@
 //! host was lost, refused, or did not start with the others.
 
 pub mod agent;
+mod check;
+mod launchers;
 mod merge;
 mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use rustix::process::Signal;
 
-use self::shared::{Done, Hello, HostResult, PLAN, Reply, SharedLoad, start_text, unix_us};
+pub use self::check::check;
+use self::shared::{Done, Hello, HostResult, PLAN, Reply, SharedLoad, VOID_PLAN, start_text, unix_us};
 use super::trial::tool::{Order, Ran, TOOL_GRACE, WRITING, failed};
 use super::trial::{Ended, Ending};
-use crate::config::{Campaign, Placed, Placement, Pool};
+use crate::config::{Placed, Placement, Pool};
 use crate::interrupt::Interrupt;
 use crate::load::LoadSample;
 use crate::load::bodies::Bodies;
 use crate::load::records::{histogram, kept};
 use crate::load::toolchain::Tools;
 use crate::observation::Outcome;
-use crate::owned_process::{Output, Owned, describe, last_line, remove_if_empty};
-use crate::plan::Plan;
+use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use crate::probe::host::on_path;
 use crate::probe::process_usage::CpuTime;
 use crate::results::{RunFolder, pretty, with_ending};
@@ -39,72 +42,11 @@ const SETTLES_IN: Duration = Duration::from_millis(40);
 /// How long a launcher may take to end after all of its hosts have their results.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long launchers of a void trial may take to end with their agents, and then after SIGTERM.
+const END_BY_THEMSELVES: Duration = Duration::from_secs(1);
+
 /// The share of the window by which hosts may start apart.
 pub(super) const MOST_SKEW: f64 = 0.01;
-
-/// Whether a campaign's loads can be divided among the hosts of a pool.
-///
-/// # Errors
-/// One line: what of the campaign needs one host, or what is missing.
-pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
-    let Campaign { name, .. } = &plan.campaign;
-    let program = pool.launcher.first().map_or("", String::as_str);
-    let is_there = program.starts_with('{') || Path::new(program).is_file() || on_path(program).is_some();
-    ensure!(
-        is_there,
-        "pool {}: there is no {program} on the PATH; install it, or change the launcher",
-        pool.name
-    );
-    let campaign = &plan.campaign;
-    let open = campaign.open.as_ref();
-    let needs_one = [
-        ("placement", campaign.environment.placement != Placement::Free),
-        ("[duets]", campaign.duets.is_some()),
-        ("[stages]", campaign.stages.is_some()),
-        ("[stores]", campaign.stores.is_some()),
-        ("network", campaign.has_network()),
-        ("open.background", open.is_some_and(|open| open.background.is_some())),
-        ("open.wire", open.is_some_and(|open| open.wire)),
-        ("hold", campaign.hold),
-    ];
-    let found = needs_one.iter().find(|(_, is_used)| *is_used);
-    ensure!(
-        found.is_none(),
-        "campaign {name}: {} is for a load tool on the server's machine; leave it or --hosts out",
-        found.map_or("", |(what, _)| what)
-    );
-    let least = divided(plan).into_iter().find(|(_, amount)| *amount < pool.hosts);
-    ensure!(
-        least.is_none(),
-        "campaign {name}: field {}: {} can't be divided among {} hosts",
-        least.map_or("", |(field, _)| field),
-        least.map_or(0, |(_, amount)| amount),
-        pool.hosts
-    );
-    Ok(())
-}
-
-/// Every connection count and rate of a campaign, by its field. Each host gets at least one.
-fn divided(plan: &Plan) -> Vec<(&'static str, u32)> {
-    let Campaign { open, slo, threshold, sizes, warmup_connections, connections, .. } = &plan.campaign;
-    let all = |field, amounts: &[u32]| amounts.iter().map(|amount| (field, *amount)).collect::<Vec<_>>();
-    let mut found = all("connections", connections);
-    found.extend(warmup_connections.map(|amount| ("warmup_connections", amount)));
-    if let Some(open) = open {
-        found.push(("open.connections", open.connections));
-        found.extend(all("open.rates", &open.rates));
-    }
-    found.extend(slo.iter().flat_map(|slo| [("slo.connections", slo.connections), ("slo.from", slo.from)]));
-    found.extend(threshold.iter().map(|threshold| ("threshold.from", threshold.from)));
-    if let Some(sizes) = sizes {
-        found.extend([
-            ("sizes.connections", sizes.connections),
-            ("sizes.closed_connections", sizes.closed_connections),
-        ]);
-        found.extend(all("sizes.rates", &sizes.rates));
-    }
-    found
-}
 
 /// A load that is to be started on hosts.
 pub(super) struct Launch<'a> {
@@ -145,7 +87,9 @@ impl Launch<'_> {
         self.write_plan(&folder, bodies)?;
         let lead = Duration::from_millis(self.pool.lead_ms);
         let (start, start_at) = (Instant::now() + lead, SystemTime::now() + lead);
-        let launchers = self.launch(&folder, start_at)?;
+        // Those that were started end with this value, and so do their agents.
+        let launched = self.launch(&folder, start_at);
+        let launchers = launched.inspect_err(|_| make_void(&folder))?;
         let Self { pool, order, stem, .. } = self;
         let launched = Launched {
             pool: pool.clone(),
@@ -169,6 +113,7 @@ impl Launch<'_> {
         };
         let shared = SharedLoad {
             what: what.to_owned(),
+            written_at: shared::start_text(SystemTime::now())?,
             harness_sha256: shared::own_sha256()?,
             tool,
             tool_sha256: self.tools.get(tool)?.sha256.clone(),
@@ -213,6 +158,28 @@ impl Launch<'_> {
             Owned::spawn(&found, args, &output, Placement::Free)
         };
         self.pool.commands(&placed).into_iter().enumerate().map(spawn).collect()
+    }
+}
+
+/// Takes the plan away, by which agents know that nobody wants their results any more. Where that fails they end with their load.
+fn make_void(folder: &RunFolder) {
+    let _ = fs::rename(folder.0.join(PLAN), folder.0.join(VOID_PLAN));
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if self.results.get().is_some() {
+            return;
+        }
+        make_void(&self.folder);
+        let launchers = self.launchers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !launchers::end_within(launchers, END_BY_THEMSELVES) {
+            for launcher in launchers.iter_mut() {
+                // One that does not listen is killed when it goes.
+                let _ = launcher.signal(Signal::TERM);
+            }
+            launchers::end_within(launchers, END_BY_THEMSELVES);
+        }
     }
 }
 
@@ -279,11 +246,11 @@ impl Launched {
         self.folder.read_json(&HostResult::name(rank)).ok()
     }
 
-    /// What the launchers said last, for a person.
+    /// What the launchers said, for a person.
     fn said(&self) -> String {
         let launchers = self.launchers.lock().unwrap_or_else(PoisonError::into_inner).len();
         let names = (0..launchers).flat_map(|i| ["stderr", "stdout"].map(|of| format!("launcher-{i}.{of}")));
-        let said = names.filter_map(|name| last_line(&self.folder.0.join(name))).next();
+        let said = names.filter_map(|name| launchers::what_was_wrong(&self.folder.0.join(name))).next();
         said.map_or_else(
             || "its launcher said nothing".to_owned(),
             |said| format!("its launcher said: {said}"),
@@ -302,7 +269,8 @@ impl Launched {
             };
             if let Some(rank) = rank {
                 let stderr = self.folder.0.join(format!("launcher-{i}.stderr"));
-                let said = last_line(&stderr).map_or_else(String::new, |said| format!(": {said}"));
+                let said =
+                    launchers::what_was_wrong(&stderr).map_or_else(String::new, |said| format!(": {said}"));
                 return Err(
                     self.void(rank, &format!("lost: its launcher ended with {}{said}", describe(status)))
                 );

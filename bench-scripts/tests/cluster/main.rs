@@ -1,11 +1,15 @@
-//! Load hosts under a real Slurm: slurmctld, a slurmd for each of three hosts in a network namespace of its own, and munge, on this machine.
+//! Load hosts in network namespaces of their own on this machine: under a real Slurm (slurmctld, a slurmd for each of three hosts, and munge),
+//! and with an sshd each, for ssh, ClusterShell and Open MPI (`hosts`).
 //!
-//! `just cluster-test` runs it: it needs root, Slurm and minutes, so that no other test does. The server listens on a bridge, so that all load
+//! `just cluster-test` runs it: it needs root, these programs and minutes, so that no other test does. The server listens on a bridge, so that all load
 //! crosses a virtual Ethernet. Daemons, namespaces and folders are this test's own and go with it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod hosts;
+mod network;
 mod slurm;
+mod ssh;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +27,22 @@ const COMPARED: &str = "why = \"a test\"\nservers = [\"legacy\", \"actix\"]\nbas
 const LIMITED: &str = "why = \"a test\"\nservers = [\"control\"]\nworkloads = [\"getBalance\"]\nconnections = [12]\ntool = \"rpc-load\"\n\
     comparisons = []\n";
 
-const COMMON: &str = "max_extra_blocks = 0\nseed = 1\nwarmup_ms = 200\nwindow_ms = 2000\ntimeout_ms = 2000\n\
-    [environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n";
+const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n";
+
+/// A folder with a configuration of a test's own, whose one campaign is called small.
+fn configuration(campaign: &str, window_ms: u32) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["workloads", "tools", "servers.toml"] {
+        std::os::unix::fs::symlink(shipped.join(name), dir.path().join(name)).unwrap();
+    }
+    fs::create_dir(dir.path().join("campaigns")).unwrap();
+    let text = format!(
+        "max_extra_blocks = 0\nseed = 1\nwarmup_ms = 200\nwindow_ms = {window_ms}\ntimeout_ms = 2000\n{campaign}{COMMON}"
+    );
+    fs::write(dir.path().join("campaigns/small.toml"), text).unwrap();
+    dir
+}
 
 /// A folder with a configuration and results, which the cluster's hosts see.
 struct Bench<'a> {
@@ -36,14 +54,7 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(cluster: &'a Cluster, campaign: &str, blocks: u32) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for name in ["workloads", "tools", "servers.toml"] {
-            std::os::unix::fs::symlink(shipped.join(name), dir.path().join(name)).unwrap();
-        }
-        fs::create_dir(dir.path().join("campaigns")).unwrap();
-        let text = format!("{campaign}max_blocks = {blocks}\n{COMMON}");
-        fs::write(dir.path().join("campaigns/small.toml"), text).unwrap();
+        let dir = configuration(&format!("max_blocks = {blocks}\n{campaign}"), 2_000);
         Self { cluster, dir, lead_ms: 2_500 }
     }
 
@@ -56,7 +67,7 @@ impl<'a> Bench<'a> {
             "[slurm]\nhosts = {hosts}\nlisten = \"{}\"\nlead_ms = {}\nlauncher = [\"srun\", \"--overlap\", \"-N{{n}}\", \
              \"--ntasks-per-node=1\", {launch:?}, \"{{agent}}\", \"agent\", \"--plan\", \"{{plan}}\", \"--start-at\", \"{{start_at}}\", \
              \"--out\", \"{{out}}\"]\n",
-            slurm::SERVER,
+            self.cluster.server(),
             self.lead_ms
         );
         fs::write(self.dir.path().join("hosts.toml"), pool).unwrap();
@@ -160,7 +171,8 @@ fn faults(cluster: &Cluster) {
         eprintln!("SKIPPED: a clock that is wrong: faketime is not installed");
     }
     // A whole host is lost in mid-trial: its slurmd and all below it.
-    let killer = cluster.kill_host_when_an_agent_runs(2);
-    named("", &["lost"]);
-    killer.join().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| cluster.lose_a_host(2));
+        named("", &["lost"]);
+    });
 }

@@ -4,42 +4,23 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use rpc_bench::probe::host::on_path;
+
+use super::network::{Network, command_line, kill, until};
 
 /// Load hosts.
 pub const HOSTS: u32 = 3;
 
-/// Where the server's machine is on the bridge.
-pub const SERVER: &str = "10.83.7.1";
-
 const PROGRAMS: [&str; 7] = ["ip", "munged", "mungekey", "slurmctld", "slurmd", "salloc", "srun"];
 
-/// How long daemons may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Daemons, namespaces and a bridge; all of them go when it is dropped.
+/// Daemons and their hosts; all of them go when it is dropped.
 pub struct Cluster {
     dir: tempfile::TempDir,
     munged: Option<Child>,
     slurmctld: Option<Child>,
     slurmds: Vec<Child>,
-}
-
-fn bridge() -> String {
-    format!("rb{}", std::process::id() % 100_000)
-}
-
-fn namespace(host: u32) -> String {
-    format!("{}h{host}", bridge())
-}
-
-fn ip(args: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(args.split(' ')).output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("ip {args}: {said}")) }
+    network: Network,
 }
 
 impl Cluster {
@@ -52,8 +33,8 @@ impl Cluster {
             return Err(format!("there is no {lacks}: apt-get install slurm-wlm munge iproute2"));
         }
         let dir = tempfile::Builder::new().prefix("rpc-bench-slurm-").tempdir().unwrap();
-        let mut cluster = Self { dir, munged: None, slurmctld: None, slurmds: Vec::new() };
-        cluster.network().unwrap();
+        let network = Network::new(7, HOSTS).unwrap();
+        let mut cluster = Self { dir, munged: None, slurmctld: None, slurmds: Vec::new(), network };
         let started = cluster.daemons();
         assert!(started.is_ok(), "{}: {}", started.unwrap_err(), cluster.logs());
         Ok(cluster)
@@ -74,21 +55,9 @@ impl Cluster {
         self.dir.path().join(name)
     }
 
-    fn network(&self) -> Result<(), String> {
-        let bridge = bridge();
-        ip(&format!("link add {bridge} type bridge"))?;
-        ip(&format!("addr add {SERVER}/24 dev {bridge}"))?;
-        ip(&format!("link set {bridge} up"))?;
-        for host in 1..=HOSTS {
-            let (namespace, near) = (namespace(host), format!("{bridge}v{host}"));
-            ip(&format!("netns add {namespace}"))?;
-            ip(&format!("link add {near} type veth peer name eth0 netns {namespace}"))?;
-            ip(&format!("link set {near} master {bridge} up"))?;
-            ip(&format!("-n {namespace} addr add {}/24 dev eth0", address(host)))?;
-            ip(&format!("-n {namespace} link set eth0 up"))?;
-            ip(&format!("-n {namespace} link set lo up"))?;
-        }
-        Ok(())
+    /// Where the server's machine is.
+    pub fn server(&self) -> String {
+        self.network.server()
     }
 
     fn daemons(&mut self) -> Result<(), String> {
@@ -123,10 +92,8 @@ impl Cluster {
 
     fn slurmd(&self, host: u32) -> Result<Child, String> {
         let name = format!("load{host}");
-        let mut slurmd = Command::new("ip");
-        slurmd
-            .args(["netns", "exec", &namespace(host), "slurmd", "-D", "-N", &name, "-f"])
-            .arg(self.path("slurm.conf"));
+        let mut slurmd = self.network.command(host, "slurmd");
+        slurmd.args(["-D", "-N", &name, "-f"]).arg(self.path("slurm.conf"));
         self.daemon(&mut slurmd, &name)
     }
 
@@ -139,11 +106,11 @@ impl Cluster {
     }
 
     fn write_configuration(&self, munge: &Path) {
-        let (dir, host) = (self.dir.path().display(), rustix::system::uname());
+        let (dir, server, host) = (self.dir.path().display(), self.server(), rustix::system::uname());
         let host = host.nodename().to_string_lossy();
         let ports = 20_000 + std::process::id() % 10_000;
         let mut text = format!(
-            "ClusterName=bench\nSlurmctldHost={host}({SERVER})\nSlurmctldPort={ports}\nSlurmUser=root\nSlurmdUser=root\n\
+            "ClusterName=bench\nSlurmctldHost={host}({server})\nSlurmctldPort={ports}\nSlurmUser=root\nSlurmdUser=root\n\
              AuthType=auth/munge\nAuthInfo=socket={}\nCredType=cred/munge\nStateSaveLocation={dir}/state\nSlurmdSpoolDir={dir}/spool-%n\n\
              SlurmctldPidFile={dir}/slurmctld.pid\nSlurmdPidFile={dir}/%n.pid\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
              SwitchType=switch/none\nMpiDefault=none\nSelectType=select/cons_tres\nReturnToService=2\nSlurmdTimeout=10\n\
@@ -154,7 +121,7 @@ impl Cluster {
             let port = ports + of;
             text.push_str(&format!(
                 "NodeName=load{of} NodeHostname={host} NodeAddr={} Port={port} CPUs=2 State=UNKNOWN\n",
-                address(of)
+                self.network.address(of)
             ));
         }
         text.push_str(
@@ -181,8 +148,8 @@ impl Cluster {
     /// Gives each host a part of a processor, in microseconds of each period of microseconds, by cgroups of version 1; -1 for no limit.
     pub fn limit_hosts(&self, quota: &str) -> Result<(), String> {
         let (quota_us, period_us) = quota.split_once(' ').unwrap();
-        for (host, slurmd) in (1..).zip(&self.slurmds) {
-            let group = PathBuf::from(format!("/sys/fs/cgroup/cpu/{}", namespace(host)));
+        for host in 1..=HOSTS {
+            let group = self.group(host);
             let write = |name: &str, text: &str| {
                 fs::write(group.join(name), text)
                     .map_err(|error| format!("{}: {error}", group.join(name).display()))
@@ -190,101 +157,39 @@ impl Cluster {
             fs::create_dir_all(&group).map_err(|error| format!("{}: {error}", group.display()))?;
             write("cpu.cfs_period_us", period_us)?;
             write("cpu.cfs_quota_us", quota_us)?;
-            for pid in descendants(slurmd.id()) {
+            for pid in self.network.processes(host) {
                 write("cgroup.procs", &pid.to_string())?;
             }
         }
         Ok(())
     }
 
+    /// The group that limits a host.
+    fn group(&self, host: u32) -> PathBuf {
+        Path::new("/sys/fs/cgroup/cpu").join(self.network.namespace(host))
+    }
+
     /// Kills a host, its slurmd and everything below it, as soon as an agent runs on it for its second load: the window.
-    pub fn kill_host_when_an_agent_runs(&self, host: u32) -> JoinHandle<()> {
-        let slurmd = self.slurmds[host as usize - 1].id();
-        std::thread::spawn(move || {
-            let found = until("an agent's load tool runs", || {
-                let below = steps(slurmd);
-                below.iter().any(|pid| command_line(*pid).contains("--duration 2000")).then_some(below)
-            });
-            for pid in found.unwrap() {
-                // SAFETY: kill only sends a signal; the processes are this cluster's own.
-                unsafe { libc::kill(pid as i32, libc::SIGKILL) };
-            }
-        })
+    pub fn lose_a_host(&self, host: u32) {
+        let found = until("an agent's load tool runs", || {
+            let below = self.network.processes(host);
+            below.iter().any(|pid| command_line(*pid).contains("--duration 2000")).then_some(below)
+        });
+        found.unwrap().into_iter().for_each(kill);
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for slurmd in &self.slurmds {
-            for pid in steps(slurmd.id()).into_iter().rev() {
-                // SAFETY: as above.
-                unsafe { libc::kill(pid as i32, libc::SIGKILL) };
-            }
+        for host in 1..=HOSTS {
+            self.network.processes(host).into_iter().rev().for_each(kill);
         }
         for child in self.slurmds.iter_mut().chain(&mut self.slurmctld).chain(&mut self.munged) {
             let _ = child.kill();
             let _ = child.wait();
         }
         for host in 1..=HOSTS {
-            let _ = ip(&format!("netns del {}", namespace(host)));
-            let _ = fs::remove_dir(format!("/sys/fs/cgroup/cpu/{}", namespace(host)));
+            let _ = fs::remove_dir(self.group(host));
         }
-        let _ = ip(&format!("link del {}", bridge()));
     }
-}
-
-fn address(host: u32) -> String {
-    format!("10.83.7.{}", 10 + host)
-}
-
-/// A process and all below it, by their parents.
-fn descendants(root: u32) -> Vec<u32> {
-    let mut found = vec![root];
-    let processes: Vec<(u32, u32)> = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| {
-            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
-            Some((pid, parent))
-        })
-        .collect();
-    let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
-        found.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
-        next += 1;
-    }
-    found
-}
-
-/// A slurmd and what runs in its network namespace: steps are no children of their slurmd for long.
-fn steps(slurmd: u32) -> Vec<u32> {
-    let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-    // The process that was started is `ip`, which becomes slurmd in the namespace.
-    let own = namespace(slurmd);
-    let here = namespace(std::process::id());
-    if own.is_none() || own == here {
-        return descendants(slurmd);
-    }
-    let pids =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let mut found: Vec<u32> = pids.filter(|pid| namespace(*pid) == own).collect();
-    found.sort_unstable();
-    found
-}
-
-fn command_line(pid: u32) -> String {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&line).replace('\0', " ")
-}
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T, String> {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        if let Some(found) = look() {
-            return Ok(found);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Err(format!("{what}: not within {PATIENCE:?}"))
 }

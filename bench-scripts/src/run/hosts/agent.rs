@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use jiff::Timestamp;
 use rustix::system::uname;
 
@@ -14,7 +15,7 @@ use crate::config::Placement;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::toolchain::{Tool, Tools};
-use crate::probe::host::Host;
+use crate::probe::host::{self, Host};
 use crate::results::{RunFolder, pretty};
 use crate::run::trial::tool::{Order, Prepared, Runner};
 
@@ -23,6 +24,12 @@ const RANKS: [&str; 4] = ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "J
 
 /// How long before the start an agent stops waiting for the harness' reply.
 const SETTLES_IN: Duration = Duration::from_millis(50);
+
+/// How often an agent looks whether its plan still holds. Seldom, because the folder may be on another machine.
+const LOOKS_EVERY: Duration = Duration::from_millis(250);
+
+/// Files that a load tool opens besides its connections, at most.
+const SPARE_FILES: u64 = 32;
 
 /// What an agent is to do.
 #[derive(Debug)]
@@ -47,30 +54,32 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
     // Once, before anything takes time. A step of the wall clock changes nothing from here on.
     let until_start = share.start_at.duration_since(Timestamp::now());
     let now = Instant::now();
-    let plan = read_plan(&share.plan)?;
+    let (plan, text) = read_plan(&share.plan)?;
     let name = uname().nodename().to_string_lossy().into_owned();
     let rank = rank(share.rank, |variable| std::env::var(variable).ok(), &plan.names, &name)?;
     let folder = RunFolder(share.out.clone());
     let mut clock = None;
-    let done = Duration::try_from(until_start)
-        .map_err(|_| {
-            anyhow::anyhow!("late: the start time had passed {:.3} s before", -until_start.as_secs_f64())
-        })
-        .and_then(|until_start| {
-            ensure!(rank < plan.hosts, "its rank is {rank}, and the plan is for {} hosts", plan.hosts);
-            ensure!(
-                share.ranks.is_none_or(|ranks| ranks == plan.hosts),
-                "its launcher has {} hosts, and the plan {}",
-                share.ranks.unwrap_or(0),
-                plan.hosts
-            );
-            let (start, tools) = (now + until_start, same_programs(&plan)?);
-            let agent = Agent { plan: &plan, rank, folder: &folder, tools, start, interrupt };
-            let prepared = agent.prepare()?;
-            clock = agent.compare_clocks()?;
-            check_clock(clock, &plan)?;
-            agent.measure(&prepared)
-        });
+    let work = || -> Result<Done> {
+        let passed = || format!("late: the start time had passed {:.3} s before", -until_start.as_secs_f64());
+        let until_start = Duration::try_from(until_start).map_err(|_| anyhow!(passed()))?;
+        ensure!(rank < plan.hosts, "its rank is {rank}, and the plan is for {} hosts", plan.hosts);
+        ensure!(
+            share.ranks.is_none_or(|ranks| ranks == plan.hosts),
+            "its launcher has {} hosts, and the plan {}",
+            share.ranks.unwrap_or(0),
+            plan.hosts
+        );
+        check_open_files(plan.load.share(rank, plan.hosts).connections, host::open_files())?;
+        let (start, tools) = (now + until_start, same_programs(&plan)?);
+        let agent = Agent { plan: &plan, rank, folder: &folder, tools, start, interrupt };
+        let prepared = agent.prepare()?;
+        clock = agent.compare_clocks()?;
+        check_clock(clock, &plan)?;
+        agent.measure(&prepared)
+    };
+    let done = while_it_holds(&share.plan, &text, interrupt, work);
+    // A load that is repeated has the same folder, and its results are not this agent's to write.
+    ensure!(still_holds(&share.plan, &text), "the trial is void: {} is gone", share.plan.display());
     let said = done.as_ref().err().map(|error| format!("{error:#}").replace('\n', " "));
     if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
         return done.map(drop);
@@ -84,9 +93,40 @@ pub fn carry_out(share: &Share, interrupt: &Interrupt) -> Result<()> {
     }
 }
 
-fn read_plan(path: &Path) -> Result<SharedLoad> {
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not this version's plan", path.display()))
+/// A plan, and its text.
+fn read_plan(path: &Path) -> Result<(SharedLoad, String)> {
+    let context = || {
+        let path = path.display();
+        format!("can't read {path}; the results folder has to be at the same path on all machines")
+    };
+    let text = fs::read_to_string(path).with_context(context)?;
+    let plan = serde_json::from_str(&text);
+    Ok((plan.with_context(|| format!("{} is not this version's plan", path.display()))?, text))
+}
+
+/// Whether a plan is still the one that was read. A folder that can't be reached now says nothing.
+fn still_holds(path: &Path, text: &str) -> bool {
+    match fs::read_to_string(path) {
+        Ok(now) => now == text,
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
+/// Does something, and ends its waits as soon as the plan no longer holds. No signal reaches an agent whose launcher was lost.
+fn while_it_holds<T>(path: &Path, text: &str, interrupt: &Interrupt, work: impl FnOnce() -> T) -> T {
+    let (working, over) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while over.recv_timeout(LOOKS_EVERY) == Err(RecvTimeoutError::Timeout) {
+                if !still_holds(path, text) {
+                    return interrupt.raise();
+                }
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
 }
 
 /// An agent's rank: as it was given, as its launcher's environment has it, or the place of its machine's name.
@@ -97,7 +137,15 @@ fn rank(
     own: &str,
 ) -> Result<u32> {
     let of_launcher = || RANKS.iter().find_map(|name| variable(name)?.parse().ok());
-    let by_name = || names.iter().position(|name| name == own).map(|place| place as u32);
+    let label = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let by_name = || {
+        // A machine may or may not call itself by its domain too.
+        let alike = || {
+            let mut found = (0..).zip(names).filter(|(_, name)| label(name) == label(own));
+            found.next().filter(|_| found.next().is_none()).map(|(place, _)| place)
+        };
+        names.iter().position(|name| name == own).map(|place| place as u32).or_else(alike)
+    };
     given.or_else(of_launcher).or_else(by_name).with_context(|| {
         format!(
             "the rank of {own} is not known: give --rank, or its name in the pool's names ({})",
@@ -123,6 +171,16 @@ fn same_programs(plan: &SharedLoad) -> Result<Tools> {
         plan.tool_sha256
     );
     Ok(Tools::of([(plan.tool, tool)], &plan.pins))
+}
+
+/// A load tool that may not open its connections would count that as failures of the server.
+fn check_open_files(connections: u32, limit: u64) -> Result<()> {
+    let needed = u64::from(connections) + SPARE_FILES;
+    ensure!(
+        needed <= limit,
+        "its limit of open files is {limit}, and {connections} connections need {needed}; raise it there: ulimit -n {needed}"
+    );
+    Ok(())
 }
 
 /// A clock that is certainly wrong by more than hosts may start apart.
@@ -215,7 +273,18 @@ mod tests {
         assert_eq!(rank(Some(3), slurm, &names, "b").unwrap(), 3);
         assert_eq!(rank(None, slurm, &names, "b").unwrap(), 7);
         assert_eq!(rank(None, none, &names, "b").unwrap(), 1);
+        assert_eq!(rank(None, none, &names, "b.cluster").unwrap(), 1);
+        let domains = ["b.one", "b.two"].map(str::to_owned);
+        assert_eq!(rank(None, none, &domains, "b.two").unwrap(), 1);
+        assert!(rank(None, none, &domains, "b").is_err(), "either may be meant");
         assert!(rank(None, none, &names, "c").unwrap_err().to_string().contains("give --rank"));
+    }
+
+    #[test]
+    fn too_few_open_files_are_refused() {
+        assert!(check_open_files(224, 256).is_ok());
+        let said = check_open_files(225, 256).unwrap_err().to_string();
+        assert!(said.contains("open files is 256") && said.contains("ulimit -n 257"), "{said}");
     }
 
     #[test]
@@ -228,6 +297,7 @@ mod tests {
         assert_eq!((clock.certainly_ahead_us(), unsure.certainly_ahead_us()), (500.0, 0.0));
         let plan = |duration_ms| SharedLoad {
             what: String::new(),
+            written_at: String::new(),
             harness_sha256: String::new(),
             tool: crate::load::LoadTool::Vegeta,
             tool_sha256: String::new(),

@@ -17,12 +17,17 @@ use crate::probe::process_usage::CpuTime;
 /// The file of a [`SharedLoad`].
 pub const PLAN: &str = "plan.json";
 
+/// What that file is called once its trial is void. An agent that no longer finds its plan ends.
+pub const VOID_PLAN: &str = "plan.void.json";
+
 /// What the hosts are to do together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedLoad {
     /// Which of a trial's loads it is.
     pub what: String,
+    /// When this was written, in UTC: a load that is repeated has another plan.
+    pub written_at: String,
     /// SHA-256 of the harness's program, which all agents must be.
     pub harness_sha256: String,
     /// The load tool.
