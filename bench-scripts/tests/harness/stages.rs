@@ -14,7 +14,7 @@ const RAMP: &str =
     "ramp = [{ users = 8, seconds = 2 }, { users = 8, seconds = 2 }, { users = 2, seconds = 2 }]";
 
 /// `None`, reported, where k6 is not built: that takes minutes.
-fn small() -> Option<Bench> {
+pub(crate) fn small() -> Option<Bench> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
     let Some(k6) = Tool::find_built(LoadTool::K6, &tools).unwrap() else {
         eprintln!("SKIPPED: k6 is not built; `just tools k6` builds it");
@@ -40,7 +40,7 @@ fn small() -> Option<Bench> {
 }
 
 /// The observations of the part with users.
-fn observations(bench: &Bench) -> Vec<Value> {
+pub(crate) fn observations(bench: &Bench) -> Vec<Value> {
     let path = bench.folder().join("stages/observations.ndjson");
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -58,6 +58,10 @@ struct Watch {
 
 impl Watch {
     fn start(bench: &Bench) -> Self {
+        Self::start_with(bench, &[])
+    }
+
+    fn start_with(bench: &Bench, more: &[&str]) -> Self {
         fs::create_dir(bench.path("watch")).unwrap();
         for file in fs::read_dir(shipped()).unwrap() {
             let file = file.unwrap();
@@ -69,7 +73,7 @@ impl Watch {
         let args = ["watch", "--listen", "127.0.0.1:0", "--node-listen", &free, "--grafana-listen", &grafana];
         let mut command = bench.command(&args);
         let output = fs::File::create(bench.path("watch.log")).unwrap();
-        command.arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);
+        command.args(more).arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);
         let harness = Running { child: command.spawn().unwrap() };
         let addr = until("Prometheus listens", || {
             let said = fs::read_to_string(bench.path("watch.log")).unwrap();
@@ -98,6 +102,12 @@ impl Watch {
         let result = self.api("query", Some(expression))["result"].as_array().unwrap().clone();
         let values = result.iter().map(|one| one["value"][1].as_str().unwrap().parse().unwrap());
         values.filter(|value: &f64| value.is_finite()).collect()
+    }
+
+    /// Waits until an expression has a value, which must be this one.
+    fn comes_to(&self, expression: &str, expected: f64) {
+        let value = until(expression, || self.values(expression).first().copied());
+        assert_eq!(value, expected, "{expression}");
     }
 
     /// Ends it as Ctrl-C does; Prometheus ends with it.
@@ -204,22 +214,7 @@ fn prometheus_counts_what_the_server_counts_to_the_request() {
     }
     let Some(bench) = watched_bench() else { return };
     let watch = Watch::start(&bench);
-    let mut child = Command::new(bench.path("server-axum"))
-        .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--metrics-calls", "--accounts", "4"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let _server = Server(child);
-    let ready: Value = serde_json::from_str(&line).unwrap();
-    let list = json!([{ "targets": [ready["metrics"]], "labels": { "server": "counted" } }]);
-    fs::write(bench.path("watched/targets/servers.json"), list.to_string()).unwrap();
-    let send = |method: &str| {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string();
-        let post = agent(ANSWER_WITHIN).post(format!("http://{}/", ready["addr"].as_str().unwrap()));
-        assert_eq!(post.header("content-type", "application/json").send(body).unwrap().status(), 200);
-    };
+    let (_server, send) = counted_server(&bench);
     (0..57).for_each(|_| send("getHealth"));
     (0..5).for_each(|_| send("getBalance"));
     (0..3).for_each(|_| send("nope"));
@@ -234,7 +229,107 @@ fn prometheus_counts_what_the_server_counts_to_the_request() {
         (format!("sum({})", of("rpc_server_call_duration_seconds_bucket", ",le=\"+Inf\"")), 65.0),
     ];
     for (expression, expected) in counts {
-        let value = until(&expression, || watch.values(&expression).first().copied());
-        assert_eq!(value, expected, "{expression}");
+        watch.comes_to(&expression, expected);
     }
+}
+
+/// Protobuf as Prometheus itself reads it: its text formats have no native histograms.
+#[test]
+fn prometheus_reads_native_histograms_to_the_call() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = watched_bench() else { return };
+    let watch = Watch::start_with(&bench, &["--native-histograms"]);
+    let (_server, send) = counted_server(&bench);
+    (0..57).for_each(|_| send("getHealth"));
+    (0..5).for_each(|_| send("getBalance"));
+    let of = |labels: &str| format!("rpc_server_call_duration_seconds{{server=\"counted\"{labels}}}");
+    let (health, errors) = (of(",rpc_method=\"getHealth\",outcome=\"ok\""), of(",outcome=\"error\""));
+    watch.comes_to(&format!("histogram_count({health})"), 57.0);
+    watch.comes_to(&format!("histogram_count({errors})"), 5.0);
+    watch.comes_to(&format!("histogram_count(sum({}))", of("")), 62.0);
+    // Every call took some time, and none ten seconds; so Prometheus must see in the buckets.
+    watch.comes_to(&format!("histogram_fraction(0, 10, {health})"), 1.0);
+    let quantiles = [0.0, 0.5, 1.0].map(|quantile| {
+        let expression = format!("histogram_quantile({quantile}, {health})");
+        until(&expression, || watch.values(&expression).first().copied())
+    });
+    let [lowest, median, highest] = quantiles;
+    assert!(0.0 <= lowest && lowest <= median && median <= highest && highest < 10.0, "{quantiles:?}");
+    let mean = format!("histogram_sum({health}) / histogram_count({health})");
+    let mean = until(&mean, || watch.values(&mean).first().copied());
+    // The buckets are less than a tenth part wide, and the sum is exact.
+    assert!(lowest <= mean * 1.1 && mean <= highest * 1.1, "{mean} {quantiles:?}");
+    // The other kinds of metrics come over protobuf too.
+    watch.comes_to("rpc_requests_total{server=\"counted\"}", 62.0);
+    watch.comes_to("rpc_server_calls_in_flight{server=\"counted\"}", 0.0);
+    let classic = watch.values("rpc_server_call_duration_seconds_bucket{server=\"counted\"}");
+    assert!(classic.is_empty(), "the classic buckets are there too: {classic:?}");
+    // The board's rules have data of native buckets too, while calls come.
+    for rule in
+        ["rate", "p50", "p99"].map(|rule| format!("server_method:rpc_server_call_duration_seconds:{rule}"))
+    {
+        until(&rule, || {
+            send("getHealth");
+            (!watch.values(&format!("{rule}{{server=\"counted\"}} > 0")).is_empty()).then_some(())
+        });
+    }
+}
+
+/// A server whose calls are timed, in the list of targets; and what sends it a call.
+fn counted_server(bench: &Bench) -> (Server, impl Fn(&str)) {
+    let mut child = Command::new(bench.path("server-axum"))
+        .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--metrics-calls", "--accounts", "4"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let server = Server(child);
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let list = json!([{ "targets": [ready["metrics"]], "labels": { "server": "counted" } }]);
+    fs::write(bench.path("watched/targets/servers.json"), list.to_string()).unwrap();
+    let url = format!("http://{}/", ready["addr"].as_str().unwrap());
+    let send = move |method: &str| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string();
+        let post = agent(ANSWER_WITHIN).post(&url);
+        assert_eq!(post.header("content-type", "application/json").send(body).unwrap().status(), 200);
+    };
+    (server, send)
+}
+
+#[test]
+fn k6_sends_its_own_samples_to_the_watching_prometheus() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = crate::stages::small() else { return };
+    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"http\"]");
+    let watch = Watch::start(&bench);
+    let output = bench
+        .command(&["run", "small"])
+        .env("K6", bench.path("k6"))
+        .env("K6_PROMETHEUS_RW_SERVER_URL", format!("http://{}/api/v1/write", watch.addr))
+        .env("K6_PROMETHEUS_RW_TREND_STATS", "p(99),max")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let observations = crate::stages::observations(&bench);
+    let [observation] = observations.as_slice() else { panic!("{observations:?}") };
+    let outcome = &observation["outcome"];
+    let kept = |path: &str| {
+        outcome.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {outcome}"))
+    };
+    // k6 has ended; its series end some time after it.
+    let sent = |series: &str| watch.values(&format!("last_over_time({series}[1h])"));
+    assert_eq!(sent("k6_http_reqs_total"), [kept("/load/succeeded")]);
+    assert_eq!(sent("k6_data_received_total"), [kept("/load/bytes_read")]);
+    // The harness has microseconds, k6 sends seconds; and k6 interpolates percentiles, so its p99 is not above the longest.
+    let (longest, p99) = (sent("k6_rpc_latency_max"), sent("k6_rpc_latency_p99"));
+    let ([longest], [p99]) = (longest.as_slice(), p99.as_slice()) else { panic!("{longest:?} {p99:?}") };
+    assert!((longest * 1e6 - kept("/load/latency_us/max")).abs() <= 1.0, "{longest} s: {outcome}");
+    assert!(kept("/load/latency_us/p50") <= p99 * 1e6 && p99 <= longest, "{p99} s: {outcome}");
+    watch.end();
+    bench.nothing_is_left_running();
 }

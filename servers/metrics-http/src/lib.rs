@@ -1,4 +1,5 @@
-//! Metrics over HTTP, on a thread and a port of their own: OpenMetrics for whoever accepts it, and else Prometheus' older text.
+//! Metrics over HTTP, on a thread and a port of their own: protobuf or OpenMetrics for whoever accepts it, and else Prometheus' older
+//! text. Only protobuf has native histograms.
 //!
 //! Out of scope: what is counted, and TLS.
 
@@ -10,8 +11,11 @@
     reason = "the network reaches this"
 )]
 
+mod accept;
+pub mod native;
 mod older;
 mod process;
+mod protobuf;
 mod server;
 mod write;
 

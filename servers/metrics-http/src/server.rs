@@ -20,7 +20,10 @@ use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use crate::accept::{Format, best};
+use crate::native::Native;
 use crate::older::from_open_metrics;
+use crate::protobuf;
 
 /// How long a client may take for the head of a request, and may stay connected without one.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
@@ -32,10 +35,12 @@ const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// Clients at one time.
 const MOST_CLIENTS: usize = 32;
 
-const OPEN_METRICS: &str = "application/openmetrics-text";
 const OPEN_METRICS_1: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const OLDER: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const PROTOBUF: HeaderValue = HeaderValue::from_static(
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited",
+);
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// What is exposed at `/metrics`.
@@ -46,6 +51,8 @@ pub struct Exposed {
     pub counters: Registry,
     /// The rest, for a board.
     pub others: Registry,
+    /// Histograms that are among the others too, for a reader of protobuf.
+    pub natives: Vec<Box<dyn Native>>,
 }
 
 /// Answers `GET /metrics` on `addr` until the process ends; gives the address with its port.
@@ -97,31 +104,41 @@ async fn accept(listener: tokio::net::TcpListener, exposed: Arc<Exposed>) {
 
 fn answer<B>(request: &Request<B>, exposed: &Exposed) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "send GET\n".to_owned());
+        let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "send GET\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
     if request.uri().path() != "/metrics" {
-        return respond(StatusCode::NOT_FOUND, PLAIN, "the path is /metrics\n".to_owned());
+        return respond(StatusCode::NOT_FOUND, PLAIN, "the path is /metrics\n");
     }
     let mut text = String::new();
     let mut encoded = encode_registry(&mut text, &exposed.counters);
-    if request.uri().query() != Some("collect=counters") {
+    let counters_alone = request.uri().query() == Some("collect=counters");
+    if !counters_alone {
         encoded = encoded.and_then(|()| encode_registry(&mut text, &exposed.others));
     }
     if encoded.and_then(|()| encode_eof(&mut text)).is_err() {
-        return respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "a metric can't be written\n".to_owned());
+        return unwritten();
     }
     let accepts = request.headers().get_all(ACCEPT).iter();
-    if accepts.filter_map(|accept| accept.to_str().ok()).any(|accept| accept.contains(OPEN_METRICS)) {
-        respond(StatusCode::OK, OPEN_METRICS_1, text)
-    } else {
-        respond(StatusCode::OK, OLDER, from_open_metrics(&text))
+    match best(accepts.filter_map(|accept| accept.to_str().ok())) {
+        Format::OpenMetrics => respond(StatusCode::OK, OPEN_METRICS_1, text),
+        Format::Older => respond(StatusCode::OK, OLDER, from_open_metrics(&text)),
+        Format::Protobuf => {
+            let natives = if counters_alone { &[] } else { exposed.natives.as_slice() };
+            let natives: Vec<_> = natives.iter().map(|native| native.family()).collect();
+            protobuf::from_older(&from_open_metrics(&text), &natives)
+                .map_or_else(|_| unwritten(), |bytes| respond(StatusCode::OK, PROTOBUF, bytes))
+        }
     }
 }
 
-fn respond(status: StatusCode, content_type: HeaderValue, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+fn unwritten() -> Response<Full<Bytes>> {
+    respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, "a metric can't be written\n")
+}
+
+fn respond(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
@@ -146,9 +163,9 @@ mod tests {
         let mut client = TcpStream::connect(addr).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         client.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).unwrap();
-        answer
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
     }
 
     fn get(addr: SocketAddr, path: &str, headers: &str) -> String {
@@ -179,6 +196,16 @@ mod tests {
         );
         assert!(newer.ends_with("# EOF\n") && newer.contains("\nprocess_cpu_seconds_total "), "{newer}");
         assert!(newer.contains("\nprocess_resident_memory_bytes ") && newer.contains("\nprocess_open_fds "));
+        let accept = "accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,\
+                      application/openmetrics-text;version=1.0.0;q=0.8\r\n";
+        let binary = get(addr, "/metrics", accept);
+        assert!(
+            binary.contains("proto=io.prometheus.client.MetricFamily; encoding=delimited\r\n"),
+            "{binary}"
+        );
+        assert!(binary.contains("calls_total") && binary.contains("process_open_fds"), "{binary}");
+        let counters = get(addr, "/metrics?collect=counters", accept);
+        assert!(counters.contains("calls_total") && !counters.contains("process_"), "{counters}");
     }
 
     #[test]

@@ -41,6 +41,7 @@ impl Metrics {
         exposed.counters.register_collector(Box::new(Allocated));
         if let Some(calls) = self.calls {
             exposed.others.register_collector(Box::new(calls));
+            exposed.natives.push(Box::new(calls));
         }
         exposed.others.register_collector(Box::new(self.connections.clone()));
         #[cfg(feature = "offload")]
