@@ -1,6 +1,6 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
-//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
+//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it (`plan.json.gz` once the run is packed), `environment.json`,
 //! `observations.ndjson` with one line a trial (`observations.ndjson.gz` once the run is packed), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
@@ -89,6 +89,8 @@ pub const SEARCHES: &str = "searches.json";
 /// The folder inside a run's folder in which the highest rates under a service level are searched, and the file that only such a
 /// folder has.
 pub const SLO: &str = "slo";
+/// All that was resolved from the campaign.
+pub const PLAN: &str = "plan.json";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
@@ -176,7 +178,7 @@ impl RunFolder {
     /// The folder of a run that belongs to this one, where it has been begun.
     pub fn inside(&self, name: &str) -> Option<Self> {
         let path = self.0.join(name);
-        path.join("plan.json").is_file().then_some(Self(path))
+        pack::is_there(&path.join(PLAN)).then_some(Self(path))
     }
 
     /// Opens the folder of a run; the stages of a packed one are unpacked.
@@ -184,7 +186,7 @@ impl RunFolder {
         unpack_stages(path)?;
         ensure!(path.is_dir(), "{} is no results folder: there is no such folder", path.display());
         ensure!(
-            path.join("plan.json").is_file(),
+            pack::is_there(&path.join(PLAN)),
             "{} is no results folder: it has no plan.json",
             path.display()
         );
@@ -195,8 +197,8 @@ impl RunFolder {
     pub fn newest(results: &Path) -> Result<Self> {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
         let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
-            let has = |name: &str| path.join(name).is_file();
-            has("plan.json") && !has(CALIBRATION) && !has(WHY)
+            let has = |name: &str| pack::is_there(&path.join(name));
+            has(PLAN) && !has(CALIBRATION) && !has(WHY)
         });
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
@@ -303,15 +305,15 @@ impl RunFolder {
         struct Stated {
             format: Option<String>,
         }
-        let Stated { format } = self.read_json("plan.json")?;
+        let Stated { format } = self.read_json(PLAN)?;
         let format = format.as_deref().unwrap_or("unknown");
         ensure!(
             format == FORMAT,
             "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the run, or measure \
              again",
-            self.0.join("plan.json").display()
+            self.0.join(PLAN).display()
         );
-        self.read_json("plan.json")
+        self.read_json(PLAN)
     }
 
     /// Removes what the tools printed in a trial.
@@ -365,10 +367,15 @@ impl RunFolder {
         self.write_derived("environment.json", &pretty(&conditions)?)
     }
 
-    /// Reads a file of JSON.
+    /// Whether it has a plan, packed or not. A calibration's or a why run's parts may have none.
+    pub fn has_plan(&self) -> bool {
+        pack::is_there(&self.0.join(PLAN))
+    }
+
+    /// Reads a file of JSON, packed or not.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.0.join(name);
-        let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = pack::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
     }

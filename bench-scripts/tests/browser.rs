@@ -143,7 +143,7 @@ fn copy(from: &Path, to: &Path) {
 /// Puts markup where a run has text: into servers' labels, and into the reason of a trial that failed.
 fn hostile(folder: &RunFolder) -> RunFolder {
     let path = folder.0.join("plan.json");
-    let mut plan: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let mut plan: Value = folder.read_json("plan.json").unwrap();
     for server in plan["servers"].as_array_mut().unwrap() {
         server["label"] = format!("{} {HOSTILE}", server["label"].as_str().unwrap_or("a server")).into();
     }

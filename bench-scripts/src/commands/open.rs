@@ -16,12 +16,13 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
     let folder = match run {
         None => RunFolder::newest(results)?,
         Some(path) => {
+            let folder = RunFolder(path.to_owned());
             ensure!(
-                path.join("plan.json").is_file() || path.join(REPORT).is_file(),
+                folder.has_plan() || path.join(REPORT).is_file(),
                 "{} is no results folder; give one, such as results/2026-11-20T120000Z-quick",
                 path.display()
             );
-            RunFolder(path.to_owned())
+            folder
         }
     };
     let results = folder.0.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(results);

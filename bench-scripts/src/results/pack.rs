@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::{REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
+use super::{PLAN, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
 
 /// The stages of a packed run: its duets, thresholds, remedies and the like.
 const STAGES_ARCHIVE: &str = "stages.tar.gz";
@@ -31,7 +31,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Compresses the files of lines of a finished run, in folders inside too, puts those folders into one archive, and removes the
+    /// Compresses the plan and the files of lines of a finished run, the latter in folders inside too, puts those folders into one archive, and removes the
     /// tools' raw output and what can be made again. The same run always gives the same bytes. What is packed already stays as it is.
     ///
     /// # Errors
@@ -45,6 +45,7 @@ impl RunFolder {
         );
         pack_folder(&self.0)
             .and_then(|()| archive_stages(&self.0))
+            .and_then(|()| pack_plan(&self.0))
             .with_context(|| format!("can't pack {}", self.0.display()))
     }
 }
@@ -103,7 +104,22 @@ pub(super) fn open_lines(path: &Path) -> io::Result<Option<Box<dyn BufRead>>> {
     }
 }
 
-/// Where the lines of a file are once it is packed.
+/// Whether a file is there, packed or not.
+pub(super) fn is_there(path: &Path) -> bool {
+    path.is_file() || packed(path).is_file()
+}
+
+/// The text of a file, packed or not.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    match packed(path) {
+        packed if !path.exists() && packed.is_file() => {
+            io::read_to_string(GzDecoder::new(File::open(packed)?))
+        }
+        _ => fs::read_to_string(path),
+    }
+}
+
+/// Where a file is once it is packed.
 pub(super) fn packed(path: &Path) -> PathBuf {
     with_ending(path, ".gz")
 }
@@ -120,6 +136,7 @@ fn holds_packed(folder: &Path) -> Result<bool> {
         let path = entry?.path();
         if path.ends_with(STAGES_ARCHIVE)
             || path.to_string_lossy().ends_with(".ndjson.gz")
+            || path.ends_with(packed(Path::new(PLAN)))
             || (path.is_dir() && holds_packed(&path)?)
         {
             return Ok(true);
@@ -147,6 +164,12 @@ fn pack_folder(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Only the run's own plan: those of its stages are compressed with their archive.
+fn pack_plan(folder: &Path) -> io::Result<()> {
+    let plan = folder.join(PLAN);
+    if plan.is_file() { compress(&plan) } else { Ok(()) }
 }
 
 /// Puts the folders inside a run's own into its archive. They stay: who has the run open goes on reading them.
@@ -231,6 +254,9 @@ mod tests {
             let inner = run.inside("duets").unwrap();
             for folder in [&run, &inner] {
                 assert_eq!(folder.lines::<u32>("observations.ndjson").unwrap(), [1, 2]);
+                assert_eq!(run.read_json::<serde_json::Value>(PLAN).unwrap(), serde_json::json!({}));
+                assert!(!run.0.join(PLAN).exists() && run.has_plan() && inner.0.join(PLAN).is_file());
+                assert_eq!(RunFolder::newest(dir.path()).unwrap().0, run.0);
                 let gone = ["observations.ndjson", "campaign.toml", SUMMARY, TOOL_OUTPUT]
                     .map(|name| folder.0.join(name));
                 assert!(gone.iter().all(|path| !path.exists()), "{gone:?}");

@@ -22,7 +22,7 @@ fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
         let (from, to) = (kept().join(inner), results.join(name).join(inner));
         fs::create_dir_all(&to).unwrap();
         for file in ["plan.json", "environment.json"] {
-            let mut value = serde_json::from_str(&fs::read_to_string(from.join(file)).unwrap()).unwrap();
+            let mut value = RunFolder(from.clone()).read_json(file).unwrap();
             change(file, &mut value);
             fs::write(to.join(file), pretty(&value).unwrap()).unwrap();
         }

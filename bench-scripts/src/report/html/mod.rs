@@ -61,7 +61,7 @@ pub(super) fn write(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)
 }
 
 fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result<String> {
-    let plan = folder.0.join("plan.json").is_file().then(|| folder.plan()).transpose()?;
+    let plan = folder.has_plan().then(|| folder.plan()).transpose()?;
     let workloads = plan.iter().flat_map(|plan| &plan.workloads).map(|workload| workload.name.as_str());
     let report = sections::report(markdown, &workloads.collect::<BTreeSet<&str>>());
     let trials = trials::trials(folder)?;

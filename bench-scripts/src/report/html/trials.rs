@@ -79,7 +79,7 @@ pub(super) fn trials(folder: &RunFolder) -> Result<Trials> {
 }
 
 fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &mut Vec<Row>) -> Result<()> {
-    if !folder.0.join("plan.json").is_file() {
+    if !folder.has_plan() {
         return Ok(());
     }
     let own = folder.0.join("environment.json").is_file().then(|| folder.conditions()).transpose()?;
