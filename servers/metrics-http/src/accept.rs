@@ -45,7 +45,7 @@ mod tests {
     fn the_weightiest_format_is_chosen_and_the_older_text_without_one() {
         let families =
             "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
-        // Of Prometheus 2.42 with native histograms, without them, and of a Prometheus that is asked for text first.
+        // Of Prometheus 2.42 with native histograms, without them, and of one that is set to read text first.
         let native = format!(
             "{families},application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.6,*/*;q=0.1"
         );
