@@ -8,7 +8,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, ended, stderr};
 
 /// The launcher's arguments after its program.
 const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank", "{rank}", "--ranks", "{n}", "--start-at", "{start_at}", "--out", "{out}""#;
@@ -39,7 +39,7 @@ fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
 
 fn run(bench: &Bench) -> Output {
     let mut command = bench.command(&["run", "small", "--hosts", "three"]);
-    let output = command.env("RPC_LOAD", bench.path("rpc-load")).output().unwrap();
+    let output = ended(command.env("RPC_LOAD", bench.path("rpc-load")));
     bench.nothing_is_left_running();
     output
 }
