@@ -1,6 +1,6 @@
 //! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
-mod figures;
+mod figure_values;
 
 use std::collections::BTreeMap;
 

@@ -30,8 +30,11 @@ struct Ladder<'a> {
     rungs: Vec<(u32, &'a Cell)>,
 }
 
-/// Every server over every transport that has batches of some length.
+/// Every server over every transport that has batches of some length. None of a run over networks: its section on distance has them.
 fn ladders(run: &Run) -> Vec<Ladder<'_>> {
+    if run.plan.campaign.has_network() {
+        return Vec::new();
+    }
     let batch = |server: &Server| run.plan.environment_of(server).batch();
     let mut ladders: Vec<Ladder<'_>> = Vec::new();
     for cell in &run.summary.cells {
@@ -119,10 +122,10 @@ fn judged(finding: &Finding) -> String {
 
 /// The whole section; empty where no server gets batches.
 pub(super) fn section(run: &Run) -> String {
-    if !of(run) {
+    let ladders = ladders(run);
+    if ladders.is_empty() {
         return String::new();
     }
-    let ladders = ladders(run);
     let headers = "server | transport | request | calls in a message | CPU µs/call | over single calls | over the length before | calls/s | \
                    p50 of a message | failed messages | blocks";
     let table = Table::of(headers, 3, ladders.iter().flat_map(Ladder::rows));
@@ -145,10 +148,10 @@ pub(super) fn section(run: &Run) -> String {
 
 /// CPU for a call against the calls in a message.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
-    if !of(run) {
+    let ladders = ladders(run);
+    if ladders.is_empty() {
         return None;
     }
-    let ladders = ladders(run);
     let curve = |ladder: &Ladder<'_>| {
         let point =
             |(batch, cell): &(u32, &Cell)| Some((f64::from(*batch), cell.figure(Figure::CpuUsPerRequest)?));

@@ -3,11 +3,38 @@
 use super::Run;
 use super::arms::{name, transport};
 use super::charts::{self, Picture};
-use super::format::{Table, bytes, count, dash, estimate, known};
+use super::format::{Table, bullets, bytes, count, dash, estimate, known};
 use crate::analysis::boxed::{Boxed, BoxedLevel, BoxedVerdict};
 
 /// The chart's file.
 const FILE: &str = "boxed-connections.svg";
+
+/// A line for each server; empty where none that holds connections has a limit of memory.
+pub(super) fn headline(run: &Run) -> String {
+    let line = |of: &Boxed| {
+        let [server, transport, size] = names(run, of);
+        let number = |connections: Option<u32>, none: &str| known(connections, none, |n| count(n.into()));
+        format!(
+            "**{server} over {transport}** in {size}: {} connections were held, {} killed it. Predicted from few: {}, which {}.",
+            number(of.most_held, "no"),
+            number(of.least_killed, "none"),
+            dash(of.predicted, |predicted| estimate(predicted, whole)),
+            match of.verdict {
+                BoxedVerdict::Agrees => "agrees",
+                BoxedVerdict::TooHigh => "is too high",
+                BoxedVerdict::TooLow => "is too low",
+                BoxedVerdict::NotReached => "was not reached",
+                BoxedVerdict::NotPredicted => "decides nothing",
+            }
+        )
+    };
+    bullets(run.summary.boxed.iter().map(line))
+}
+
+/// A number of connections.
+fn whole(value: f64) -> String {
+    count(value.max(0.0).round() as u64)
+}
 
 /// The whole section; empty where no server that holds connections has a limit of memory.
 pub(super) fn section(run: &Run) -> String {
@@ -42,12 +69,11 @@ fn names(run: &Run, of: &Boxed) -> [String; 3] {
 }
 
 fn fit(run: &Run, of: &Boxed) -> Vec<String> {
-    let connections = |value: f64| count(value.max(0.0).round() as u64);
     let figures = [
         dash(of.line, |(at_0, _)| bytes(at_0.max(0.0))),
         dash(of.line, |(_, each)| bytes(each)),
         of.fitted.to_string(),
-        dash(of.predicted, |predicted| estimate(predicted, connections)),
+        dash(of.predicted, |predicted| estimate(predicted, whole)),
         known(of.most_held, "none", |held| count(held.into())),
         known(of.least_killed, "none", |killed| count(killed.into())),
         verdict(of.verdict).to_owned(),

@@ -288,6 +288,13 @@ fn notes(run: &Run, placed: &[Placed<'_>]) -> Vec<String> {
             ),
         );
     }
+    if super::batches::of(run) {
+        notes.push(
+            "CPU and rates count calls in every table and chart of this report: a batch of 100 is 100 calls. Latency and failures are of whole \
+             batches."
+                .to_owned(),
+        );
+    }
     let carriers = &run.summary.carriers;
     if carriers.contains(&Carrier::Userspace) {
         notes.push(

@@ -109,6 +109,7 @@ fn batches_have_a_bound_of_their_own() {
     let far = row(&report, "actix over HTTP, batches of 100", "20 ms each way");
     assert_eq!(far[..4], ["40.1 ms", "1,576", "159,601", "1 %"]);
     assert_eq!(row(&report, "actix over HTTP", "20 ms each way")[2], "1,596");
+    assert!(!report.contains("## Calls in batches"), "networks are not lengths of batches");
     for said in ["with batches of 100, all servers", "calls/s", "calls on their way / round trip"] {
         assert!(report.contains(said), "{said}: {report}");
     }
