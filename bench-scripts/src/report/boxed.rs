@@ -9,8 +9,8 @@ use crate::analysis::boxed::{Boxed, BoxedLevel, BoxedVerdict};
 /// The chart's file.
 const FILE: &str = "boxed-connections.svg";
 
-/// A line for each server; empty where none that holds connections has a limit of memory.
-pub(super) fn headline(run: &Run) -> String {
+/// A line for each server.
+fn headline(run: &Run) -> String {
     let line = |of: &Boxed| {
         let [server, transport, size] = names(run, of);
         let number = |connections: Option<u32>, none: &str| known(connections, none, |n| count(n.into()));
@@ -49,12 +49,13 @@ pub(super) fn section(run: &Run) -> String {
     let levels = boxed.iter().flat_map(|of| of.levels.iter().map(|level| tried(run, of, level)));
     let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
     format!(
-        "## How many connections fit in a box\n\nEach server is in a control group with a limit of memory. Group's memory is what the limit counts, at its highest: the \
+        "## How many connections fit in a box\n\n{}\nEach server is in a control group with a limit of memory. Group's memory is what the limit counts, at its highest: the \
          server's own, the kernel's for its connections, and caches of files. With cgroups of version 2 the connections' buffers are in it, with version 1 they are not. So \
-         it is not the resident memory of the table above. A straight line goes by least squares through the trials that took up to half of the box; where it reaches the \
+         it is not the resident memory of the table below. A straight line goes by least squares through the trials that took up to half of the box; where it reaches the \
          limit is the predicted number of connections, with the interval of an inverse prediction at 95 %. Nothing above half of the box is in the line, so what was held and \
          killed there tests it. The prediction *agrees* where its interval reaches into the range from the most connections that were held to the fewest at which the kernel \
          killed the server.\n\n{picture}{}\n### Every number of connections\n\n{}",
+        headline(run),
         fits.markdown(),
         Table::of(headers, 3, levels).markdown()
     )

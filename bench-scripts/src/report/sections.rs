@@ -71,8 +71,8 @@ fn of_held(run: &Run) -> String {
     let campaign = &run.plan.campaign;
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
-        held::section(run),
         boxed::section(run),
+        held::section(run),
         folded(failed(run)),
         folded(environment(run)),
         folded(by_hand(run)),

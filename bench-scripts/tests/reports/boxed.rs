@@ -100,7 +100,7 @@ fn the_number_that_fits_is_found_from_few_and_agrees_with_what_was_tried() {
             "nothing above half of the box"
         );
     }
-    let headline = report.split("## How many").next().unwrap();
+    let headline = report.split("Each server is in").next().unwrap();
     assert_eq!(headline.matches(", which agrees.").count(), 8, "{headline}");
     assert_eq!(run.failed().count(), 0, "a kill for want of memory is an answer here");
     assert!(report.contains("that ran and whose server was not killed in its box were measured"), "{report}");
