@@ -234,10 +234,10 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
         }
     }
     let drawn = drawn(&run)?;
-    for (file, chart) in &drawn {
+    let text = sections::markdown(&run);
+    for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
         folder.write_derived(file, &charts::svg(chart))?;
     }
-    let text = sections::markdown(&run);
     folder.write_derived(REPORT, &text)?;
     html::write(folder, &text, &drawn)?;
     Ok(run)

@@ -37,7 +37,7 @@ pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
     if is_closed {
         rows.push(plot(
             "rate",
-            Axis::log(&format!("{}/s", distance::calls(run)), thousands),
+            Axis::log(&format!("{}/s", distance::calls(run)), rate_tick),
             Figure::RequestsPerSecond,
         ));
     }
@@ -58,6 +58,11 @@ fn style(families: &[Family], place: usize) -> Style {
     let server = families[place].server();
     let colour = known_colour(server).unwrap_or(place % COLOURS.len());
     Style { colour, variant: families[..place].iter().filter(|family| family.server() == server).count() }
+}
+
+/// A rate on the axis, which has room for seven characters.
+fn rate_tick(rate: f64) -> String {
+    if rate < 1e6 { thousands(rate) } else { format!("{} M", rate / 1e6) }
 }
 
 fn panel(all: &[Placed<'_>], families: &[Family], workload: &str, what: &str, figure: Figure) -> Panel {
