@@ -95,11 +95,6 @@ pub(super) fn is_answer(campaign: &Campaign, outcome: &Outcome) -> bool {
 }
 
 impl Boxed {
-    /// Whether trials with that much memory of the group, in bytes, count for the line.
-    pub fn is_fitted(&self, memory_bytes: f64) -> bool {
-        memory_bytes <= self.memory_max_bytes as f64 * FITTED_UP_TO
-    }
-
     fn new(server: &str, memory_max_bytes: u64, by_level: &BTreeMap<u32, Vec<&Outcome>>) -> Self {
         let level = |(connections, outcomes): (&u32, &Vec<&Outcome>)| {
             let held = outcomes.iter().filter(|outcome| outcome.sample().is_some()).count();
@@ -120,7 +115,8 @@ impl Boxed {
             let memory = outcomes.iter().filter_map(|outcome| group_memory(outcome));
             memory.map(|bytes| (f64::from(*connections), bytes))
         });
-        let points: Vec<(f64, f64)> = points.filter(|(_, bytes)| *bytes <= limit * FITTED_UP_TO).collect();
+        let points: Vec<(f64, f64)> =
+            points.filter(|(_, bytes)| is_fitted(*bytes, memory_max_bytes)).collect();
         let reached = stats::reached(&points, limit, 1.0 - CONFIDENCE);
         let most_held = levels.iter().filter(|level| level.held > 0).map(|level| level.connections).max();
         let least_killed =
@@ -138,6 +134,11 @@ impl Boxed {
             verdict: verdict(predicted, most_held, least_killed),
         }
     }
+}
+
+/// Whether trials with that much memory of the group count for the line of a box, both in bytes.
+pub fn is_fitted(memory_bytes: f64, memory_max_bytes: u64) -> bool {
+    memory_bytes <= memory_max_bytes as f64 * FITTED_UP_TO
 }
 
 /// The most memory of a server's group, in bytes, where the connections were held.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::lines::FittedLine;
 use super::observed::{Observed, Samples, median_figure, median_of, valid};
 use crate::figure::Figure;
+use crate::load::Level;
 use crate::observation::{Observation, Sample, failed_requests};
 use crate::plan::Plan;
 use crate::stats::Estimate;
@@ -50,21 +51,17 @@ pub fn held(plan: &Plan, observations: &[Observation]) -> Vec<Held> {
     }
     let observed = Observed::new(observations);
     let Some(workload) = plan.campaign.workloads.first() else { return Vec::new() };
+    let levels: Vec<(f64, Level)> =
+        plan.levels().into_iter().map(|level| (level.connections.into(), level)).collect();
     let of = |server: &String| {
         let mut storms = Vec::new();
-        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        for level in plan.levels() {
-            let samples = valid(&observed.samples(server, workload, level));
-            for (block, sample) in &samples {
-                let point = |bytes: f64| (f64::from(level.connections), bytes);
-                blocks.entry(*block).or_default().extend(sample.figure(Figure::HeldMemoryBytes).map(point));
-            }
-            storms.extend(storm(&samples, level.connections));
+        for (_, level) in &levels {
+            storms.extend(storm(&valid(&observed.samples(server, workload, *level)), level.connections));
         }
         (!storms.is_empty()).then(|| Held {
             server: server.clone(),
             storms,
-            memory: FittedLine::new(&blocks),
+            memory: FittedLine::of_memory(&observed, server, workload, &levels),
         })
     };
     plan.campaign.servers.iter().filter_map(of).collect()

@@ -60,6 +60,25 @@ impl FittedLine {
     }
 }
 
+impl FittedLine {
+    /// Through the most resident memory of a server in a window, in bytes, at each of some loads; a place is what a load stands at.
+    pub(super) fn of_memory(
+        observed: &Observed<'_>,
+        server: &str,
+        workload: &str,
+        loads: &[(f64, Level)],
+    ) -> Self {
+        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for &(place, level) in loads {
+            for (block, sample) in valid(&observed.samples(server, workload, level)) {
+                let bytes = sample.figure(Figure::HeldMemoryBytes);
+                blocks.entry(block).or_default().extend(bytes.map(|bytes| (place, bytes)));
+            }
+        }
+        Self::new(&blocks)
+    }
+}
+
 fn points(blocks: &BTreeMap<u32, Vec<(f64, f64)>>) -> Vec<LinePoint> {
     let mut all: Vec<(f64, f64)> = blocks.values().flatten().copied().collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -15,6 +15,7 @@ mod diagnosed;
 pub mod head_of_line;
 pub mod held;
 pub mod hosts;
+pub mod in_flight_memory;
 mod latency_course;
 pub mod lines;
 mod marks;

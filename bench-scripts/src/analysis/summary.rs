@@ -12,6 +12,7 @@ use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::head_of_line::HeadOfLine;
 use super::held::Held;
 use super::hosts::{HostSummary, hosts, is_client_bound};
+use super::in_flight_memory::InFlightMemory;
 use super::latency_course::{LatencyMoment, latency_course};
 use super::lines::AnswerSizes;
 use super::marks::{Evidence, Mark};
@@ -105,6 +106,9 @@ pub struct Summary {
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
+    /// What memory a request in flight takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_flight_memory: Vec<InFlightMemory>,
     /// What servers used, rate by rate, in an open loop with several rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_rate: Vec<ByRate>,
@@ -323,6 +327,7 @@ pub fn summarize(
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         held: Vec::new(),
+        in_flight_memory: Vec::new(),
         boxed: Vec::new(),
         by_rate: Vec::new(),
         hosts: hosts(observations),

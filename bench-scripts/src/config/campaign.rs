@@ -50,6 +50,9 @@ pub struct Campaign {
     /// Whether the connections are held and nothing is sent on them: what each takes, and how long connecting all at once takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// Whether the report fits a line through each server's memory against requests in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight_memory: bool,
     /// Whether its windows are long ones, of which the report says whether memory and latency stay flat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub soak: bool,
@@ -324,6 +327,10 @@ impl Campaign {
         self.stores.iter().try_for_each(|stores| stores.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
+        ensure!(
+            !self.in_flight_memory || (self.connections.len() >= 3 && !self.hold),
+            "field in_flight_memory: a line needs three numbers of requests in flight; name them in connections, without hold"
+        );
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
         ensure!(
             self.tools().all(|tool| !tool.driver().has_users()),

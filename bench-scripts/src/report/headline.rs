@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, batches, crossed, distance, duets, lost, open, original, sections, sizes, slo, soak, stages,
-    stores, threshold,
+    Run, answer, batches, crossed, distance, duets, in_flight_memory, lost, open, original, sections, sizes,
+    slo, soak, stages, stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -16,7 +16,7 @@ use crate::load::toolchain::Tool;
 pub fn headline(run: &Run) -> String {
     let first =
         warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
-    let long = distance::headline(run) + &soak::headline(run);
+    let long = distance::headline(run) + &soak::headline(run) + &in_flight_memory::headline(run);
     if !long.is_empty() {
         return first + &long;
     }

@@ -5,6 +5,7 @@ use super::arms::{name, transport};
 use super::charts::{self, Curve, Picture, Scales};
 use super::format::{Table, bytes, count, dash, estimate, list, percent, significant, time_us};
 use crate::analysis::held::{Held, Storm};
+use crate::analysis::lines::FittedLine;
 
 /// The chart's file.
 const FILE: &str = "held-connections.svg";
@@ -66,17 +67,22 @@ fn mib(bytes: f64) -> f64 {
     bytes / f64::from(1 << 20)
 }
 
+/// A line through a server's memory, in MiB.
+pub(super) fn memory_curve(run: &Run, server: &str, panel: String, line: &FittedLine) -> Curve {
+    let fitted = line.intercept.zip(line.slope);
+    Curve {
+        panel,
+        server: name(run, server).to_owned(),
+        points: line.points.iter().map(|point| (point.x, point.y.map(mib))).collect(),
+        fitted: fitted.map(|(at_0, slope)| (mib(at_0.value), mib(slope.value))),
+    }
+}
+
 /// A server's memory against the connections that it holds.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
-    let curve = |of: &Held| Curve {
-        panel: transport(run, &of.server).name().to_owned(),
-        server: name(run, &of.server).to_owned(),
-        points: of.memory.points.iter().map(|point| (point.x, point.y.map(mib))).collect(),
-        fitted: of
-            .memory
-            .intercept
-            .zip(of.memory.slope)
-            .map(|(at_0, slope)| (mib(at_0.value), mib(slope.value))),
+    let curve = |of: &Held| {
+        let panel = transport(run, &of.server).name().to_owned();
+        memory_curve(run, &of.server, panel, &of.memory)
     };
     let curves: Vec<Curve> = run.summary.held.iter().map(curve).collect();
     Some(Picture {

@@ -24,6 +24,7 @@ mod headline;
 mod held;
 mod hosts;
 pub mod html;
+mod in_flight_memory;
 mod lost;
 mod open;
 mod original;
@@ -107,6 +108,7 @@ impl Run {
         summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
         summary.held = analysis::held::held(&plan, &observations);
+        summary.in_flight_memory = analysis::in_flight_memory::in_flight_memory(&plan, &observations);
         summary.boxed = analysis::boxed::boxed(&plan, &observations);
         summary.by_rate = analysis::by_rate::by_rate(&plan, &observations);
         // The part of a run that has the trials knows the boxes, too.
@@ -251,6 +253,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
         .chain(batches::chart(run))
         .chain(answer_sizes::chart(run))
         .chain(held::chart(run))
+        .chain(in_flight_memory::chart(run))
         .chain(boxed::chart(run));
     let pictures = pictures.chain(distance::picture(run)).chain(open::curves(run));
     let pictures = pictures.chain(sizes::pictures(run));

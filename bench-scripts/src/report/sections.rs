@@ -7,8 +7,8 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance, duets, gateways,
-    head_of_line, held, hosts, open, original, sizes, slo, soak, stages, stores, targets, terms, threshold,
-    transports,
+    head_of_line, held, hosts, in_flight_memory, open, original, sizes, slo, soak, stages, stores, targets,
+    terms, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -34,6 +34,7 @@ pub fn markdown(run: &Run) -> String {
         batches::section(run),
         answer_sizes::section(run),
         head_of_line::section(run),
+        in_flight_memory::section(run),
         distance::section(run),
         open::curves_section(run),
         ratios(run),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rpc_bench::analysis::boxed::{Boxed, BoxedVerdict};
+use rpc_bench::analysis::boxed::{Boxed, BoxedVerdict, is_fitted};
 use rpc_bench::cgroup::{OutOfMemory, Usage};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::details::{Connects, Details};
@@ -92,8 +92,10 @@ fn the_number_that_fits_is_found_from_few_and_agrees_with_what_was_tried() {
         assert!((predicted.value / truth - 1.0).abs() < 0.05, "{truth} {predicted:?}");
         assert_eq!((of.most_held, of.least_killed), (Some(most_held), Some(least_killed)), "{server}");
         assert_eq!(of.verdict, BoxedVerdict::Agrees);
-        let in_line =
-            of.levels.iter().filter(|level| level.memory_bytes.is_some_and(|memory| of.is_fitted(memory)));
+        let in_line = of
+            .levels
+            .iter()
+            .filter(|level| level.memory_bytes.is_some_and(|memory| is_fitted(memory, of.memory_max_bytes)));
         assert_eq!(
             of.fitted,
             in_line.map(|level| level.held).sum::<usize>(),

@@ -13,6 +13,7 @@ mod curves;
 mod distance;
 mod gateway_curves;
 mod hosts;
+mod in_flight_memory;
 mod mixes;
 mod open;
 mod original;

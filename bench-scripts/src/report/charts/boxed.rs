@@ -3,9 +3,9 @@
 use super::super::Run;
 use super::super::arms;
 use super::super::format::{bytes, thousands};
-use super::series::styles;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, short};
-use crate::analysis::boxed::Boxed;
+use super::series::style;
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, short};
+use crate::analysis::boxed::{Boxed, is_fitted};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -54,12 +54,6 @@ pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
     Some(Chart { legend: servers.iter().map(key).collect(), rows: vec![Row::Plot(plot)], ..Chart::default() })
 }
 
-/// How a server looks, whatever its arm.
-fn style(run: &Run, server: &str) -> Style {
-    let place = run.plan.servers.iter().position(|known| known.name == server);
-    place.and_then(|place| styles(&run.plan.servers).get(place).copied()).unwrap_or_default()
-}
-
 /// From no connections to the limit.
 fn line(run: &Run, of: &Boxed) -> Option<Series> {
     let ((at_0, each), at) = of.line.zip(of.predicted)?;
@@ -70,7 +64,7 @@ fn line(run: &Run, of: &Boxed) -> Option<Series> {
 fn held(run: &Run, of: &Boxed) -> Series {
     let points = of.levels.iter().filter_map(|level| {
         let memory = level.memory_bytes?;
-        let mark = if of.is_fitted(memory) { Mark::Full } else { Mark::Hollow };
+        let mark = if is_fitted(memory, of.memory_max_bytes) { Mark::Full } else { Mark::Hollow };
         Some(Point { x: level.connections.into(), y: memory / MIB, interval: None, mark })
     });
     Series { style: style(run, arms::name(run, &of.server)), width: 0.0, points: points.collect() }
@@ -79,9 +73,7 @@ fn held(run: &Run, of: &Boxed) -> Series {
 /// Crossed on the limit.
 fn killed(run: &Run, of: &Boxed) -> Series {
     let limit = of.memory_max_bytes as f64 / MIB;
-    let levels = of.levels.iter().filter(|level| level.killed > 0);
-    let point = |x: u32| Point { x: x.into(), y: limit, interval: None, mark: Mark::Crossed };
-    // Those above the fewest say nothing more.
-    let points = levels.map(|level| point(level.connections)).take(1).collect();
-    Series { style: style(run, arms::name(run, &of.server)), width: 0.0, points }
+    // More connections than the fewest say nothing more.
+    let point = of.least_killed.map(|x| Point { x: x.into(), y: limit, interval: None, mark: Mark::Crossed });
+    Series { style: style(run, arms::name(run, &of.server)), width: 0.0, points: point.into_iter().collect() }
 }

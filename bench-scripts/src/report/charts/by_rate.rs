@@ -2,7 +2,7 @@
 
 use super::super::Run;
 use super::super::format::thousands;
-use super::series::styles;
+use super::series;
 use super::{Axis, Chart, Mark, Panel, Plot, Point, Row, Series, Style, short};
 use crate::analysis::by_rate::{ByRate, RatePoint, Spread};
 
@@ -58,8 +58,6 @@ fn line(style: Style, points: &[RatePoint], value: Value) -> Series {
 }
 
 fn style(run: &Run, of: &ByRate) -> Style {
-    let place = run.plan.servers.iter().position(|server| server.name == of.server);
     // Each has a panel of its own, so a full mark can stand for a rate that was held also for a variant of a server.
-    let own = place.and_then(|place| styles(&run.plan.servers).get(place).copied()).unwrap_or_default();
-    Style { variant: 0, ..own }
+    Style { variant: 0, ..series::style(run, &of.server) }
 }

@@ -3,8 +3,8 @@
 use super::super::Run;
 use super::super::arms;
 use super::super::format::{bytes, thousands};
-use super::series::styles;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, time_tick};
+use super::series::style;
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, time_tick};
 use crate::stats::Estimate;
 
 /// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.
@@ -82,13 +82,6 @@ fn axes(scales: Scales, [x, y]: [&str; 2], curves: &[Curve]) -> [Axis; 2] {
         Scales::LogBytes => [Axis { ticks, ..Axis::log(x, bytes) }, Axis::log(y, time_tick)],
         Scales::Linear => [Axis::linear(x, thousands), Axis::linear(y, thousands)],
     }
-}
-
-/// How a server looks in every panel.
-fn style(run: &Run, server: &str) -> Style {
-    let styles = styles(&run.plan.servers);
-    let place = run.plan.servers.iter().position(|known| known.name == server);
-    place.and_then(|place| styles.get(place).copied()).unwrap_or_default()
 }
 
 /// The points; joined by a line where none was fitted.

@@ -109,6 +109,12 @@ pub(in crate::report) fn styles(servers: &[Server]) -> Vec<Style> {
     styles
 }
 
+/// How one server of a run looks; the first style for one that the run does not know.
+pub(super) fn style(run: &Run, server: &str) -> Style {
+    let place = run.plan.servers.iter().position(|known| known.name == server);
+    place.and_then(|place| styles(&run.plan.servers).get(place).copied()).unwrap_or_default()
+}
+
 impl SeriesOf<'_> {
     /// Its cell of a workload at N connections, or at a rate.
     pub fn cell<'a>(&self, run: &'a Run, workload: &str, amount: u32) -> Option<&'a Cell> {
