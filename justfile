@@ -6,7 +6,7 @@ bench := if path_exists("target/release/rpc-bench") == "true" { "cargo rpc-bench
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, curves, crossed, allocators, adapter-cost, store, websocket, gateway, stages, distance, hosts, threshold, slo) and write its report (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
+# Run a campaign (smoke, quick, full, curves, in-flight-memory, crossed, allocators, adapter-cost, store, websocket, gateway, stages, distance, hosts, threshold, slo) and write its report (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
 [group('measure')]
 [no-exit-message]
 bench-all campaign="quick" *options:

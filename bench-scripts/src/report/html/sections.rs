@@ -47,11 +47,30 @@ impl Tab {
     /// Where a section of a report stands. One that is not known here stands in the details.
     fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
         match heading {
-            HEADLINE | "Verdicts" | "Bounds" | "Stops" | "Running" | "Held still" => Self::Answer,
-            "Charts" | "Do the load tools agree?" => Self::Curves,
-            "Isolation" => Self::Latency,
+            HEADLINE
+            | "Verdicts"
+            | "Bounds"
+            | "Stops"
+            | "Running"
+            | "Held still"
+            | "How many connections fit in a box" => Self::Answer,
+            "Charts"
+            | "Do the load tools agree?"
+            | "WebSocket over HTTP"
+            | "Calls in batches"
+            | "Size of the answer"
+            | "Distance"
+            | "What a gateway adds"
+            | "Users in stages"
+            | "Block stores" => Self::Curves,
+            "Isolation" | "Head-of-line blocking" => Self::Latency,
+            "CPU and memory by rate"
+            | "Memory for a request in flight"
+            | "Connections that carry nothing"
+            | "Soak" => Self::Resources,
             "Where it starts to fail"
             | "Why it fails"
+            | "Sizes"
             | "The highest rate under a service level"
             | "Recovery" => Self::Thresholds,
             "Why"
