@@ -22,7 +22,7 @@ pub fn markdown(run: &Run) -> String {
     if campaign.hold {
         return of_held(run);
     }
-    let answers = answer::of(run).is_some();
+    let answers = answer::of(run).is_some() || !run.summary.in_flight_memory.is_empty();
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));

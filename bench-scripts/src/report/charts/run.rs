@@ -60,10 +60,10 @@ fn against_load(run: &Run) -> Vec<Picture> {
     // Curves show CPU and memory already.
     let open: &[AgainstLoad] = if run.summary.by_rate.is_empty() { &OPEN } else { &[P99] };
     let charts = if is_open { open } else { &CLOSED };
-    let against = if is_open { "the rate" } else { "connections" };
+    let against = if is_open { "the rate" } else { unit_of(run) };
     let picture = |(place, chart): (usize, &AgainstLoad)| {
         let (file, title, axis, figure, unit, write) = *chart;
-        let x = if is_open { "requested requests/s" } else { "connections" };
+        let x = if is_open { "requested requests/s" } else { unit_of(run) };
         let amounts = run.plan.amounts().into_iter().map(f64::from);
         let panel = |workload: &str| Panel {
             title: format!("{workload}: {title}"),
@@ -117,6 +117,11 @@ fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, uni
     Series { style: series.style, width: 2.0, points }
 }
 
+/// What is varied in a closed loop.
+fn unit_of(run: &Run) -> &'static str {
+    run.plan.levels().first().copied().unwrap_or_default().unit()
+}
+
 /// p99 against the rate that was achieved, a line for each server through the loads of a closed loop: where more connections bring
 /// more latency and no more rate, the server is saturated. None with fewer than three loads.
 fn latency_against_rate(run: &Run) -> Option<Picture> {
@@ -142,15 +147,15 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
     };
     let axes = [Axis::linear("successful requests/s", thousands), Axis::log("p99 latency", time_tick)];
     let panels = by_workload(run, panel);
-    let connections: Vec<String> =
-        run.plan.amounts().into_iter().map(|amount| thousands(amount.into())).collect();
+    let loads: Vec<String> = run.plan.amounts().into_iter().map(|amount| thousands(amount.into())).collect();
+    let unit = unit_of(run);
     Some(Picture {
         file: "latency-rate.svg".to_owned(),
         alt: "99th percentile of latency against the rate reached".to_owned(),
         note: format!(
-            "Each line goes through the loads ({} connections), lowest first. Where it rises and no longer goes right, more \
-             connections bring only waiting.",
-            connections.join(", ")
+            "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, more {unit} \
+             bring only waiting.",
+            loads.join(", ")
         ),
         chart: Chart {
             rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
