@@ -26,7 +26,7 @@ fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
             change(file, &mut value);
             fs::write(to.join(file), pretty(&value).unwrap()).unwrap();
         }
-        fs::copy(from.join("observations.ndjson.gz"), to.join("observations.ndjson.gz")).unwrap();
+        fs::copy(from.join("observations.ndjson.xz"), to.join("observations.ndjson.xz")).unwrap();
     }
 }
 
