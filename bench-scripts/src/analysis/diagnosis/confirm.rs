@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::known_causes::Symptom;
 use super::load_tool;
-use super::table::Symptom;
 use crate::analysis::threshold::judgement;
 use crate::observation::Observation;
 

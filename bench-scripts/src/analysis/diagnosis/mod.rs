@@ -1,17 +1,17 @@
 //! Why requests fail, and why a server is slow: findings with their evidence, worked out from observations alone.
 //!
-//! A table of symptoms (`table`) is compared with what was counted (`facts`). A cause is named only where a counter moved and
+//! A table of symptoms (`known_causes`) is compared with what was counted (`facts`). A cause is named only where a counter moved and
 //! explains at least half of what is to be explained; where there is none, the answer is "unknown". A named cause is *likely*;
 //! only a trial with the remedy can confirm it (`confirm`).
 
 mod confirm;
 mod evidence;
 mod facts;
+mod known_causes;
 mod listen_queue;
 mod load_tool;
 mod remedy;
 mod scheduler;
-mod table;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ use crate::observation::Observation;
 
 pub use confirm::{Confirmation, Standing, Tally, confirm};
 pub use facts::{Facts, LoadSetting};
+pub use known_causes::{Kind, Row, Symptom, TABLE};
 pub use listen_queue::{Burst, Prediction, Tried, predict};
 pub use remedy::{Remedied, Remedy, remedied, with_backlog};
-pub use table::{Kind, Row, Symptom, TABLE};
 
 /// The share of what is to be explained that a cause must explain to be named.
 pub const LEAST_SHARE: f64 = 0.5;
