@@ -1,7 +1,7 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
-//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it (`plan.json.gz` once the run is packed), `environment.json`,
-//! `observations.ndjson` with one line a trial (`observations.ndjson.gz` once the run is packed), `tool-output/` byte for byte;
+//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it (`plan.json.xz` once the run is packed), `environment.json`,
+//! `observations.ndjson` with one line a trial (`observations.ndjson.xz` once the run is packed), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
 mod pack;

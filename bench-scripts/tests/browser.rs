@@ -152,7 +152,7 @@ fn hostile(folder: &RunFolder) -> RunFolder {
     observations[0].outcome = Outcome::ToolFailed { reason: HOSTILE.to_owned() };
     let lines = observations.iter().map(|observation| serde_json::to_string(observation).unwrap() + "\n");
     fs::write(folder.0.join("observations.ndjson"), lines.collect::<String>()).unwrap();
-    fs::remove_file(folder.0.join("observations.ndjson.gz")).unwrap();
+    fs::remove_file(folder.0.join("observations.ndjson.xz")).unwrap();
     folder.clone()
 }
 

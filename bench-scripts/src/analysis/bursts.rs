@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::causes::{Burst, Tried};
+use super::diagnosis::{Burst, Tried};
 use crate::config::{Environment, Server};
 use crate::probe::host::Host;
 use crate::results::RunFolder;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::causes::{Cause, Confirmation, Diagnosis, LoadSetting, confirm, diagnose};
+use super::diagnosis::{Cause, Confirmation, Diagnosis, LoadSetting, confirm, diagnose};
 use crate::config::Campaign;
 use crate::load::{Client, Level};
 use crate::observation::Observation;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::size::{Cpus, Size};
+use super::box_size::{Cpus, Size};
 use super::usage::Usage;
 
 /// The period of a quota, in microseconds: the kernel's own, and that of container engines.

@@ -4,9 +4,9 @@
 //! right to write to cgroupfs, which root has. Groups that a harness left behind which was killed are removed when the next one makes its
 //! own.
 
+mod box_size;
 mod limit_files;
 mod place;
-mod size;
 mod stale;
 mod usage;
 
@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use limit_files::{Controller, Version};
 use place::System;
 
-pub use size::{Cpus, Cpuset, MemoryMax, Size};
+pub use box_size::{Cpus, Cpuset, MemoryMax, Size};
 pub use usage::{OutOfMemory, Usage};
 
 /// How long a group may take to be removed after its last process has ended.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::format::{Table, count, dash, known, thousands};
 use super::html;
 use crate::analysis::bursts::{self, BurstPlan};
-use crate::analysis::causes::{Tried, predict};
+use crate::analysis::diagnosis::{Tried, predict};
 use crate::results::RunFolder;
 
 /// A prediction for a running server came true where it is off by no more than this factor: the share that a server accepts

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Run;
 use super::format::{known, load, percent, time_us};
-use crate::analysis::causes::{Cause, Confirmation, Diagnosis, Standing, Symptom};
+use crate::analysis::diagnosis::{Cause, Confirmation, Diagnosis, Standing, Symptom};
 use crate::analysis::{Diagnosed, TriedRemedy};
 use crate::words::count;
 

@@ -12,7 +12,7 @@ use super::format::{Table, available, bullets, count, dash, known, percent, rati
 use super::{Run, charts};
 use crate::analysis::pooled::{Group, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use crate::config::Placement;
-use crate::results::{DUETS, LADDER, RunFolder, pretty};
+use crate::results::{DUETS, LADDER, RunFolder};
 use crate::stats::Estimate;
 
 /// The files that hold it, in the folder of runs.
@@ -126,7 +126,8 @@ pub fn markdown(pooled: &PooledRuns) -> String {
 /// A ratio can't be written as JSON.
 pub fn files(pooled: &PooledRuns) -> Result<Vec<(&'static str, String)>> {
     let chart = charts::pooled(&pooled.groups).map(|chart| (CHART, charts::svg(&chart)));
-    Ok([(PAGE, markdown(pooled)), (DATA, pretty(pooled)?)].into_iter().chain(chart).collect())
+    let data = serde_json::to_string(pooled)? + "\n";
+    Ok([(PAGE, markdown(pooled)), (DATA, data)].into_iter().chain(chart).collect())
 }
 
 const HOW_TO_READ: &str = "\

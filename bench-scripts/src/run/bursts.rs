@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::most_connections;
 use crate::analysis::bursts::{BURST_LINES, BURSTS, BurstLine, BurstPlan};
-use crate::analysis::causes::{Burst, Tried, with_backlog};
+use crate::analysis::diagnosis::{Burst, Tried, with_backlog};
 use crate::config::{Environment, Server};
 use crate::interrupt::Interrupt;
 use crate::load::burst;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::opening;
 use super::stage::Stage;
-use crate::analysis::causes::{Cause, Remedied, Remedy, Standing, remedied};
+use crate::analysis::diagnosis::{Cause, Remedied, Remedy, Standing, remedied};
 use crate::analysis::{Diagnosed, RemedyPlan, diagnosed, tried_remedy};
 use crate::config::{Campaign, Server};
 use crate::interrupt::Interrupted;

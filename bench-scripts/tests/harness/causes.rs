@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rpc_bench::analysis::causes::Kind;
+use rpc_bench::analysis::diagnosis::Kind;
 use serde_json::Value;
 
 use crate::bench::{Bench, listen_queues_in_turn, stderr};

@@ -279,8 +279,7 @@ fn tail(requests: f64) -> (String, bool, [f64; 2]) {
     let svg = read("quantiles.svg");
     let named = ["50", "90", "99", "99.9", "99.99", "99.999"];
     let last = named.into_iter().rfind(|name| svg.contains(&format!(">{name}</text>"))).unwrap().to_owned();
-    let is_thin =
-        svg.lines().any(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"1\""));
+    let is_thin = svg.lines().any(|line| line.contains("fill=\"none\"") && !line.contains("stroke-width"));
     let page = read("report.html");
     let zooms = page.split("<script type=\"application/json\">").skip(1);
     let zooms = zooms.map(|rest| rest.split("</script>").next().unwrap());

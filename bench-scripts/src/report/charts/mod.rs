@@ -12,6 +12,7 @@ mod gateways;
 mod heat;
 mod inline;
 mod named_rows;
+mod numbers;
 mod original;
 mod palette;
 mod power;

@@ -119,10 +119,7 @@ impl Page {
         let colour = ratio.style.colour();
         for block in &ratio.blocks {
             let x = scale.at(*block);
-            self.add(format_args!(
-                "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{colour}\" fill-opacity=\"0.35\"/>",
-                y + 8.0
-            ));
+            self.circle((x, y + 8.0), 2.0, format!(" fill=\"{colour}\" fill-opacity=\"0.35\""));
         }
         if let Some((low, high)) = ratio.interval {
             self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);

@@ -1,7 +1,6 @@
 //! Draws a chart as SVG.
 
-use std::fmt::Write;
-
+use super::numbers::{Path, px};
 use super::palette::{GRID, INK, PAPER, dark_rules};
 use super::scale::{Scale, range};
 use super::{Axis, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
@@ -28,7 +27,7 @@ pub(in crate::report) fn svg(chart: &Chart) -> String {
 
 /// The chart as an SVG element with these attributes, and with what `before` gives of the drawing in front of it.
 pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str) -> String) -> String {
-    let mut page = Page { body: String::new(), y: 12.0 };
+    let mut page = Page { elements: Vec::new(), y: 12.0 };
     if !chart.title.is_empty() {
         page.heading(&chart.title, 16.0);
     }
@@ -46,7 +45,7 @@ pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str)
     // The colour of all text that names no other.
     let drawn = format!(
         "<g fill=\"{INK}\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{}</g>\n",
-        page.body
+        page.body()
     );
     let before = before(&drawn);
     format!(
@@ -66,24 +65,47 @@ pub(super) fn width(text: &str) -> f64 {
 
 /// A chart as far as it is drawn.
 pub(super) struct Page {
-    body: String,
+    elements: Vec<Element>,
     /// How far down, in pixels.
     pub y: f64,
 }
 
+/// What is drawn: its name and place, and then what comes after its paint.
+struct Element {
+    shape: String,
+    /// Attributes that a group can hold as well, each behind a space.
+    paint: String,
+    end: String,
+}
+
 impl Page {
-    pub fn add(&mut self, element: std::fmt::Arguments<'_>) {
-        // Writing to a String can't fail.
-        let _ = self.body.write_fmt(element);
-        self.body.push('\n');
+    /// What is drawn so far. Elements of the same paint in a row are a group, which has it once.
+    fn body(&self) -> String {
+        let mut body = String::new();
+        for same in self.elements.chunk_by(|a, b| a.paint == b.paint) {
+            let paint = &same[0].paint;
+            let (begin, own, end) = match same.len() > 1 && !paint.is_empty() {
+                true => (format!("<g{paint}>\n"), "", "</g>\n"),
+                false => (String::new(), paint.as_str(), ""),
+            };
+            body += &begin;
+            for element in same {
+                body += &format!("<{}{own}{}\n", element.shape, element.end);
+            }
+            body += end;
+        }
+        body
+    }
+
+    pub fn add(&mut self, shape: String, paint: String) {
+        self.elements.push(Element { shape, paint, end: "/>".to_owned() });
     }
 
     /// Text whose middle is at that height; `anchor` is `start`, `middle` or `end`.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: &str, more: &str, text: &str) {
-        let (text, y) = (escaped(text), y + FONT * 0.35);
-        self.add(format_args!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{more}>{text}</text>"
-        ));
+        let shape = format!("text x=\"{}\" y=\"{}\"{more}", px(x), px(y + FONT * 0.35));
+        let paint = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
+        self.elements.push(Element { shape, paint, end: format!(">{}</text>", escaped(text)) });
     }
 
     fn heading(&mut self, text: &str, x: f64) {
@@ -91,16 +113,19 @@ impl Page {
         self.y += LINE + 6.0;
     }
 
-    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, width: f64) {
-        self.add(format_args!(
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
-        ));
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
+        self.add(format!("path d=\"{}\"", Path::through([from, to])), stroke(colour, width));
     }
 
     pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, opacity: f64) {
-        self.add(format_args!(
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>"
-        ));
+        let [x, y, width, height] = [x, y, width, height].map(px);
+        let shape = format!("rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"");
+        let opacity = if opacity == 1.0 { String::new() } else { format!(" fill-opacity=\"{opacity}\"") };
+        self.add(shape, format!(" fill=\"{colour}\"{opacity}"));
+    }
+
+    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, paint: String) {
+        self.add(format!("circle cx=\"{}\" cy=\"{}\" r=\"{radius}\"", px(x), px(y)), paint);
     }
 
     fn plot(&mut self, plot: &Plot) {
@@ -152,20 +177,24 @@ impl Page {
     /// Grid and ticks; only the first panel of a row writes those of the vertical axis, which all share.
     fn grid(&mut self, axes: &[Axis; 2], x: Scale, y: Scale, is_first: bool) {
         let ((left, right), (bottom, top)) = (x.pixels, y.pixels);
-        for (place, text) in x.ticks(&axes[0], |text| width(text) + 8.0) {
+        let across = x.ticks(&axes[0], |text| width(text) + 8.0);
+        let up = y.ticks(&axes[1], |_| FONT + 4.0);
+        for (place, _) in &across {
             // Slots are divided by lines, and other axes have one at each tick.
             let half = if axes[0].kind == Kind::Slots { (x.at(1.0) - x.at(0.0)) / 2.0 } else { 0.0 };
             self.line((place - half, top), (place - half, bottom), GRID, 1.0);
-            self.text((place, bottom + LINE / 2.0), "middle", "", &text);
         }
-        for (place, text) in y.ticks(&axes[1], |_| FONT + 4.0) {
-            self.line((left, place), (right, place), GRID, 1.0);
-            if is_first {
-                self.text((left - 6.0, place), "end", "", &text);
-            }
+        for (place, _) in &up {
+            self.line((left, *place), (right, *place), GRID, 1.0);
         }
         self.line((left, top), (left, bottom), GRID, 1.0);
         self.line((left, bottom), (right, bottom), GRID, 1.0);
+        for (place, text) in &across {
+            self.text((*place, bottom + LINE / 2.0), "middle", "", text);
+        }
+        for (place, text) in up.iter().filter(|_| is_first) {
+            self.text((left - 6.0, *place), "end", "", text);
+        }
     }
 
     fn panel(&mut self, panel: &Panel, axis: &Axis, x: Scale, y: Scale) {
@@ -187,12 +216,9 @@ impl Page {
         };
         for (index, Series { style, width, points }) in series() {
             if *width > 0.0 && !points.is_empty() {
-                let places = points.iter().map(|point| at(index, point));
-                let places: String = places.map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-                let (places, dashes, colour) = (places.trim_end(), dashes(*style), style.colour());
-                self.add(format_args!(
-                    "<polyline points=\"{places}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>"
-                ));
+                let path = Path::through(points.iter().map(|point| at(index, point)));
+                let paint = format!(" fill=\"none\"{}{}", stroke(style.colour(), *width), dashes(*style));
+                self.add(format!("path d=\"{path}\""), paint);
             }
         }
         for (index, Series { style, points, .. }) in series() {
@@ -220,10 +246,8 @@ impl Page {
         };
         let is_full = matches!(mark, Mark::Full | Mark::Small) && style.variant == 0;
         let paint = match is_full {
-            true => format!("fill=\"{colour}\" stroke=\"{PAPER}\" stroke-width=\"0.7\""),
-            false => {
-                format!("fill=\"{PAPER}\" fill-opacity=\"0.6\" stroke=\"{colour}\" stroke-width=\"1.4\"")
-            }
+            true => format!(" fill=\"{colour}\"{}", stroke(PAPER, 0.7)),
+            false => format!(" fill=\"{PAPER}\" fill-opacity=\"0.6\"{}", stroke(colour, 1.4)),
         };
         let corners: &[(f64, f64)] = match style.colour % 5 {
             0 => &[],
@@ -233,12 +257,10 @@ impl Page {
             _ => &[(0.0, 1.2), (1.2, -1.0), (-1.2, -1.0)],
         };
         if corners.is_empty() {
-            self.add(format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\" {paint}/>"));
+            self.circle((x, y), size, paint);
         } else {
-            let place =
-                |(right, down): &(f64, f64)| format!("{:.1},{:.1} ", x + right * size, y + down * size);
-            let places: String = corners.iter().map(place).collect();
-            self.add(format_args!("<polygon points=\"{}\" {paint}/>", places.trim_end()));
+            let place = |(right, down): &(f64, f64)| (x + right * size, y + down * size);
+            self.add(format!("path d=\"{}z\"", Path::through(corners.iter().map(place))), paint);
         }
         if mark == Mark::Crossed {
             self.line((x - 7.0, y - 7.0), (x + 7.0, y + 7.0), colour, 1.0);
@@ -258,12 +280,10 @@ impl Page {
             let y = self.y + LINE / 2.0;
             match key {
                 Key::Line(style, width, mark) => {
-                    let (dashes, colour) = (dashes(*style), style.colour());
                     if *width > 0.0 {
-                        self.add(format_args!(
-                            "<line x1=\"{x}\" y1=\"{y:.1}\" x2=\"{}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>",
-                            x + 28.0
-                        ));
+                        let path = Path::through([(x, y), (x + 28.0, y)]);
+                        let paint = stroke(style.colour(), *width) + &dashes(*style);
+                        self.add(format!("path d=\"{path}\""), paint);
                     }
                     self.mark((x + 14.0, y), *style, *mark);
                 }
@@ -290,6 +310,12 @@ impl Page {
             self.y += LINE + 6.0;
         }
     }
+}
+
+/// The paint of a line; one pixel is what a line has without a width.
+fn stroke(colour: &str, width: f64) -> String {
+    let width = if width == 1.0 { String::new() } else { format!(" stroke-width=\"{width}\"") };
+    format!(" stroke=\"{colour}\"{width}")
 }
 
 /// The dashes of a line that is not the first of its colour.

@@ -86,8 +86,8 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
     let conditions =
         own.as_ref().or(outer).with_context(|| format!("{} has no environment.json", folder.0.display()))?;
     let run = Run::not_begun(folder, folder.plan()?, conditions);
-    let file = match folder.0.join("observations.ndjson.gz").is_file() {
-        true => ("zcat", "observations.ndjson.gz"),
+    let file = match folder.0.join("observations.ndjson.xz").is_file() {
+        true => ("xzcat", "observations.ndjson.xz"),
         false => ("cat", "observations.ndjson"),
     };
     let (print, name) = file;

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::analysis::causes::{Remedy, Standing};
+use crate::analysis::diagnosis::{Remedy, Standing};
 use crate::analysis::threshold::{SearchPlan, Searched};
 use crate::analysis::{TriedRemedy, threshold, tried_remedies};
 use crate::config::{Campaign, Server};
