@@ -93,11 +93,11 @@ impl System {
     /// Where groups of version 2 may have been made: controllers that are requested at one group can be requested further down from then on.
     pub fn places_of_v2(&self) -> impl Iterator<Item = PathBuf> {
         let mounts = self.mounts.iter().filter(|mount| mount.version == Version::V2);
-        mounts.flat_map(|mount| self.from_own_up(mount))
+        mounts.flat_map(|mount| self.own_and_above(mount))
     }
 
     /// The harness' own group of version 2 and those above it.
-    fn from_own_up(&self, mount: &Mount) -> Vec<PathBuf> {
+    fn own_and_above(&self, mount: &Mount) -> Vec<PathBuf> {
         let own = self.own.iter().find(|(names, _)| names.is_empty()).map_or("/", |(_, path)| path.as_str());
         let own = own_folder(mount, own);
         own.ancestors().take_while(|folder| folder.starts_with(&mount.path)).map(Path::to_owned).collect()
@@ -118,7 +118,7 @@ impl System {
                 names.join(" and ")
             );
         };
-        let places = self.from_own_up(mount);
+        let places = self.own_and_above(mount);
         let own = places.first().unwrap_or(&mount.path);
         let found = places.iter().find(|folder| shares_out(folder, controllers));
         found.cloned().with_context(|| {
