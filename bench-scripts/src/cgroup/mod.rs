@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use limit_files::{Controller, Version};
-use place::System;
+use place::{System, request};
 
 pub use box_size::{Cpus, Cpuset, MemoryMax, Size};
 pub use usage::{OutOfMemory, Usage};
@@ -44,6 +44,8 @@ struct Folder {
     version: Version,
     path: PathBuf,
     controllers: Vec<Controller>,
+    /// An empty group next to it, in version 2.
+    keeper: Option<PathBuf>,
 }
 
 impl Cgroup {
@@ -58,18 +60,27 @@ impl Cgroup {
     fn create_in(system: &System, size: &Size) -> Result<Self> {
         let name = stale::own_name(MADE.fetch_add(1, Ordering::Relaxed))?;
         let mut made = Self { folders: Vec::new() };
+        system.places_of_v2().for_each(|place| stale::remove(&place));
         for (version, parent, controllers) in system.parents(&size.controllers())? {
             stale::remove(&parent);
             let path = parent.join(&name);
             let fields: Vec<&str> = controllers.iter().map(|controller| controller.field()).collect();
             fs::create_dir(&path).with_context(|| {
                 format!(
-                    "field {}: can't make the cgroup {}; run as root, or let this user write there",
+                    "field {}: can't make the cgroup {}; run as root, or delegate it to this user (docs/SIZES.md \
+                     says how)",
                     fields.join(", "),
                     path.display()
                 )
             })?;
-            made.folders.push(Folder { version, path: path.clone(), controllers: controllers.clone() });
+            let keeper = (version == Version::V2).then(|| parent.join(format!("{name}-keeper")));
+            made.folders.push(Folder {
+                version,
+                path: path.clone(),
+                controllers: controllers.clone(),
+                keeper: keeper.clone(),
+            });
+            keeper.map_or(Ok(()), |keeper| keep(&keeper, &controllers))?;
             for controller in controllers {
                 controller.limit(version, &path, &parent, size)?;
             }
@@ -93,7 +104,7 @@ impl Cgroup {
     /// What its processes have used since it was made.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        for Folder { version, path, controllers } in &self.folders {
+        for Folder { version, path, controllers, .. } in &self.folders {
             controllers.iter().for_each(|controller| controller.read(*version, path, &mut usage));
         }
         usage
@@ -102,8 +113,18 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        self.folders.iter().for_each(|folder| remove(&folder.path));
+        for Folder { path, keeper, .. } in &self.folders {
+            [Some(path), keeper.as_ref()].into_iter().flatten().for_each(|path| remove(path));
+        }
     }
+}
+
+/// Makes an empty group that requests controllers for groups below itself, as one next to it has them. Without it systemd takes those that
+/// no unit needs away at its next reload, and the limits with them; the kernel lets nobody take one away that is requested.
+fn keep(keeper: &Path, controllers: &[Controller]) -> Result<()> {
+    fs::create_dir(keeper)
+        .and_then(|()| request(keeper, controllers))
+        .with_context(|| format!("can't make the cgroup {} and request its controllers", keeper.display()))
 }
 
 /// Removes a group whose processes have ended or are about to. One that can't be removed is left to the next harness.

@@ -2,6 +2,7 @@
 //! controllers.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -89,6 +90,19 @@ impl System {
         Some(own_folder(mount, own))
     }
 
+    /// Where groups of version 2 may have been made: controllers that are requested at one group can be requested further down from then on.
+    pub fn places_of_v2(&self) -> impl Iterator<Item = PathBuf> {
+        let mounts = self.mounts.iter().filter(|mount| mount.version == Version::V2);
+        mounts.flat_map(|mount| self.own_and_above(mount))
+    }
+
+    /// The harness' own group of version 2 and those above it.
+    fn own_and_above(&self, mount: &Mount) -> Vec<PathBuf> {
+        let own = self.own.iter().find(|(names, _)| names.is_empty()).map_or("/", |(_, path)| path.as_str());
+        let own = own_folder(mount, own);
+        own.ancestors().take_while(|folder| folder.starts_with(&mount.path)).map(Path::to_owned).collect()
+    }
+
     /// The nearest group above the harness' own, or that itself, which shares out these controllers or can be made to.
     fn v2(&self, controllers: &[Controller]) -> Result<PathBuf> {
         let fields: Vec<&str> = controllers.iter().map(|controller| controller.field()).collect();
@@ -104,13 +118,13 @@ impl System {
                 names.join(" and ")
             );
         };
-        let own = self.own.iter().find(|(names, _)| names.is_empty()).map_or("/", |(_, path)| path.as_str());
-        let own = own_folder(mount, own);
-        let up_to_mount = own.ancestors().take_while(|folder| folder.starts_with(&mount.path));
-        let found = up_to_mount.into_iter().find(|folder| shares_out(folder, &names));
-        found.map(Path::to_owned).with_context(|| {
+        let places = self.own_and_above(mount);
+        let own = places.first().unwrap_or(&mount.path);
+        let found = places.iter().find(|folder| shares_out(folder, controllers));
+        found.cloned().with_context(|| {
             format!(
-                "field {}: no group from {} up shares out {}, and this user may not let one; run as root, or delegate the controllers",
+                "field {}: no group from {} up shares out {}, and this user may not let one; run as root, or delegate the controllers \
+                 (docs/SIZES.md says how)",
                 fields.join(", "),
                 own.display(),
                 names.join(" and ")
@@ -133,14 +147,21 @@ fn read(group: &Path, file: &str) -> Vec<String> {
 }
 
 /// Whether the groups below have these controllers, after they were requested where they did not.
-fn shares_out(group: &Path, names: &[&str]) -> bool {
-    let lacks = |shared: Vec<String>| names.iter().any(|name| !shared.iter().any(|known| known == name));
-    if lacks(read(group, SHARED_OUT)) {
-        let wanted: Vec<String> = names.iter().map(|name| format!("+{name}")).collect();
-        // The kernel refuses a group that has processes of its own, and one that lacks a controller itself.
-        if fs::write(group.join(SHARED_OUT), wanted.join(" ")).is_err() {
-            return false;
-        }
+fn shares_out(group: &Path, controllers: &[Controller]) -> bool {
+    // Below a group with processes no other process may be, except below the root, which alone has no type. The kernel shares `cpu` and
+    // `cpuset` out there all the same, for threads, and no group below takes a process after that.
+    if group.join("cgroup.type").exists() && !read(group, "cgroup.procs").is_empty() {
+        return false;
     }
-    true
+    let shared = read(group, SHARED_OUT);
+    // The kernel refuses a group that lacks a controller itself.
+    controllers.iter().all(|controller| shared.iter().any(|known| known == controller.name()))
+        || request(group, controllers).is_ok()
+}
+
+/// Requests controllers for the groups below one.
+pub(super) fn request(group: &Path, controllers: &[Controller]) -> io::Result<()> {
+    let wanted: Vec<String> =
+        controllers.iter().map(|controller| format!("+{}", controller.name())).collect();
+    fs::write(group.join(SHARED_OUT), wanted.join(" "))
 }

@@ -16,8 +16,9 @@ fn read(path: &Path) -> String {
 
 /// Plain files are no cgroupfs: a folder that holds any can't be removed as a group is.
 fn emptied(group: &Cgroup) {
-    for folder in &group.folders {
-        fs::read_dir(&folder.path).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    for path in group.folders.iter().flat_map(|folder| [Some(&folder.path), folder.keeper.as_ref()]).flatten()
+    {
+        fs::read_dir(path).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
     }
 }
 
@@ -94,7 +95,48 @@ fn version_2_has_one_folder_below_the_group_that_shares_out_all_controllers() {
         (usage.memory_peak_bytes, usage.memory_limit_hits, usage.oom_kills),
         (Some(8_192), Some(7), Some(2))
     );
+    let keeper = folder.keeper.clone().unwrap();
+    assert_eq!(read(&keeper.join("cgroup.subtree_control")), "+cpu +cpuset +memory");
+    assert_eq!(
+        keeper.parent(),
+        folder.path.parent(),
+        "next to the group: one with processes may request nothing"
+    );
     emptied(&group);
+    drop(group);
+    assert!(!keeper.exists());
+}
+
+#[test]
+fn version_2_makes_no_group_below_one_with_processes_except_the_root() {
+    let root = tempfile::tempdir().unwrap();
+    let scope = root.path().join("user/scope");
+    fs::create_dir_all(&scope).unwrap();
+    fs::write(root.path().join("cgroup.controllers"), "cpu\n").unwrap();
+    fs::write(root.path().join("cgroup.procs"), "1\n").unwrap();
+    for group in [scope.as_path(), &root.path().join("user")] {
+        fs::write(group.join("cgroup.type"), "domain\n").unwrap();
+        fs::write(group.join("cgroup.subtree_control"), "").unwrap();
+        fs::write(group.join("cgroup.procs"), "").unwrap();
+    }
+    let system = unified(root.path(), "/user/scope");
+    let quota = Size { cpu_quota: Some(Cpus(500)), ..Size::default() };
+    let parent = || {
+        let group = Cgroup::create_in(&system, &quota).unwrap();
+        emptied(&group);
+        group.folders[0].path.parent().unwrap().to_owned()
+    };
+    let left =
+        ["", "user", "user/scope"].map(|place| root.path().join(place).join("rpc-bench-4194305-17-0-keeper"));
+    left.iter().for_each(|group| fs::create_dir(group).unwrap());
+    assert_eq!(parent(), scope);
+    assert!(left.iter().all(|group| !group.exists()), "wherever a harness that is gone made them");
+    fs::write(scope.join("cgroup.subtree_control"), "").unwrap();
+    fs::write(scope.join("cgroup.procs"), "17\n18\n").unwrap();
+    assert_eq!(parent(), root.path().join("user"));
+    assert_eq!(read(&scope.join("cgroup.subtree_control")), "", "it would take no process after that");
+    fs::write(root.path().join("user/cgroup.procs"), "19\n").unwrap();
+    assert_eq!(parent(), root.path());
 }
 
 #[test]

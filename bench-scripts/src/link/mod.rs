@@ -70,7 +70,7 @@ pub struct Taken {
 
 impl Link {
     /// Makes both namespaces and what is between them, and times round trips. Each direction takes `delay` and loses the share `loss` of
-    /// its packets, which follow from `seed`.
+    /// its packets; which ones follows from `seed`, but the kernel's netem draws them itself.
     ///
     /// # Errors
     /// One line: what the system does not permit or lacks, or that no packet passed.

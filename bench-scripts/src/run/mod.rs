@@ -279,6 +279,7 @@ fn opening(plan: &Plan) -> Result<String> {
 /// One line: what may not be limited here, or which build failed.
 pub fn build(plan: &Plan) -> Result<()> {
     requirements::check_limits(plan)?;
+    plan.campaign.sizes.iter().try_for_each(|boxes| requirements::check_limits(&sizes::part(plan, boxes)))?;
     build_servers(&plan.servers)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

@@ -43,7 +43,7 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
 }
 
 /// The plan of the trials, without a list of them: every server in every box.
-fn part(plan: &Plan, sizes: &Sizes) -> Plan {
+pub(super) fn part(plan: &Plan, sizes: &Sizes) -> Plan {
     let in_boxes =
         |server: &Server| -> Vec<Server> { sizes.boxes.iter().map(|of| Sizes::inside(server, of)).collect() };
     let servers = plan.servers.iter().flat_map(in_boxes).collect();
