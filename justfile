@@ -172,9 +172,7 @@ tools *names:
 [group('develop')]
 test:
     cargo test --workspace --no-fail-fast
-    cargo test --package server-kit --lib --features count-allocations allocat
-    cargo test --package server-kit --lib --features handicap handicap
-    cargo test --package server-legacy --package server-jsonrpsee --package server-actix --package server-axum --features handicap --test handicap
+    cargo test --workspace --features handicap,count-allocations --lib --test handicap -- handicap allocat
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -249,8 +247,10 @@ check-fmt:
 check-bench:
     cargo bench --package micro --bench times -- --warm-up-time 0.1 --measurement-time 0.3 --sample-size 10 --noplot
 
-# By the harness that the tests have built: what smoke shows does not depend on its speed, and its release build takes minutes.
+# By the harness that the tests have built, with the features that they have, so an example is named: what smoke shows does not depend on its
+# speed, and its release build takes minutes.
 [private]
 smoke:
-    cargo run --quiet --package rpc-bench --bin rpc-bench -- --results target/smoke run smoke
-    cargo run --quiet --package rpc-bench --bin rpc-bench -- --results target/smoke check
+    cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
+    target/debug/rpc-bench --results target/smoke run smoke
+    target/debug/rpc-bench --results target/smoke check
