@@ -1,4 +1,4 @@
-//! The server as its own program starts it, built with the handicap beside the build without, for the tests of the harness.
+//! The server as its own program starts it. Tests of the harness build it with the handicap, and the program without.
 
 use std::process::ExitCode;
 
