@@ -106,7 +106,7 @@ compare *runs:
 [group('measure')]
 [no-exit-message]
 micro *options:
-    cargo bench --package micro --bench times -- {{options}}
+    cargo bench --package micro --no-default-features --bench times -- {{options}}
 
 # Say what of this machine would spoil a measurement, and what to do
 [group('measure')]
@@ -172,9 +172,7 @@ tools *names:
 [group('develop')]
 test:
     cargo test --workspace --no-fail-fast
-    cargo test --package server-kit --lib --features count-allocations allocat
-    cargo test --package server-kit --lib --features handicap handicap
-    cargo test --package server-legacy --package server-jsonrpsee --package server-actix --package server-axum --features handicap --test handicap
+    cargo test --workspace --features handicap,count-allocations --lib --test handicap -- handicap allocat
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -201,7 +199,7 @@ test-rocksdb:
 test-node:
     @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
 
-# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, the micro-benchmarks in a short form, instruction counts, the smoke campaign and whether its report is whole; tests say whether the pages agree with their runs
+# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, each micro-benchmark once, instruction counts, the smoke campaign and whether its report is whole; tests say whether the pages agree with their runs
 [group('develop')]
 ci: check-fmt lint deny test test-rocksdb test-node check-bench check-instructions smoke
 
@@ -228,7 +226,8 @@ deny:
 [group('develop')]
 [no-exit-message]
 check-instructions *options:
-    @cargo run --quiet --release --package micro --example check-instructions -- {{options}}
+    @cargo build --quiet --workspace --example check-instructions
+    @target/debug/examples/check-instructions {{options}}
 
 # Accept the instruction counts as they are now, into servers/micro/accepted-instructions.toml
 [group('develop')]
@@ -245,12 +244,18 @@ splice *options:
 check-fmt:
     cargo fmt --all --check
 
+# Each benchmark once, as criterion has it for tests, on the crates that the tests have: what it shows does not depend on its speed.
 [private]
 check-bench:
-    cargo bench --package micro --bench times -- --warm-up-time 0.1 --measurement-time 0.3 --sample-size 10 --noplot
+    cargo test --workspace --bench times
 
-# By the harness that the tests have built: what smoke shows does not depend on its speed, and its release build takes minutes.
+# By the harness that the tests have built, with their features, for which an example is named; and with servers that are built as servers.toml has
+# it, except that they are not optimised: what smoke shows does not depend on speed, and building that takes minutes.
 [private]
 smoke:
-    cargo run --quiet --package rpc-bench --bin rpc-bench -- --results target/smoke run smoke
-    cargo run --quiet --package rpc-bench --bin rpc-bench -- --results target/smoke check
+    cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
+    rm -rf target/smoke-config && mkdir -p target/smoke-config
+    ln -s "$PWD"/bench-scripts/* target/smoke-config/ && rm target/smoke-config/servers.toml
+    sed 's/"--release", //; s/target\/release/target\/debug/' bench-scripts/servers.toml >target/smoke-config/servers.toml
+    target/debug/rpc-bench --config target/smoke-config --results target/smoke run smoke
+    target/debug/rpc-bench --config target/smoke-config --results target/smoke check

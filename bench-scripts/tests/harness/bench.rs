@@ -26,34 +26,38 @@ pub struct Bench {
     pub dir: TempDir,
 }
 
-/// The built servers' folder: cargo builds them once for all tests, the way it built this one.
+/// The folder of the servers and the load generator: cargo builds them once for all tests.
 fn programs() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    static FOLDER: OnceLock<&'static Path> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "server-actix", "--package", "server-control"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.unwrap().success(), "the servers could not be built");
-        Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap().to_owned()
+        let names = ["server-actix", "server-control", "server-axum", "rpc-load", "ledger"];
+        let bins = names.iter().flat_map(|name| ["--bin", name]);
+        built(bins.chain(["--example", "faulty-actix"]));
+        Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap()
     })
 }
 
-/// The handicap build of actix, in a target folder of its own as servers.toml has it.
+/// A program of the workspace, of those that are built.
+pub fn program(name: &str) -> PathBuf {
+    programs().join(name)
+}
+
+/// The handicap build of actix.
 fn handicap_build() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let target = programs().parent().unwrap().join("handicap");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "server-actix", "--features", "handicap", "--target-dir"])
-            .arg(&target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.unwrap().success(), "the handicap build could not be made");
-        target.join("debug/server-actix")
+        built(["--features", "server-actix/handicap", "--example", "handicapped-actix"]);
+        programs().join("examples/handicapped-actix")
     })
+}
+
+/// Builds programs as `cargo test --workspace` builds them: of their packages alone cargo would take fewer features, and so build most
+/// crates below them once more. An example is to be among them, for the features that tests add.
+fn built<'a>(targets: impl IntoIterator<Item = &'a str>) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--workspace"]).args(targets).current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(command.status().unwrap().success(), "{command:?} failed");
 }
 
 /// The load tool, built once. Without it and without Go there is nothing to run: the test says so and ends, except in CI,
@@ -86,11 +90,12 @@ impl Bench {
         symlink(fs::canonicalize(tool).unwrap(), root.join("bombardier")).unwrap();
         let mut servers = String::new();
         for name in ["actix", "control"] {
-            let program = root.join(format!("server-{name}"));
-            symlink(programs().join(format!("server-{name}")), &program).unwrap();
+            let file = format!("server-{name}");
+            let linked = root.join(&file);
+            symlink(program(&file), &linked).unwrap();
             let answer = if name == "control" { r#", "--answer-to", "{request}""# } else { "" };
             servers.push_str(&format!(
-                "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {program:?}\n\
+                "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {linked:?}\n\
                  args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
                  ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
             ));
@@ -139,32 +144,17 @@ impl Bench {
         true
     }
 
-    /// A link to the example of a server's package, built as the servers are.
-    pub fn link_example(&self, package: &str, example: &str) -> PathBuf {
-        static BUILT: OnceLock<()> = OnceLock::new();
-        BUILT.get_or_init(|| {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let built = Command::new(cargo)
-                .args(["build", "--quiet", "--package", package, "--example", example])
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .status();
-            assert!(built.unwrap().success(), "{example} could not be built");
-        });
-        let link = self.path(example);
-        symlink(programs().join("examples").join(example), &link).unwrap();
+    /// A link to a program of the workspace.
+    pub fn link(&self, name: &str) -> PathBuf {
+        let link = self.path(name);
+        symlink(program(name), &link).unwrap();
         link
     }
 
-    /// A link to the program of a server's package, built as the servers are.
-    pub fn link_server(&self, package: &str) -> PathBuf {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "--package", package])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.unwrap().success(), "{package} could not be built");
-        let link = self.path(package);
-        symlink(programs().join(package), &link).unwrap();
+    /// A link to the server with planted faults.
+    pub fn link_faulty(&self) -> PathBuf {
+        let link = self.path("faulty-actix");
+        symlink(programs().join("examples/faulty-actix"), &link).unwrap();
         link
     }
 

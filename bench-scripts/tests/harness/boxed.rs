@@ -1,12 +1,10 @@
 //! Connections in a box in small, on a real server and a real cgroup: few are held, and at many the kernel kills the server. Skipped where this user
 //! may make no cgroups.
 
-use std::path::Path;
-
 use rpc_bench::cgroup::{Cgroup, MemoryMax, Size};
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr};
+use crate::bench::{Bench, program, stderr};
 
 #[test]
 fn connections_are_held_until_the_kernel_kills_the_server() {
@@ -16,7 +14,6 @@ fn connections_are_held_until_the_kernel_kills_the_server() {
         return;
     }
     let Some(bench) = Bench::new(1) else { return };
-    bench.link_server("load-generator");
     bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
     // A window in which also a busy machine answers the last handshake: the harness counts open files, and a load tool that still connects
     // at the window's end gives no result.
@@ -27,8 +24,7 @@ fn connections_are_held_until_the_kernel_kills_the_server() {
          [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
          transport = \"websocket\"\nmemory_max = \"32MiB\"\n",
     );
-    let rpc_load = Path::new(env!("CARGO_BIN_EXE_rpc-bench")).with_file_name("rpc-load");
-    let output = bench.command(&["run", "small"]).env("RPC_LOAD", rpc_load).output().unwrap();
+    let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     bench.nothing_is_left_running();

@@ -12,7 +12,7 @@ use crate::bench::{Bench, listen_queues_in_turn, stderr};
 fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
     let bench = Bench::new(2)?;
     let args: String = args.iter().map(|arg| format!(", {arg:?}")).collect();
-    let program = bench.link_example("server-actix", "faulty-actix");
+    let program = bench.link_faulty();
     bench.write(
         "servers.toml",
         &format!(
@@ -142,7 +142,7 @@ fn a_scheduler_that_starves_connections_is_named() {
     }
     let Some(bench) = Bench::new(1) else { return };
     let _turn = listen_queues_in_turn();
-    let program = bench.link_server("server-axum");
+    let program = bench.link("server-axum");
     bench.write(
         "servers.toml",
         &format!(

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Output;
 
 use serde_json::Value;
@@ -16,9 +15,7 @@ const ARGS: &str = r#""{rank}", "{agent}", "agent", "--plan", "{plan}", "--rank"
 /// A campaign over actix and a pool of three hosts, started by `launch`, to which a line that begins with the rank is `fault`.
 fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
     let bench = Bench::new(1)?;
-    bench.link_server("load-generator");
-    let programs = PathBuf::from(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap().to_owned();
-    std::os::unix::fs::symlink(programs.join("rpc-load"), bench.path("rpc-load")).unwrap();
+    bench.link("rpc-load");
     let launch = bench.path("launch");
     fs::write(&launch, format!("#!/bin/sh\nrank=$1\nshift\n{fault}\nexec \"$@\"\n")).unwrap();
     fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();

@@ -85,7 +85,7 @@ fn a_mix_at_a_rate_is_checked_under_load() {
 #[test]
 fn a_server_that_lies_under_load_gives_no_figure() {
     let Some(bench) = with_vegeta() else { return };
-    let program = bench.link_example("server-actix", "faulty-actix");
+    let program = bench.link_faulty();
     // It tells the truth to all that comes before the window: some forty questions, and the warm-up's hundred requests.
     let args = bench.path("servers.toml");
     let text = fs::read_to_string(args).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rpc_bench::cgroup::{Cgroup, Cpus, MemoryMax, Size};
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr, until};
+use crate::bench::{Bench, program, stderr, until};
 
 /// A campaign over actix, with rpc-load; `None`, reported, without cgroups or a load tool.
 fn small(boxes: &str) -> Option<Bench> {
@@ -17,7 +17,6 @@ fn small(boxes: &str) -> Option<Bench> {
         return None;
     }
     let bench = Bench::new(1)?;
-    bench.link_server("load-generator");
     bench.write(
         "campaigns/small.toml",
         &format!(
@@ -30,10 +29,6 @@ fn small(boxes: &str) -> Option<Bench> {
         ),
     );
     Some(bench)
-}
-
-fn rpc_load() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_rpc-bench")).with_file_name("rpc-load")
 }
 
 fn observations(bench: &Bench) -> Vec<Value> {
@@ -62,7 +57,7 @@ fn groups(of: u32) -> Vec<PathBuf> {
 fn a_box_that_is_too_small_is_an_outcome_and_a_large_one_holds_its_rates() {
     let boxes = "{ cpu_quota = 0.5, memory_max = \"256MiB\" }, { cpu_quota = 0.5, memory_max = \"1MiB\" }";
     let Some(bench) = small(boxes) else { return };
-    let output = bench.command(&["run", "small"]).env("RPC_LOAD", rpc_load()).output().unwrap();
+    let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
     let all = observations(&bench);
@@ -91,8 +86,12 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let Some(bench) = small("{ cpu_quota = 0.5, memory_max = \"256MiB\" }") else { return };
     let log = fs::File::create(bench.path("log")).unwrap();
     let mut command = bench.command(&["run", "small"]);
-    let child =
-        command.env("RPC_LOAD", rpc_load()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+    let child = command
+        .env("RPC_LOAD", program("rpc-load"))
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap();
     let running = crate::bench::Running { child };
     let harness = running.child.id();
     until("a group is made", || (!groups(harness).is_empty()).then_some(()));
@@ -105,7 +104,7 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let before = observations(&bench).len();
     let folder = bench.folder();
     let mut resumed = bench.command(&["run", "--resume", folder.to_str().unwrap()]);
-    let output = resumed.env("RPC_LOAD", rpc_load()).output().unwrap();
+    let output = resumed.env("RPC_LOAD", program("rpc-load")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let numbers: Vec<u64> = observations(&bench).iter().map(|one| one["number"].as_u64().unwrap()).collect();
     assert!(numbers.len() > before, "{numbers:?}");

@@ -22,7 +22,7 @@ fn small() -> Option<Bench> {
         return None;
     }
     bench.write("campaigns/rate.toml", CAMPAIGN);
-    let program = bench.link_example("server-actix", "faulty-actix");
+    let program = bench.link_faulty();
     let known = fs::read_to_string(bench.path("servers.toml")).unwrap();
     bench.write(
         "servers.toml",

@@ -2,23 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::bench::{Bench, stderr};
-
-/// The program that writes ledger folders, built the way this test was.
-fn ledger() -> String {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "block-stores", "--bin", "ledger"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success(), "the program ledger could not be built");
-    let folder = Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap();
-    folder.join("ledger").to_str().unwrap().to_owned()
-}
 
 fn small() -> Option<Bench> {
     let bench = Bench::new(1)?;
@@ -35,7 +22,7 @@ fn small() -> Option<Bench> {
         "servers.toml",
         &servers.replacen("ready", &format!("stores = {{ program = {program:?} }}\nready"), 1),
     );
-    let ledgers = bench.path("ledgers");
+    let (ledgers, ledger) = (bench.path("ledgers"), bench.link("ledger"));
     bench.write(
         "campaigns/small.toml",
         &format!(
@@ -43,9 +30,8 @@ fn small() -> Option<Bench> {
              max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 500\ntimeout_ms = 2000\n\
              [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 2000\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
              [stores]\nblocks = [\"memory\", \"redb\"]\nslots = [500, 2000]\nconnections = 2\nledgers = {ledgers:?}\n\
-             ledger = {{ program = {:?} }}\n\
-             [stores.neighbour]\nworkload = \"getBalance\"\nrate = 50\nconnections = 8\nbeside = \"getBlocks10\"\nbeside_connections = 2\nblocks_on = [\"worker\", \"one-thread\"]\n",
-            ledger()
+             ledger = {{ program = {ledger:?} }}\n\
+             [stores.neighbour]\nworkload = \"getBalance\"\nrate = 50\nconnections = 8\nbeside = \"getBlocks10\"\nbeside_connections = 2\nblocks_on = [\"worker\", \"one-thread\"]\n"
         ),
     );
     Some(bench)

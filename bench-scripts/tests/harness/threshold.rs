@@ -179,7 +179,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
 fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
     let Some(bench) = Bench::new(1) else { return };
     bench.write("campaigns/search.toml", CAMPAIGN);
-    let program = bench.link_example("server-actix", "faulty-actix");
+    let program = bench.link_faulty();
     let healthy = format!("program = {:?}", bench.path("server-actix"));
     bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
     // At 16 connections warm-up, window and the harness's own make some 36; at 64 the warm-up alone makes 50.

@@ -1,9 +1,6 @@
 //! Batches, mixes on one socket and held connections in small, on real processes and the real load generator.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -12,14 +9,7 @@ use crate::bench::{Bench, stderr};
 /// A campaign over actix by rpc-load. `None` without a load tool.
 fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
     let bench = Bench::new(1)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "load-generator"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.unwrap().success(), "rpc-load could not be built");
-    let programs = Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap();
-    symlink(programs.join("rpc-load"), bench.path("rpc-load")).unwrap();
+    bench.link("rpc-load");
     bench.replace("servers.toml", "metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"");
     bench.write(
         "campaigns/small.toml",

@@ -86,13 +86,14 @@ fn root() -> &'static Path {
 }
 
 /// Runs the servers' build commands. Packages of this workspace are built together, in the profile of the tests: where they
-/// check for overflow, the servers do.
+/// check for overflow, the servers do. Tests take the features of the whole workspace, since `cargo test --workspace` has built
+/// those programs already; of their packages alone cargo would take fewer, and so build most crates below them once more.
 fn build(entries: &[Entry]) -> Result<(), String> {
     let mut commands: Vec<Vec<String>> = Vec::new();
     let mut packages = Vec::new();
     for entry in entries {
         match package(entry) {
-            Some(package) => packages.extend(["--package".to_owned(), package.to_owned()]),
+            Some(package) => packages.push(package),
             None if commands.contains(&entry.build) => {}
             None => commands.push(entry.build.clone()),
         }
@@ -100,8 +101,15 @@ fn build(entries: &[Entry]) -> Result<(), String> {
     if !packages.is_empty() {
         let (folder, profile) = profile();
         let target = folder.parent().expect("PROFILE is in the target folder").display().to_string();
-        let cargo = ["cargo", "build", "--quiet", "--profile", profile, "--target-dir", &target];
-        commands.push(cargo.map(str::to_owned).into_iter().chain(packages).collect());
+        let mut cargo = vec!["cargo", "build", "--quiet", "--profile", profile, "--target-dir", &target];
+        let of_tests = profile == "dev";
+        // An example among them, so that cargo takes the features that tests add.
+        cargo.extend(
+            of_tests.then_some(["--workspace", "--example", "minimal-jsonrpsee"]).into_iter().flatten(),
+        );
+        let each = if of_tests { "--bin" } else { "--package" };
+        cargo.extend(packages.into_iter().flat_map(|package| [each, package]));
+        commands.push(cargo.into_iter().map(str::to_owned).collect());
     }
     for command in commands {
         let Some((program, args)) = command.split_first() else { continue };

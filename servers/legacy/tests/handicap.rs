@@ -1,7 +1,5 @@
 //! `--handicap-rounds` on every way that legacy has of answering.
 
-#![cfg(feature = "handicap")]
-
 use std::path::Path;
 
 use server_kit::testing::assert_handicap_is_honoured;

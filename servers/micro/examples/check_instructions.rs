@@ -87,7 +87,8 @@ fn count(root: &Path) -> Result<Counts> {
         std::fs::remove_dir_all(&home).with_context(|| format!("remove {}", home.display()))?;
     }
     let mut bench = cargo();
-    bench.args(["bench", "--quiet", "--package", "micro", "--bench", "instructions", "--"]);
+    bench.args(["bench", "--quiet", "--package", "micro", "--no-default-features"]);
+    bench.args(["--bench", "instructions", "--"]);
     bench.args(["--save-summary=json", "--nosummary"]).arg("--home").arg(&home);
     // What it prints compares with an earlier run of the same machine, which is not wanted here.
     bench.env("GUNGRAUN_RUNNER", tools.join("bin/gungraun-runner")).stdout(Stdio::null());

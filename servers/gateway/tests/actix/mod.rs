@@ -11,14 +11,16 @@ use validator_state::SeededSpec;
 
 const LEDGER: SeededSpec = SeededSpec { accounts: 1_000, slots: 50, seed: 1 };
 
-/// Builds server-actix in the folder and the profile of this test.
+/// Builds server-actix in the folder and the profile of this test, as `cargo test --workspace` has built it: of its package alone cargo
+/// would take fewer features, and so build most crates below it once more. The example is for the features that tests add.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     // A test is TARGET/PROFILE/deps/NAME-HASH.
     let folder = own.ancestors().nth(2).unwrap();
     let profile = if folder.ends_with("release") { "release" } else { "dev" };
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "server-actix", "--profile", profile, "--target-dir"]);
+    build.args(["build", "--quiet", "--workspace", "--bin", "server-actix", "--example", "minimal-actix"]);
+    build.args(["--profile", profile, "--target-dir"]);
     assert!(build.arg(folder.parent().unwrap()).status().unwrap().success(), "{build:?} failed");
     folder.join("server-actix")
 }

@@ -49,11 +49,11 @@ impl Fixture {
         Some(Self { folder, plan, tools, truths, interrupt, _dir: dir })
     }
 
-    /// The control server, built as this test was.
+    /// The control server, built as `cargo test --workspace` builds it; the example is for the features that tests add.
     fn control(&self) -> Subject {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "server-control"])
+            .args("build --quiet --workspace --bin server-control --example minimal-actix".split(' '))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status();
         assert!(built.unwrap().success(), "the control server could not be built");
