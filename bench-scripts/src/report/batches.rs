@@ -59,7 +59,10 @@ fn ladders(run: &Run) -> Vec<Ladder<'_>> {
             }),
         }
     }
-    ladders.retain(|ladder| ladder.rungs.len() > 1);
+    // Servers that differ in what no environment says, such as a gateway in front, are on one ladder without any batch.
+    ladders.retain(|ladder| {
+        ladder.rungs.iter().any(|(length, _)| Some(length) != ladder.rungs.first().map(|(first, _)| first))
+    });
     ladders.iter_mut().for_each(|ladder| ladder.rungs.sort_by_key(|(batch, _)| *batch));
     ladders
 }

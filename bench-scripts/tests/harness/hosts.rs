@@ -21,7 +21,7 @@ fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
     fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();
     bench.write(
         "hosts.toml",
-        &format!("[three]\nnames = [\"a\", \"b\", \"c\"]\nlead_ms = 1500\nlauncher = [{launch:?}, {ARGS}]\n"),
+        &format!("[three]\nnames = [\"a\", \"b\", \"c\"]\nlead_ms = 3000\nlauncher = [{launch:?}, {ARGS}]\n"),
     );
     bench.write(
         "campaigns/small.toml",
@@ -160,9 +160,9 @@ fn a_wrong_call_is_one_line() {
         assert!(text.contains(said) && text.trim().lines().count() == 1, "{args:?}: {text}");
     };
     refused(&["run", "small", "--hosts", "none"], "there are: three");
-    bench.replace("hosts.toml", "lead_ms = 1500", "lead_ms = 1");
+    bench.replace("hosts.toml", "lead_ms = 3000", "lead_ms = 1");
     refused(&["run", "small", "--hosts", "three"], "field lead_ms");
-    bench.replace("hosts.toml", "lead_ms = 1", "lead_ms = 1500");
+    bench.replace("hosts.toml", "lead_ms = 1", "lead_ms = 3000");
     bench.replace("campaigns/small.toml", "connections = [7]", "connections = [2]");
     refused(&["run", "small", "--hosts", "three"], "field connections: 2 can't be divided among 3 hosts");
     bench.replace(
