@@ -1,25 +1,61 @@
 //! The section on what memory a request in flight takes.
 
+use std::collections::BTreeSet;
+
 use super::Run;
 use super::arms::{name, named, transport};
 use super::charts::{self, Picture, Scales};
-use super::format::{Table, bullets, bytes, count, dash, estimate, list, percent};
+use super::format::{Table, bytes, count, dash, estimate, list, percent};
 use super::held;
 use crate::analysis::in_flight_memory::InFlightMemory;
 
 /// The chart's file.
 const FILE: &str = "in-flight-memory.svg";
 
-/// A line for each server and request; empty where the campaign does not want to know it.
+/// The largest distance of a line from a point above which the first screen states it.
+const FAR: f64 = 0.1;
+
+/// A row for each server and a column for each request and way to send it; empty where the campaign does not want to know it.
 pub(super) fn headline(run: &Run) -> String {
-    bullets(run.summary.in_flight_memory.iter().map(|of| {
-        format!(
-            "**{}**, {}: {} of memory for each request in flight.",
-            run.label(&of.server),
-            of.workload,
-            dash(of.line.slope, |slope| estimate(slope, bytes))
-        )
-    }))
+    let found = &run.summary.in_flight_memory;
+    let mut ways: Vec<String> = found.iter().map(|of| way(run, of)).collect();
+    let mut servers: Vec<&str> = found.iter().map(|of| name(run, &of.server)).collect();
+    distinct(&mut ways);
+    distinct(&mut servers);
+    if servers.is_empty() {
+        return String::new();
+    }
+    let row = |server: &&str| {
+        let cell = |wanted: &String| {
+            let of = found.iter().find(|of| name(run, &of.server) == *server && way(run, of) == *wanted);
+            dash(of.and_then(|of| Some((of.line.slope?, of.line.misfit?))), |(slope, misfit)| {
+                let far = if misfit > FAR {
+                    format!("; the line is up to {} off", percent(misfit))
+                } else {
+                    String::new()
+                };
+                estimate(slope, bytes) + &far
+            })
+        };
+        std::iter::once(run.label(server).to_owned()).chain(ways.iter().map(cell)).collect()
+    };
+    let table = Table::of(&format!("server | {}", ways.join(" | ")), 1, servers.iter().map(row));
+    format!(
+        "Memory of the server for each request in flight, with a 95 % interval. One on a connection: the connection is in the figure.\n\n{}",
+        table.markdown()
+    )
+}
+
+/// Each value once, where it stands first.
+fn distinct<T: Clone + Ord>(values: &mut Vec<T>) {
+    let mut seen = BTreeSet::new();
+    values.retain(|value| seen.insert(value.clone()));
+}
+
+/// A request and the way in which it is sent.
+fn way(run: &Run, of: &InFlightMemory) -> String {
+    let on_each = count(in_flight(run, &of.server).into());
+    format!("{} over {}, {on_each} on a connection", of.workload, transport(run, &of.server).name())
 }
 
 /// The whole section; empty likewise.
@@ -60,19 +96,9 @@ fn row(run: &Run, of: &InFlightMemory) -> Vec<String> {
 
 /// A server's memory against requests in flight, a panel for each request and way to send it.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
-    let curves: Vec<_> = run
-        .summary
-        .in_flight_memory
-        .iter()
-        .map(|of| {
-            let way = transport(run, &of.server).name();
-            let panel = match in_flight(run, &of.server) {
-                1 => format!("{}, {way}", of.workload),
-                several => format!("{}, {way}, {} on a connection", of.workload, count(several.into())),
-            };
-            held::memory_curve(run, &of.server, panel, &of.line)
-        })
-        .collect();
+    let found = run.summary.in_flight_memory.iter();
+    let curves: Vec<_> =
+        found.map(|of| held::memory_curve(run, &of.server, way(run, of), &of.line)).collect();
     Some(Picture {
         file: FILE.to_owned(),
         alt: "A server's memory against requests in flight, with fitted lines".to_owned(),

@@ -116,8 +116,11 @@ fn a_box_that_can_not_be_made_is_refused_before_anything_runs() {
     let Some(bench) = small("{ cpu_quota = 0.5, memory_max = \"256MiB\" }, { cpuset = \"63\" }") else {
         return;
     };
-    assert!(!Path::new("/sys/devices/system/cpu/cpu63").exists(), "a processor that this machine lacks");
-    let output = bench.command(&["run", "small"]).env("RPC_LOAD", rpc_load()).output().unwrap();
+    if Path::new("/sys/devices/system/cpu/cpu63").exists() {
+        eprintln!("SKIPPED: this machine has every processor that a box can name");
+        return;
+    }
+    let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("server actix-set63: field cpuset") && said.lines().count() == 1, "{said}");

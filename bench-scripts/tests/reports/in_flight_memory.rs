@@ -49,11 +49,12 @@ fn each_server_has_a_line_and_the_answer_comes_first() {
     }
     let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
-    assert!(headline.contains("getBlocks: 16.0 KiB ["), "{headline}");
+    assert!(headline.contains("| getBlocks over WebSocket, 64 on a connection |"), "{headline}");
+    assert!(headline.contains("16.0 KiB [") && !headline.contains("off"), "{headline}");
     let section = report.split("## Memory for a request in flight").nth(1).unwrap();
     assert!(section.contains("| WebSocket | 64 "), "{section}");
     let drawn = std::fs::read_to_string(folder.0.join("in-flight-memory.svg")).unwrap();
-    assert!(drawn.contains("getBlocks, WebSocket, 64 on a connection"));
+    assert!(drawn.contains("getBlocks over WebSocket, 64 on a connection"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod distance;
 mod gateway_curves;
 mod hosts;
 mod in_flight_memory;
+mod kept;
 mod mixes;
 mod open;
 mod original;

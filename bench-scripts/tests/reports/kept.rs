@@ -1,0 +1,54 @@
+//! Every kept run renders to the report that is kept with it: what changes how reports are written shows in them, or is a fault.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rpc_bench::report;
+use rpc_bench::results::RunFolder;
+
+/// The report of a kept run, rendered from a copy of its folder.
+fn rendered(run: &Path, work: &Path) -> String {
+    let copy = work.join(run.file_name().unwrap());
+    fs::create_dir(&copy).unwrap();
+    let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.is_file() && path.extension().is_none_or(|end| end != "svg")) {
+        fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+    }
+    fs::remove_file(copy.join("report.md")).unwrap();
+    let folder = RunFolder::open(&copy).unwrap();
+    if folder.is_calibration() {
+        report::calibration::write(&folder).unwrap();
+    } else if folder.is_why() {
+        report::why::write(&folder).unwrap();
+    } else {
+        report::write(&folder).unwrap();
+    }
+    let report = fs::read_to_string(copy.join("report.md")).unwrap();
+    fs::remove_dir_all(&copy).unwrap();
+    report
+}
+
+#[test]
+fn every_kept_run_renders_to_its_report() {
+    let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let entries = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
+    let mut runs: Vec<PathBuf> = entries.filter(|run| run.join("plan.json.xz").is_file()).collect();
+    runs.sort();
+    assert!(runs.len() > 40, "{}", runs.len());
+    let work = tempfile::tempdir().unwrap();
+    let work = work.path();
+    let others = |runs: Vec<&PathBuf>| {
+        let differs =
+            |run: &&PathBuf| rendered(run, work) != fs::read_to_string(run.join("report.md")).unwrap();
+        runs.into_iter().filter(differs).cloned().collect::<Vec<_>>()
+    };
+    let half = |of: usize| runs.iter().skip(of).step_by(2).collect::<Vec<_>>();
+    let different = thread::scope(|scope| {
+        let even = scope.spawn(|| others(half(0)));
+        let mut odd = others(half(1));
+        odd.extend(even.join().unwrap());
+        odd
+    });
+    assert!(different.is_empty(), "render these again and read what changed: {different:?}");
+}
