@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn numbers_have_no_letter_too_many() {
-        let numbers = [0.0, -0.04, 0.5, -0.5, 82.0, -12.34, 10.05];
+        let numbers = [0.0, -0.04, 0.5, -0.5, 82.0, -12.34, 10.02];
         assert_eq!(numbers.map(px), ["0", "0", ".5", "-.5", "82", "-12.3", "10"]);
     }
 
