@@ -113,13 +113,13 @@ fn the_histograms_of_a_closed_loop_are_added_and_bombardiers_percentiles_left_ou
 /// Every fault is named with its host, nothing wrong is merged, and the run goes on to its end.
 #[test]
 fn a_host_that_is_at_fault_is_named_and_voids_its_trials_alone() {
-    let dies = "if [ $rank = 1 ]; then ( sleep 2; kill -9 $$ ) & fi";
-    let late = "if [ $rank = 1 ]; then sleep 2; fi";
+    let dies = "if [ $rank = 1 ]; then ( sleep 3.5; kill -9 $$ ) & fi";
+    let late = "if [ $rank = 1 ]; then sleep 4; fi";
     let other = "if [ $rank = 1 ]; then cp \"$1\" \"$0-other\"; echo >> \"$0-other\"; shift; set -- \"$0-other\" \"$@\"; fi";
     let never = "if [ $rank = 1 ]; then echo no such node >&2; exit 3; fi";
     for (fault, said) in [
         (dies, "host 1 (b): lost: its launcher ended with killed"),
-        (late, "host 1 (b): it was not placed within 1.5 s"),
+        (late, "host 1 (b): it was not placed within 3.0 s"),
         (other, "host 1 (b): its rpc-bench is another build"),
         (never, "host 1 (b): lost: its launcher ended with exit code 3: no such node"),
     ] {
