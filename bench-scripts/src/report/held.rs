@@ -78,8 +78,11 @@ pub(super) fn memory_curve(run: &Run, server: &str, panel: String, line: &Fitted
     }
 }
 
-/// A server's memory against the connections that it holds.
+/// A server's memory against the connections that it holds; of servers in boxes, another chart has that of the box.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
+    if !run.summary.boxed.is_empty() {
+        return None;
+    }
     let curve = |of: &Held| {
         let panel = transport(run, &of.server).name().to_owned();
         memory_curve(run, &of.server, panel, &of.memory)

@@ -22,7 +22,7 @@ pub fn markdown(run: &Run) -> String {
     if campaign.hold {
         return of_held(run);
     }
-    let answers = answer::of(run).is_some() || !run.summary.in_flight_memory.is_empty();
+    let answers = answer::of(run).is_some();
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
@@ -108,6 +108,9 @@ fn charts(run: &Run) -> String {
         return String::new();
     }
     let pictures = charts::pictures(run).unwrap_or_default();
+    if pictures.is_empty() {
+        return String::new();
+    }
     format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
 }
 

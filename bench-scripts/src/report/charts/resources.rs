@@ -68,7 +68,9 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let open = run.plan.campaign.open.as_ref();
-    let mut pictures = vec![at_headline(run, open.is_some())];
+    let has_curves = !run.summary.by_rate.is_empty();
+    let mut pictures: Vec<Picture> =
+        (!has_curves).then(|| at_headline(run, open.is_some())).into_iter().collect();
     if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
         pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
         if let Some(last) = pictures.last_mut() {

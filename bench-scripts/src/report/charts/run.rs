@@ -38,10 +38,17 @@ pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     if report_original::is_headline(run) {
         return original::pictures(run);
     }
+    // Such a campaign is about memory alone, which has a chart of its own.
+    if !run.summary.in_flight_memory.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));
-    pictures.extend(quantiles::picture(run));
+    // Curves are of all rates; these charts are of one.
+    if run.summary.by_rate.is_empty() {
+        pictures.extend(quantiles::picture(run));
+    }
     pictures.extend(resources::pictures(run));
     Ok(pictures)
 }
