@@ -1,4 +1,4 @@
-//! The harness's own client: for questions to one server, one at a time, by either transport. Never for load.
+//! The harness's own client: for requests to one server, one at a time, by either transport. Never for load.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use tungstenite::{Message, WebSocket};
 
 use crate::target::Target;
 use crate::transport::Transport;
-use crate::workload::questions::is_true;
+use crate::workload::requests::is_true;
 
-/// How long one question may take.
+/// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that an answer may have.
@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Characters of an answer that a reader is shown.
 const SHOWN: usize = 200;
 
-/// An answer to a question.
+/// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status; `None` of a WebSocket, whose messages have none.
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// A connection for one question after the other, kept between them and made again where it was lost.
+/// A connection for one request after the other, kept between them and made again where it was lost.
 pub struct Connection {
     target: Target,
     timeout: Duration,
@@ -64,7 +64,7 @@ enum Client {
 }
 
 impl Connection {
-    /// To a server that will be asked; a question is given up after `timeout`.
+    /// To a server that gets requests; one is given up after `timeout`.
     pub fn new(target: &Target, timeout: Duration) -> Self {
         let client = match target.transport() {
             Transport::Http => Client::Http { agent: agent(timeout), closes: false },
@@ -77,7 +77,7 @@ impl Connection {
     ///
     /// # Errors
     /// There was no whole answer in time.
-    pub fn ask(&mut self, body: &str) -> Result<Answer> {
+    pub fn request(&mut self, body: &str) -> Result<Answer> {
         match &mut self.client {
             Client::Http { agent, closes } => post(&self.target, agent, *closes, body),
             Client::WebSocket(kept) => {
@@ -98,12 +98,12 @@ impl Connection {
 ///
 /// # Errors
 /// There was no whole answer in time.
-pub fn ask(target: &Target, body: &str) -> Result<Answer> {
+pub fn request(target: &Target, body: &str) -> Result<Answer> {
     let mut connection = Connection::new(target, TIMEOUT);
     if let Client::Http { closes, .. } = &mut connection.client {
         *closes = true;
     }
-    connection.ask(body)
+    connection.request(body)
 }
 
 /// An HTTP client whose requests take at most `timeout`; an answer of any status is one.
@@ -157,14 +157,14 @@ fn exchange(
 /// # Errors
 /// There was no whole answer in time.
 pub fn verify(target: &Target, body: &str, truth: &Value) -> Result<Result<(), String>> {
-    let answer = ask(target, body)?;
+    let answer = request(target, body)?;
     let is_that = answer.json().is_some_and(|answer| is_true(&answer, truth));
     Ok(if is_that { Ok(()) } else { Err(answer.shown()) })
 }
 
 /// Whether a server answers getHealth with `ok`; not while it can't be reached.
 pub fn is_healthy(target: &Target) -> bool {
-    let answer = ask(target, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
+    let answer = request(target, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
     answer.ok().and_then(|answer| answer.json()).is_some_and(|answer| answer["result"] == "ok")
 }
 
@@ -201,11 +201,11 @@ mod tests {
     fn questions_over_a_websocket_share_a_connection_until_it_is_lost() {
         let mut connection = Connection::new(&server(2), TIMEOUT);
         for _ in 0..2 {
-            let answer = connection.ask("12345").unwrap();
+            let answer = connection.request("12345").unwrap();
             assert_eq!((answer.status, answer.text.as_str()), (None, "5"));
         }
-        assert!(connection.ask("1").is_err(), "the server has ended the connection");
-        assert_eq!(connection.ask("12").unwrap().text, "2", "on a new one");
+        assert!(connection.request("1").is_err(), "the server has ended the connection");
+        assert_eq!(connection.request("12").unwrap().text, "2", "on a new one");
     }
 
     #[test]
@@ -215,6 +215,6 @@ mod tests {
         assert_eq!(verify(&target, "123", &Value::from(4)).unwrap(), Err("WebSocket: 3".to_owned()));
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = Target::parse(&format!("ws://{nobody}")).unwrap();
-        assert!(format!("{:#}", ask(&nobody, "1").unwrap_err()).starts_with("no WebSocket to ws://"));
+        assert!(format!("{:#}", request(&nobody, "1").unwrap_err()).starts_with("no WebSocket to ws://"));
     }
 }

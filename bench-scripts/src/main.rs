@@ -81,7 +81,7 @@ enum Verb {
 const EXIT_FOUND: u8 = 1;
 /// A wrong call, or something that is missing.
 const EXIT_WRONG: u8 = 2;
-/// What was asked can't be told.
+/// Inconclusive.
 const EXIT_OPEN: u8 = 3;
 /// Ended by Ctrl-C, as shells have it.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -107,7 +107,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run } => commands::report::report(&run)?.into(),
-        Verb::Open { run } => commands::open::open(&cli.results, run.as_deref())?.into(),
+        Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),

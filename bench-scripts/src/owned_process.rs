@@ -61,7 +61,7 @@ pub struct Output<'a> {
 impl Owned {
     /// Starts a program. It gets a process group of its own, so that Ctrl-C in a terminal reaches the harness alone, and
     /// dies with the harness even where that is killed. Its placement holds from its first instruction, so that a runtime
-    /// that asks how many processors it may use sees what it gets.
+    /// that reads how many processors it may use sees what it gets.
     pub fn spawn(program: &Path, args: &[String], output: &Output<'_>, placement: Placement) -> Result<Self> {
         Self::spawn_with(program, args, output, placement, Limits::default())
     }
@@ -149,7 +149,7 @@ impl Owned {
     /// How the child ended, if it has.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.ended.is_none() {
-            self.ended = self.reap(libc::WNOHANG).context("can't ask for a child's state")?;
+            self.ended = self.reap(libc::WNOHANG).context("can't read a child's state")?;
         }
         Ok(self.ended.map(|(status, _)| status))
     }
@@ -205,7 +205,7 @@ impl Owned {
         })
     }
 
-    /// Asks the child to end (SIGTERM) and waits; kills it where it doesn't listen.
+    /// Tells the child to end (SIGTERM) and waits; kills it where it doesn't listen.
     pub fn stop(mut self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
         self.signal(Signal::TERM)?;
         self.wait(GRACE, interrupt)

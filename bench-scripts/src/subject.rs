@@ -39,7 +39,7 @@ const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
 /// How long a server that closed its output may take to end, before it counts as one that keeps running without.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where a server listens for requests or for questions about its metrics: any free port of the loopback interface.
+/// Where a server listens for requests or for reads of its metrics: any free port of the loopback interface.
 const LOOPBACK: &str = "127.0.0.1:0";
 
 /// The port of a server that can't choose one, at the far end of a link.

@@ -5,7 +5,7 @@
 //! process's own, and no part of the harness hands it to another. Out of scope: what a figure means.
 
 mod exposed;
-mod targets;
+mod scrape_targets;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,12 +14,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::{Context, Result};
 
 use self::exposed::Exposition;
-use self::targets::Targets;
+use self::scrape_targets::Targets;
 
 /// What is watched of this process's run.
 #[derive(Debug)]
 struct Watched {
-    standing: Mutex<Standing>,
+    standing: Mutex<WatchedRun>,
     targets: Mutex<Targets>,
 }
 
@@ -27,19 +27,19 @@ static WATCHED: OnceLock<Watched> = OnceLock::new();
 
 /// Where a run stands.
 #[derive(Debug, Default)]
-struct Standing {
+struct WatchedRun {
     campaign: String,
     done: u64,
     failed: u64,
     known: u64,
     left_s: f64,
-    running: Vec<Load>,
+    running: Vec<WatchedLoad>,
     samples: Vec<Sampled>,
 }
 
 /// What a trial puts on which server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Load {
+pub struct WatchedLoad {
     /// The server.
     pub server: String,
     /// The workload.
@@ -62,7 +62,7 @@ pub struct Figures {
 /// Every sample of a load so far.
 #[derive(Debug)]
 struct Sampled {
-    load: Load,
+    load: WatchedLoad,
     figures: Vec<Figures>,
 }
 
@@ -113,12 +113,12 @@ pub fn progress(campaign: &str, done: usize, known: usize, left_s: f64) {
 }
 
 /// A trial begins.
-pub fn trial_begins(load: impl FnOnce() -> Load) {
+pub fn trial_begins(load: impl FnOnce() -> WatchedLoad) {
     change(|standing| standing.running.push(load()));
 }
 
 /// A trial has ended, with these figures or without any.
-pub fn trial_ended(load: impl FnOnce() -> Load, figures: Option<Figures>) {
+pub fn trial_ended(load: impl FnOnce() -> WatchedLoad, figures: Option<Figures>) {
     change(|standing| {
         let load = load();
         standing.running.retain(|running| *running != load);
@@ -133,7 +133,7 @@ pub fn trial_ended(load: impl FnOnce() -> Load, figures: Option<Figures>) {
     });
 }
 
-fn change(change: impl FnOnce(&mut Standing)) {
+fn change(change: impl FnOnce(&mut WatchedRun)) {
     if let Some(watched) = WATCHED.get() {
         change(&mut lock(&watched.standing));
     }

@@ -13,9 +13,9 @@ use std::process::Command;
 use rpc_bench::analysis::Comparison;
 use rpc_bench::figure::Figure;
 use rpc_bench::observation::Outcome;
+use rpc_bench::readable_numbers;
 use rpc_bench::report::{Run, html};
 use rpc_bench::results::{RunFolder, unpack_stages};
-use rpc_bench::words;
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
@@ -104,8 +104,8 @@ fn figures(folder: &RunFolder) -> Vec<[String; 4]> {
             let mut figure_of = |topic: &str, text: String| {
                 figures.push([topic.to_owned(), workload.clone(), column(server), text]);
             };
-            figure_of("requests/s", words::rounded(figure(Figure::RequestsPerSecond)));
-            figure_of("p99", words::time(figure(Figure::P99Us)));
+            figure_of("requests/s", readable_numbers::rounded(figure(Figure::RequestsPerSecond)));
+            figure_of("p99", readable_numbers::time(figure(Figure::P99Us)));
             let is_pair = |pair: &&Comparison| {
                 (&*pair.server, &*pair.over, &pair.workload) == (server, baseline, workload)
             };
@@ -152,7 +152,6 @@ fn hostile(folder: &RunFolder) -> RunFolder {
     observations[0].outcome = Outcome::ToolFailed { reason: HOSTILE.to_owned() };
     let lines = observations.iter().map(|observation| serde_json::to_string(observation).unwrap() + "\n");
     fs::write(folder.0.join("observations.ndjson"), lines.collect::<String>()).unwrap();
-    fs::remove_file(folder.0.join("observations.ndjson.xz")).unwrap();
     folder.clone()
 }
 

@@ -219,7 +219,7 @@ fn the_stages_build_outside_a_container_what_the_images_start() {
     let (_gateway, passed_on) = started("gateway", &gateway, &changed);
     for ready in [&ready, &passed_on] {
         let answer =
-            client::ask(&Target::http(&at(ready)), r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#)
+            client::request(&Target::http(&at(ready)), r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#)
                 .unwrap();
         assert_eq!(answer.json().unwrap()["result"], "ok");
     }

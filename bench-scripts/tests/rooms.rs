@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[&str] = &[
     "interrupt",
     "watch",
-    "words",
-    "field",
+    "readable_numbers",
+    "field_checks",
     "transport",
     "target",
     "figure",

@@ -76,7 +76,7 @@ impl Value {
 
 /// One measured quantity over all servers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct AnswerRow {
     /// What it is.
     pub topic: Topic,
     /// The request that it is of; empty where it is of the server as a whole.
@@ -89,7 +89,7 @@ pub struct Row {
     pub values: Vec<Option<Value>>,
 }
 
-impl Row {
+impl AnswerRow {
     /// The servers that nothing measured is better than: one, or several whose difference is not resolved. Empty where fewer than
     /// two servers were measured, or where none is worse than the best.
     pub fn best(&self) -> Vec<usize> {
@@ -171,7 +171,7 @@ pub struct Answer {
     /// The place of the server that the others are compared with.
     pub baseline: usize,
     /// What was measured.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AnswerRow>,
 }
 
 impl Answer {
@@ -202,7 +202,7 @@ impl Answer {
 
     /// The rows in which a server is surely worse than the best, by the largest factors.
     fn price(&self, decided_by: Option<Topic>, server: usize) -> Vec<usize> {
-        let factor = |row: &Row| {
+        let factor = |row: &AnswerRow| {
             let own = row.values[server]?;
             let better = row.best().first().and_then(|first| row.values[*first])?;
             let ratio = own.compared.value / better.compared.value;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn answer(rows: &[(Topic, &str, [Option<Value>; 3])]) -> Answer {
-        let row = |(topic, request, values): &(Topic, &str, [Option<Value>; 3])| Row {
+        let row = |(topic, request, values): &(Topic, &str, [Option<Value>; 3])| AnswerRow {
             topic: *topic,
             request: (*request).to_owned(),
             at: String::new(),

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::block_counts::planned_block_counts;
 use super::comparison::JUDGED;
+use super::interim_analyses::{Decision, PairedRatios, Rules, replay};
 use super::observed::{Observed, Samples, log_ratios, median_of, valid};
-use super::sequence::{Decision, PairedRatios, Rules, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use crate::config::{Arm, Calibration, Placement};
 use crate::figure::Figure;
@@ -33,7 +34,7 @@ pub struct CalibrationSummary {
     /// Trials that gave no figure, with the reason.
     pub failed: Vec<(u32, String)>,
     /// Block counts at which a comparison is judged.
-    pub looks: Vec<u32>,
+    pub block_counts: Vec<u32>,
     /// By judged figure and arm.
     pub ours: Vec<Power>,
     /// The same observations the common way: by judged figure, arm, runs and threshold.
@@ -122,8 +123,8 @@ struct Finished {
 }
 
 /// The block counts at which each comparison of a calibration is judged.
-pub fn looks(calibration: &Calibration) -> Vec<u32> {
-    planned_looks(1, calibration.max_blocks, true)
+pub fn block_counts(calibration: &Calibration) -> Vec<u32> {
+    planned_block_counts(1, calibration.max_blocks, true)
 }
 
 /// Works out what a calibration found. `round_ns` is the CPU time of one round of a handicap, in nanoseconds.
@@ -160,7 +161,7 @@ pub fn calibrate(
     CalibrationSummary {
         trials: observations.len(),
         failed: failures(observations),
-        looks: looks(calibration),
+        block_counts: block_counts(calibration),
         ours,
         common,
         resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
@@ -226,7 +227,7 @@ fn power(
     took: impl Fn(u32) -> f64,
 ) -> Power {
     let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
-    let finished = comparisons(ratios, &Rules::new(&[better], demand, looks(calibration)), took);
+    let finished = comparisons(ratios, &Rules::new(&[better], demand, block_counts(calibration)), took);
     let mut verdicts = BTreeMap::new();
     for comparison in &finished {
         *verdicts.entry(comparison.finding.verdict).or_insert(0) += 1;
@@ -273,7 +274,7 @@ fn expected(arm: &Arm, round_ns: f64, handicapped: &Samples<'_>, base: &Samples<
 /// An unfinished one at the end does not count.
 fn comparisons(ratios: &BTreeMap<u32, f64>, rules: &Rules, took: impl Fn(u32) -> f64) -> Vec<Finished> {
     let series: Vec<(u32, f64)> = ratios.iter().map(|(block, ratio)| (*block, *ratio)).collect();
-    let most = rules.looks().last().copied().unwrap_or(1) as usize;
+    let most = rules.block_counts().last().copied().unwrap_or(1) as usize;
     let mut finished = Vec::new();
     let mut rest = series.as_slice();
     while !rest.is_empty() {

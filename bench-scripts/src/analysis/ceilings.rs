@@ -68,7 +68,7 @@ fn ceiling(tool: LoadTool, windows: impl Iterator<Item = (u32, bool)>) -> Ceilin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::details::Details;
+    use crate::load::sample_details::Details;
     use crate::load::{Latency, OpenWindow};
     use crate::observation::Outcome;
     use crate::plan::Trial;

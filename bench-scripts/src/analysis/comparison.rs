@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::block_counts::planned_block_counts;
+use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
 use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
-use super::sequence::{Decision, PairedRatios, Rules, fits, next_look, planned_looks, replay};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
 use crate::figure::Figure;
@@ -163,8 +164,9 @@ impl<'a> Comparisons<'a> {
         let blocks: Vec<Blocks> = pairs.iter().map(|pair| pair.blocks(observed, extra)).collect();
         let data: Vec<PairedRatios> =
             pairs.iter().zip(&blocks).map(|(pair, blocks)| pair.paired_ratios(observed, blocks)).collect();
-        let looks = planned_looks(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
-        let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), looks);
+        let block_counts =
+            planned_block_counts(pairs.len(), campaign.max_blocks, campaign.precision.is_some());
+        let rules = Rules::new(&JUDGED.map(|(_, better)| better), demand(campaign), block_counts);
         let decisions = replay(&data, &rules);
         Self { observed, pairs, blocks, data, decisions, rules, campaign }
     }
@@ -190,14 +192,14 @@ impl<'a> Comparisons<'a> {
     }
 
     /// The planned interim analyses, in blocks.
-    pub fn looks(&self) -> &[u32] {
-        self.rules.looks()
+    pub fn block_counts(&self) -> &[u32] {
+        self.rules.block_counts()
     }
 
     /// The trials that have no observation and are needed up to the next interim analysis, in the plan's order. None are left
     /// where every comparison is settled, or where the next analysis is beyond the campaign's limit of time.
     pub fn needed<'t>(&self, trials: &'t [Trial], done: &HashSet<u32>) -> Vec<&'t Trial> {
-        let look = next_look(&self.decisions, &self.data, &self.rules).unwrap_or(0);
+        let blocks = next_block_count(&self.decisions, &self.data, &self.rules).unwrap_or(0);
         let is_compared = |trial: &Trial| self.pairs.iter().any(|pair| pair.holds(trial));
         let needed = |trial: &&Trial| {
             if !is_compared(trial) {
@@ -206,12 +208,12 @@ impl<'a> Comparisons<'a> {
             self.pairs.iter().zip(&self.decisions).any(|(pair, decision)| {
                 pair.holds(trial)
                     && decision.settled_at.is_none()
-                    && trial.block <= look + self.blocks_again(pair)
+                    && trial.block <= blocks + self.blocks_again(pair)
             })
         };
         let mut needed: Vec<&Trial> =
             trials.iter().filter(|trial| !done.contains(&trial.number)).filter(needed).collect();
-        if !self.has_time_for(look, needed.len()) {
+        if !self.has_time_for(blocks, needed.len()) {
             needed.retain(|trial| !is_compared(trial));
         }
         needed
@@ -219,9 +221,9 @@ impl<'a> Comparisons<'a> {
 
     /// Whether this number of trials, up to an interim analysis, is within the limit of time. The first analysis always is: without
     /// it nothing would be judged.
-    fn has_time_for(&self, look: u32, trials: usize) -> bool {
+    fn has_time_for(&self, blocks: u32, trials: usize) -> bool {
         let Some(minutes) = self.campaign.max_minutes else { return true };
-        let is_first = self.looks().first().is_none_or(|first| look <= *first);
+        let is_first = self.block_counts().first().is_none_or(|first| blocks <= *first);
         // The two trials of a duet run at the same time.
         let at_once = if self.campaign.environment.placement == Placement::Duet { 2.0 } else { 1.0 };
         let times: Vec<f64> = self.observed.times_s().map(|seconds| seconds / at_once).collect();

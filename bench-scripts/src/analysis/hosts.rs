@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use super::observed::{Samples, invalid};
 use crate::figure::Figure;
 use crate::load::LoadSample;
-use crate::load::details::HostShare;
+use crate::load::sample_details::HostShare;
 use crate::observation::Observation;
 use crate::stats::{Estimate, Paired, holm, median};
 

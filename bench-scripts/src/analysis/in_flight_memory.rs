@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::FittedLine;
+use super::fitted_lines::FittedLine;
 use super::observed::Observed;
 use crate::load::Level;
 use crate::observation::Observation;

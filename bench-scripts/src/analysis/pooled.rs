@@ -11,7 +11,7 @@ use crate::config::{Environment, Placement};
 use crate::plan::Plan;
 use crate::results::Conditions;
 use crate::stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
-use crate::workload::Asks;
+use crate::workload::Traffic;
 
 /// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
 const NO_SETTINGS: [&str; 6] = ["ready", "addr", "metrics", "ws", "server", "open_files"];
@@ -74,7 +74,7 @@ pub struct Setting {
     /// Both servers.
     pub servers: [Identity; 2],
     #[serde(skip)]
-    asks: Option<Asks>,
+    traffic: Option<Traffic>,
 }
 
 /// One run's ratio.
@@ -198,7 +198,7 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
     let of_pair = |cell: &&super::Cell| {
         cell.server == pair.server && cell.workload == pair.workload && cell.level == pair.level
     };
-    let asks = &plan.workloads.iter().find(|workload| workload.name == pair.workload)?.asks;
+    let traffic = &plan.workloads.iter().find(|workload| workload.name == pair.workload)?.traffic;
     Some(Setting {
         figure,
         placement: plan.campaign.environment.placement,
@@ -210,7 +210,7 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
         threads: plan.threads,
         environment: plan.campaign.environment.clone(),
         servers: [identity(&pair.server)?, identity(&pair.over)?],
-        asks: Some(asks.clone()),
+        traffic: Some(traffic.clone()),
     })
 }
 

@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::boxed::{Boxed, is_answer};
 use super::by_rate::ByRate;
+use super::caveats::{Evidence, Mark};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
+use super::fitted_lines::AnswerSizes;
 use super::head_of_line::HeadOfLine;
-use super::held::Held;
 use super::hosts::{HostSummary, hosts, is_client_bound};
+use super::idle_connections::Held;
 use super::in_flight_memory::InFlightMemory;
+use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency_course::{LatencyMoment, latency_course};
-use super::lines::AnswerSizes;
-use super::marks::{Evidence, Mark};
 use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, median_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
@@ -26,7 +27,6 @@ use super::soak::{Soak, soaks};
 use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
-use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::{Campaign, PassRule, Placement};
 use crate::figure::Figure;
 use crate::link::Carrier;
@@ -45,7 +45,7 @@ pub struct Summary {
     /// Trials without an observation that are known to be needed, up to the next interim analysis; 0 for a run that is complete.
     pub left: usize,
     /// The block counts at which comparisons are judged: the interim analyses.
-    pub looks: Vec<u32>,
+    pub block_counts: Vec<u32>,
     /// By workload, load and server, in the campaign's order.
     pub cells: Vec<Cell>,
     /// By workload, load and pair, in the campaign's order.
@@ -228,11 +228,6 @@ impl Summary {
                 && comparison.level == level
         })
     }
-
-    /// Whether any server answered wrongly.
-    pub fn has_wrong_answer(&self) -> bool {
-        self.failed.iter().any(|trial| trial.wrong_answer)
-    }
 }
 
 /// What carried packets, each once.
@@ -307,7 +302,7 @@ pub fn summarize(
         planned: plan::planned(campaign, trials),
         observed: observations.len(),
         left: judged.needed(trials, &done).len(),
-        looks: judged.looks().to_vec(),
+        block_counts: judged.block_counts().to_vec(),
         cells,
         comparisons,
         bounds,

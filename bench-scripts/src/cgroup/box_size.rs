@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
 use super::limit_files::Controller;
-use crate::words::bytes;
+use crate::readable_numbers::bytes;
 
 /// A limited part of the machine; what is left out is not limited.
 #[skip_serializing_none]

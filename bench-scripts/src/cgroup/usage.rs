@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::words::{bytes, counted};
+use crate::readable_numbers::{bytes, counted};
 
 /// What the processes of a group used. What is not limited is not counted.
 #[skip_serializing_none]

@@ -1,4 +1,4 @@
-//! `rpc-bench check`: is a run whole? What CI asks of the smoke campaign.
+//! `rpc-bench check`: is a run whole? What CI requires of the smoke campaign.
 
 use std::path::Path;
 

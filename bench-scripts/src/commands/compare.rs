@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use rpc_bench::analysis::between::{Both, Measured, between};
+use rpc_bench::analysis::two_runs::{Both, Measured, between};
 use rpc_bench::report::{compare, pooled};
 use rpc_bench::results::RunFolder;
 

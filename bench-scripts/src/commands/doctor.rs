@@ -37,7 +37,7 @@ fn finding(what: &'static str, found: String, spoils: bool, remedy: &str) -> Fin
 pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     let soft = host::open_files();
     host::raise_open_files();
-    let host = Host::look();
+    let host = Host::read();
     let mut findings = limits(&host, soft);
     findings.extend(others());
     findings.push(tool(config));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use rpc_bench::analysis::between::{Both, Gate, between};
+use rpc_bench::analysis::two_runs::{Both, Gate, between};
 use rpc_bench::report::compare;
 use rpc_bench::results::RunFolder;
 

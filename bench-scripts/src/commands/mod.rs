@@ -3,13 +3,13 @@
 
 pub mod agent;
 pub mod bombard;
+pub mod browse;
 pub mod bursts;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod gate;
-pub mod open;
 pub mod pack;
 pub mod report;
 pub mod run;

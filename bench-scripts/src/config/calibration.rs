@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
-use crate::field::{distinct, within};
+use crate::field_checks::{distinct, within};
 use crate::stats::Estimate;
 
 /// The server again, under another name.
@@ -120,11 +120,6 @@ impl Rates {
 }
 
 impl Way {
-    /// Whether the servers of a block stay alive from its first window to its last.
-    pub const fn is_live(&self) -> bool {
-        self.windows > 1
-    }
-
     /// The folder of its trials, inside the calibration's.
     pub fn folder(&self) -> String {
         format!("rates-{}", self.name)

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{CampaignArm, Environment, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold};
-use crate::field::{distinct, known, within};
+use crate::field_checks::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 
@@ -70,7 +70,7 @@ pub struct Campaign {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve_blocks: Option<u32>,
     /// How often each trial of the sweep is repeated at most.
-    #[serde(alias = "blocks", default)]
+    #[serde(default)]
     pub max_blocks: u32,
     /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
     pub max_extra_blocks: Option<u32>,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::field::{distinct, within};
+use crate::field_checks::{distinct, within};
 
 /// The most hosts of a pool.
 const MOST: u64 = 1_000;

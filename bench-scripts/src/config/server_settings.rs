@@ -12,11 +12,11 @@ use validator_state::SeededSpec;
 use super::network::Network;
 use super::percent::Percent;
 use crate::cgroup::{Cpus, Cpuset, MemoryMax, Size};
-use crate::field::within;
+use crate::field_checks::within;
 use crate::probe::host;
 use crate::probe::other_processes::MUCH_FOREIGN;
+use crate::readable_numbers::{count, counted};
 use crate::transport::Transport;
-use crate::words::{count, counted};
 
 /// What the servers run in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

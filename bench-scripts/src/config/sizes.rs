@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use super::{Campaign, Overrides, Percent, Placement, Server};
 use crate::cgroup::{Cpus, Cpuset, MemoryMax, Size};
-use crate::field::{distinct, known, within};
+use crate::field_checks::{distinct, known, within};
 
 /// The `[sizes]` table of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

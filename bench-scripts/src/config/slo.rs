@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Percent, Placement};
-use crate::field::{known, within};
+use crate::field_checks::{known, within};
 use crate::load::LoadTool;
 
 /// The `[slo]` table of a campaign.

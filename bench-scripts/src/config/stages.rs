@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Overrides, Percent, Placement, Server};
-use crate::field::{distinct, within};
+use crate::field_checks::{distinct, within};
 use crate::load::{LoadTool, UserStage};
 use crate::transport::Transport;
 

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Campaign, Server};
-use crate::field::{distinct, known, within};
+use crate::field_checks::{distinct, known, within};
 use crate::load::LoadTool;
 
 /// The `[stores]` table of a campaign.

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Tuning};
-use crate::field::{distinct, known, within};
+use crate::field_checks::{distinct, known, within};
 use crate::load::Client;
 
 /// The `[threshold]` table of a campaign.

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
-use crate::field::within;
-use crate::workload::{Asks, Expected, Workload};
+use crate::field_checks::within;
+use crate::workload::{Expected, Traffic, Workload};
 
 /// Longest range of slots that a server answers.
 const LONGEST_RANGE: u64 = 500_000;
@@ -165,7 +165,7 @@ impl Why {
     pub fn slope_workloads(&self) -> Vec<Workload> {
         let request = |slots: &u64| Workload {
             name: format!("getBlocks-{slots}"),
-            asks: Asks::One {
+            traffic: Traffic::One {
                 body: json!({"jsonrpc": "2.0", "id": 1, "method": "getBlocks", "params": [0, slots - 1]})
                     .to_string(),
                 expected: Expected::Ledger,

@@ -224,11 +224,11 @@ fn round_trips_us(delay: Duration) -> Vec<f64> {
         if attempt > PINGS.0 && began.elapsed() > PINGING {
             break;
         }
-        let asked = Instant::now();
+        let sent = Instant::now();
         let refused = TcpStream::connect_timeout(&closed, patience)
             .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
         if refused && attempt > 0 {
-            timed.push(asked.elapsed().as_secs_f64() * 1e6);
+            timed.push(sent.elapsed().as_secs_f64() * 1e6);
         }
     }
     timed

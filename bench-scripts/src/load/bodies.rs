@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Result, ensure};
 
-use crate::workload::questions::Stream;
+use crate::workload::requests::Stream;
 
 /// What a load's requests hold.
 pub enum Bodies<'a> {
@@ -25,7 +25,7 @@ impl Bodies<'_> {
         let body = match self {
             Self::One(body) => Some(Cow::Borrowed(*body)),
             Self::Stream(bodies) => bodies.next().map(Cow::Owned),
-            Self::Drawn(questions) => questions.next().map(|question| Cow::Owned(question.body)),
+            Self::Drawn(requests) => requests.next().map(|request| Cow::Owned(request.body)),
         };
         if let Some(body) = &body {
             ensure!(!body.contains(['\n', '\r']), "a body has more than one line: {body}");

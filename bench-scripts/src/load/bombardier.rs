@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
-use super::details::Details;
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::sample_details::Details;
 use super::toolchain::Build;
 use super::{Client, Latency, Load, LoadSample, OpenWindow};
 use crate::transport::Transport;
@@ -380,10 +380,10 @@ mod tests {
 
     #[test]
     fn the_other_client_is_chosen() {
-        let asks = |client| {
+        let is_http1 = |client| {
             let load = Load { client, ..load(1_000) };
             arguments(&load, "{}", "http://a/", &[]).contains(&"--http1".to_owned())
         };
-        assert!(asks(Client::Http1) && !asks(Client::Fasthttp));
+        assert!(is_http1(Client::Http1) && !is_http1(Client::Fasthttp));
     }
 }

@@ -33,7 +33,7 @@ pub fn begin(addr: &str, connections: u32) -> Result<Begun> {
     for socket in &sockets {
         match connect(socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
-            refused => refused.with_context(|| format!("can't ask {addr} for {connections} connections"))?,
+            refused => refused.with_context(|| format!("can't open {connections} connections to {addr}"))?,
         }
     }
     Ok(Begun { waiting: sockets, made: Vec::new(), last: Instant::now() })

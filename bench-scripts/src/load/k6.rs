@@ -76,17 +76,17 @@ impl Driver for K6 {
 
     fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, known, .. } = *job;
-        let asked = asked(load, url, known.iter().map(|known| (known.body.as_str(), Some(&known.truth))))?;
-        let context = || format!("can't write {}", files.asked.display());
-        std::fs::write(&files.asked, asked.to_string()).with_context(context)?;
-        let dashboard = files.asked.with_extension("html");
+        let written = users(load, url, known.iter().map(|known| (known.body.as_str(), Some(&known.truth))))?;
+        let context = || format!("can't write {}", files.requests.display());
+        std::fs::write(&files.requests, written.to_string()).with_context(context)?;
+        let dashboard = files.requests.with_extension("html");
         let mut args = vec![
             "run".to_owned(),
             "--quiet".to_owned(),
             "--no-color".to_owned(),
             "--no-usage-report".to_owned(),
             "--log-format=raw".to_owned(),
-            format!("--env=LOAD={}", absolute(&files.asked)?),
+            format!("--env=LOAD={}", absolute(&files.requests)?),
             format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?),
             // Without a port it serves no page while it runs.
             format!("--out=web-dashboard=port=-1&period=1s&export={}", absolute(&dashboard)?),
@@ -122,9 +122,9 @@ impl Driver for K6 {
 
     /// With the script and the load in files: `k6.js` is kept with a run, and the load is printed into the other.
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
-        let Ok(asked) = asked(load, url, [(body, None)]) else { return Vec::new() };
+        let Ok(written) = users(load, url, [(body, None)]) else { return Vec::new() };
         let run = ["run", "--env=LOAD=/dev/stdin", "k6.js"].map(str::to_owned);
-        vec![command("echo", vec![asked.to_string()]), command(self.about().name, run.into())]
+        vec![command("echo", vec![written.to_string()]), command(self.about().name, run.into())]
     }
 }
 
@@ -141,7 +141,7 @@ struct Values {
 }
 
 /// What the script reads: requests, and the true answers where they are known.
-fn asked<'a>(
+fn users<'a>(
     load: &Load,
     url: &str,
     requests: impl IntoIterator<Item = (&'a str, Option<&'a Value>)>,

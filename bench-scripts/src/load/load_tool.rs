@@ -6,12 +6,12 @@ use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use super::bodies::Bodies;
-use super::details::MethodLatency;
 use super::records::Record;
+use super::sample_details::MethodLatency;
 use super::toolchain::Build;
 use super::{Load, LoadSample};
 use crate::transport::Transport;
-use crate::workload::questions::Known;
+use crate::workload::requests::Known;
 use anyhow::{Context, Result};
 
 /// What a load tool is: what it can do, its pinned version, and how that is built.
@@ -50,7 +50,7 @@ pub struct About {
 #[derive(Debug, Clone)]
 pub struct Files {
     /// For what the tool reads: a target or a body a line. Removed after the load.
-    pub asked: PathBuf,
+    pub requests: PathBuf,
     /// For the tool's own record of its requests. Removed after the load.
     pub answered: PathBuf,
     /// The tool's [`Driver::template`].
@@ -58,16 +58,16 @@ pub struct Files {
 }
 
 impl Files {
-    /// Writes a line into [`Files::asked`] for each request that is due, as long as there are bodies, and gives their number. `write`
+    /// Writes a line into [`Files::requests`] for each request that is due, as long as there are bodies, and gives their number. `write`
     /// appends a body's line to an empty one.
-    pub(super) fn write_asked(
+    pub(super) fn write_requests(
         &self,
         load: &Load,
         bodies: &mut Bodies<'_>,
         write: impl Fn(&mut String, &str),
     ) -> Result<u64> {
-        let context = || format!("can't write {}", self.asked.display());
-        let mut out = BufWriter::new(File::create(&self.asked).with_context(context)?);
+        let context = || format!("can't write {}", self.requests.display());
+        let mut out = BufWriter::new(File::create(&self.requests).with_context(context)?);
         let (mut line, mut written) = (String::new(), 0);
         while written < load.intended()
             && let Some(body) = bodies.take()?

@@ -57,8 +57,8 @@ impl Driver for Oha {
         let (source, count) = match bodies {
             Bodies::One(body) => (["-d", *body].map(str::to_owned), load.intended()),
             bodies => {
-                let count = files.write_asked(load, bodies, String::push_str)?;
-                (["-Z".to_owned(), files.asked.display().to_string()], count)
+                let count = files.write_requests(load, bodies, String::push_str)?;
+                (["-Z".to_owned(), files.requests.display().to_string()], count)
             }
         };
         let args = arguments(load, rate, count, source, url, &files.answered);

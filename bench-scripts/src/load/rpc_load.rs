@@ -15,11 +15,11 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::bodies::Bodies;
-use super::details::{Connects, Details, MethodLatency};
 use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
 use super::records::kept::shared;
 use super::records::methods;
 use super::records::{Record, not_sent};
+use super::sample_details::{Connects, Details, MethodLatency};
 use super::toolchain::Build;
 use super::{Latency, Load, LoadSample};
 use crate::transport::Transport;
@@ -62,8 +62,8 @@ impl Driver for RpcLoad {
             u64::MAX
         } else {
             ensure!(load.rate.is_some(), "rpc-load sends the same body again and again in a closed loop");
-            args.extend(["--bodies".to_owned(), files.asked.display().to_string()]);
-            files.write_asked(load, bodies, String::push_str)?
+            args.extend(["--bodies".to_owned(), files.requests.display().to_string()]);
+            files.write_requests(load, bodies, String::push_str)?
         };
         if load.rate.is_some() {
             args.extend(["--records".to_owned(), files.answered.display().to_string()]);
@@ -96,8 +96,8 @@ impl Driver for RpcLoad {
         if bodies == u64::MAX {
             return Ok(Vec::new());
         }
-        let context = || format!("can't read {}", files.asked.display());
-        methods::by_method(&fs::read_to_string(&files.asked).with_context(context)?, records)
+        let context = || format!("can't read {}", files.requests.display());
+        methods::by_method(&fs::read_to_string(&files.requests).with_context(context)?, records)
     }
 
     fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
@@ -299,7 +299,8 @@ mod tests {
     #[test]
     fn a_load_is_given_as_arguments() {
         let files = |name: &str| std::path::PathBuf::from(name);
-        let files = Files { asked: files("asked"), answered: files("answered"), template: files("template") };
+        let files =
+            Files { requests: files("requests"), answered: files("answered"), template: files("template") };
         let load = Load { rate: None, ..load(20, 200) };
         let job =
             Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), known: &[] };

@@ -54,10 +54,10 @@ impl Driver for Vegeta {
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, .. } = *job;
         let mut args = attack(load, rate_of(load, self)?);
-        args.push(format!("-targets={}", files.asked.display()));
+        args.push(format!("-targets={}", files.requests.display()));
         args.push(format!("-output={}", files.answered.display()));
         args.push("-lazy".to_owned());
-        let bodies = files.write_asked(load, bodies, |line, body| write_target(line, url, body))?;
+        let bodies = files.write_requests(load, bodies, |line, body| write_target(line, url, body))?;
         Ok(Invocation { args, interrupted: false, bodies })
     }
 
@@ -298,13 +298,14 @@ mod tests {
     #[test]
     fn there_is_a_target_for_each_request_that_is_due() {
         let (load, dir) = (load(100, 50), tempfile::tempdir().unwrap());
-        let asked = dir.path().join("asked");
-        let files = Files { asked: asked.clone(), answered: asked.clone(), template: asked.clone() };
+        let requests = dir.path().join("requests");
+        let files =
+            Files { requests: requests.clone(), answered: requests.clone(), template: requests.clone() };
         let write = |line: &mut String, body: &str| write_target(line, "http://a:1/", body);
-        assert_eq!(files.write_asked(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
+        assert_eq!(files.write_requests(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;
-        assert_eq!(std::fs::read_to_string(&asked).unwrap(), format!("{line}\n").repeat(5));
+        assert_eq!(std::fs::read_to_string(&requests).unwrap(), format!("{line}\n").repeat(5));
         let mut three = ["1", "2", "3"].map(str::to_owned).into_iter();
-        assert_eq!(files.write_asked(&load, &mut Bodies::Stream(&mut three), write).unwrap(), 3);
+        assert_eq!(files.write_requests(&load, &mut Bodies::Stream(&mut three), write).unwrap(), 3);
     }
 }

@@ -1,6 +1,6 @@
 //! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
-mod figure_values;
+mod sample_figures;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::probe::process_usage::CpuTime;
 use crate::probe::resources::ResourceSample;
 use crate::probe::threads::ThreadUse;
 use crate::probe::wire::Wire;
-use crate::words::count;
+use crate::readable_numbers::count;
 
 /// A trial and what came of it: one line of `observations.ndjson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ pub struct Sample {
     /// The server's state through the window, oldest first; empty in older runs.
     #[serde(default)]
     pub resources: Vec<ResourceSample>,
-    /// CPU time that the harness took for `resources` and for the questions of `checked`, in seconds.
+    /// CPU time that the harness took for `resources` and for the requests of `checked`, in seconds.
     pub sampler_cpu_s: Option<f64>,
     /// The result of the warm-up, in which the load tool connects for the first time.
     pub warmup: Option<Warmup>,

@@ -49,7 +49,7 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 
 impl Host {
     /// Looks at the machine, and at what the harness was built from.
-    pub fn look() -> Self {
+    pub fn read() -> Self {
         Self { rustc: said("rustc", &["--version"]), commit: commit(), ..Self::machine() }
     }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_machine_is_seen() {
-        let host = Host::look();
+        let host = Host::read();
         assert!(host.cores >= 1 && host.open_files > 0);
         assert!(HostActivity::read().busy_s.is_none_or(|busy| busy > 0.0));
     }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::listen_queue::Listening;
+use super::proc_reader::Reader;
 use super::process_usage::thread_cpu_s;
-use super::reader::Reader;
 use super::watcher::Watcher;
 use crate::interrupt::Interrupt;
 
-pub use super::reader::open_files;
+pub use super::proc_reader::open_files;
 
 /// One moment of a server. Counts and times are since the window's start; what the machine lacks is left out.
 #[skip_serializing_none]

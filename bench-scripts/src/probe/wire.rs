@@ -108,7 +108,7 @@ fn nanoseconds(at: &str) -> Result<i128> {
 mod tests {
     use super::*;
 
-    // Two connections: one asks in two segments and is answered in two, the other asks while the first waits.
+    // Two connections: one sends in two segments and is answered in two, the other sends while the first waits.
     const PRINTED: &str = "\
 1763759999.999900000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 0
 1763759999.999950000 IP 127.0.0.1.40000 > 127.0.0.1.8899: tcp 100

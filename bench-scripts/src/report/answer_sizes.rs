@@ -4,7 +4,7 @@ use super::Run;
 use super::arms::{name, transport};
 use super::charts::{self, Curve, Picture, Scales};
 use super::format::{Table, bytes, dash, estimate, list, load, percent, significant};
-use crate::analysis::lines::AnswerSizes;
+use crate::analysis::fitted_lines::AnswerSizes;
 
 /// The chart's file.
 const FILE: &str = "answer-sizes.svg";

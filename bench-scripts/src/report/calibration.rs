@@ -183,7 +183,7 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
          Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over what the \
          base needed in each block, which moves where the machine slows a server more than plain arithmetic. \"Difference, as \
          estimated\" is the median over the comparisons, \"over all blocks\" one estimate from everything.\n",
-        list(&summary.looks),
+        list(&summary.block_counts),
         margin * 100.0
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {

@@ -6,7 +6,7 @@ use super::Run;
 use super::format::{known, load, percent, time_us};
 use crate::analysis::diagnosis::{Cause, Confirmation, Diagnosis, Standing, Symptom};
 use crate::analysis::{Diagnosed, TriedRemedy};
-use crate::words::count;
+use crate::readable_numbers::count;
 
 /// The section; empty where nothing failed and no server was held back.
 pub fn section(run: &Run) -> String {

@@ -1,7 +1,7 @@
 //! The commands that make a figure again by hand.
 
 use super::format::shell;
-use super::{Run, targets};
+use super::{Run, already_running};
 use crate::config::{Campaign, Placement, Server};
 use crate::load::toolchain::Source;
 use crate::load::{Level, Load, LoadTool};
@@ -149,7 +149,7 @@ fn piped(commands: &[Vec<String>]) -> String {
 
 /// Where the commands send their load: to the run's server, where it has one that runs already.
 fn url(run: &Run, server: Option<&Server>) -> String {
-    if let Some((_, at)) = targets::alone(run) {
+    if let Some((_, at)) = already_running::alone(run) {
         return at.url.clone();
     }
     server.map_or_else(|| Target::http(ADDR), |server| at(run, server, ADDR, WS_ADDR)).url()

@@ -1,5 +1,5 @@
 //! Two runs for a person and for CI: what differs between them, the ratios, and how far these can be believed. Works nothing
-//! out but words; the numbers are [`crate::analysis::between`]'s.
+//! out but words; the numbers are [`crate::analysis::two_runs`]'s.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::differences::{self, warnings};
 use super::format::{Table, at, count, known, list, ratio};
 use super::headline::{meanings, with_marks};
-use crate::analysis::between::{Between, Both, Change, Gate, Measured};
+use crate::analysis::two_runs::{Between, Both, Change, Gate, Measured};
 use crate::analysis::{Finding, Mark, Summary, Verdict};
 use crate::results::RunFolder;
 

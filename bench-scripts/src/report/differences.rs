@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::format::{Table, available, bytes, known};
-use crate::analysis::between::{Between, Both, Measured};
+use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
 
 const MISSING: &str = "unavailable";

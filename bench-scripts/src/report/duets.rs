@@ -2,7 +2,7 @@
 
 use super::format::{PAIRED_RATIOS, Table, at, count, list, ratio, significant};
 use super::tables::{resolution, shown};
-use super::{Run, lost};
+use super::{Run, invalid_trials};
 use crate::analysis::{Cell, Comparison};
 use crate::figure::Figure;
 
@@ -46,9 +46,9 @@ pub(super) fn section(duets: &Run) -> String {
          valid blocks; \
          all {} comparisons and all interim analyses share an error of 5 %. Windows of {} ms.\n{}",
         Table::of(headers, 2, rows).markdown(),
-        list(&duets.summary.looks),
+        list(&duets.summary.block_counts),
         duets.summary.comparisons.len(),
         count(duets.plan.campaign.window_ms),
-        duets.summary.comparisons.iter().map(lost::blocks).collect::<String>(),
+        duets.summary.comparisons.iter().map(invalid_trials::blocks).collect::<String>(),
     )
 }

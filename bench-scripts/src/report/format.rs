@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::load::Level;
 use crate::stats::Estimate;
 
-pub use crate::words::{bytes, count, percent, significant, thousands, time as time_us};
+pub use crate::readable_numbers::{bytes, count, percent, significant, thousands, time as time_us};
 
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {

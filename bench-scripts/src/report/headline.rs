@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
 use super::{
-    Run, answer, batches, crossed, distance, duets, in_flight_memory, lost, open, original, sections, sizes,
-    slo, soak, stages, stores, threshold,
+    Run, answer, batches, crossed, distance, duets, in_flight_memory, invalid_trials, open_loop, original,
+    sections, sizes, slo, soak, stages, stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -20,8 +20,8 @@ pub fn headline(run: &Run) -> String {
     if !long.is_empty() {
         return first + &long;
     }
-    if open::of(run).is_some() {
-        return first + &open::headline(run);
+    if open_loop::of(run).is_some() {
+        return first + &open_loop::headline(run);
     }
     if compares_nothing(run) {
         return first + &works(run);
@@ -108,7 +108,7 @@ pub(super) fn verdicts(run: &Run) -> String {
     if compares_nothing(run) {
         return String::new();
     }
-    let has_rate = !sections::is_duet(run) && open::of(run).is_none();
+    let has_rate = !sections::is_duet(run) && open_loop::of(run).is_none();
     let rows = pairs(run).filter_map(|(server, over, workload, level, pair)| {
         let pair = pair?;
         let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
@@ -140,7 +140,7 @@ pub(super) fn verdicts(run: &Run) -> String {
 fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level) -> String {
     let failed = summary.failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
     let invalid = summary.invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
-    lost::why_none(pair, failed, invalid)
+    invalid_trials::why_none(pair, failed, invalid)
 }
 
 /// What must be read before any figure.
@@ -179,7 +179,7 @@ pub(super) fn warnings(run: &Run) -> String {
             run.name
         );
     }
-    out.push_str(&lost::warnings(run));
+    out.push_str(&invalid_trials::warnings(run));
     let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
     for caveat in tools.filter_map(Tool::caveat) {
         let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");

@@ -6,7 +6,7 @@ use super::Run;
 use super::arms::{name, named, transport};
 use super::charts::{self, Picture, Scales};
 use super::format::{Table, bytes, count, dash, estimate, list, percent};
-use super::held;
+use super::idle_connections;
 use crate::analysis::in_flight_memory::InFlightMemory;
 
 /// The chart's file.
@@ -98,7 +98,7 @@ fn row(run: &Run, of: &InFlightMemory) -> Vec<String> {
 pub(super) fn chart(run: &Run) -> Option<Picture> {
     let found = run.summary.in_flight_memory.iter();
     let curves: Vec<_> =
-        found.map(|of| held::memory_curve(run, &of.server, way(run, of), &of.line)).collect();
+        found.map(|of| idle_connections::memory_curve(run, &of.server, way(run, of), &of.line)).collect();
     Some(Picture {
         file: FILE.to_owned(),
         alt: "A server's memory against requests in flight, with fitted lines".to_owned(),

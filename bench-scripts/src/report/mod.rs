@@ -2,6 +2,7 @@
 //!
 //! Made from a results folder alone, on any machine, with no load tool and no server.
 
+mod already_running;
 mod answer;
 mod answer_sizes;
 mod arms;
@@ -21,15 +22,16 @@ mod format;
 mod gateways;
 mod head_of_line;
 mod headline;
-mod held;
 mod hosts;
 pub mod html;
+mod idle_connections;
 mod in_flight_memory;
-mod lost;
-mod open;
+mod invalid_trials;
+mod open_loop;
 mod original;
 pub mod pages;
 pub mod pooled;
+mod ratio_terms;
 mod searches;
 mod sections;
 mod sizes;
@@ -38,8 +40,6 @@ mod soak;
 mod stages;
 mod stores;
 mod tables;
-mod targets;
-mod terms;
 mod threshold;
 mod transports;
 pub mod why;
@@ -105,9 +105,9 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(analysis::slo::read).transpose()?;
         summary.stages = analysis::stages::staged(&plan, &observations);
-        summary.answer_sizes = analysis::lines::answer_sizes(&plan, &observations);
+        summary.answer_sizes = analysis::fitted_lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
-        summary.held = analysis::held::held(&plan, &observations);
+        summary.held = analysis::idle_connections::held(&plan, &observations);
         summary.in_flight_memory = analysis::in_flight_memory::in_flight_memory(&plan, &observations);
         summary.boxed = analysis::boxed::boxed(&plan, &observations);
         summary.by_rate = analysis::by_rate::by_rate(&plan, &observations);
@@ -252,10 +252,10 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = pictures
         .chain(batches::chart(run))
         .chain(answer_sizes::chart(run))
-        .chain(held::chart(run))
+        .chain(idle_connections::chart(run))
         .chain(in_flight_memory::chart(run))
         .chain(boxed::chart(run));
-    let pictures = pictures.chain(distance::picture(run)).chain(open::curves(run));
+    let pictures = pictures.chain(distance::picture(run)).chain(open_loop::curves(run));
     let pictures = pictures.chain(sizes::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

@@ -6,9 +6,9 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance, duets, gateways,
-    head_of_line, held, hosts, in_flight_memory, open, original, sizes, slo, soak, stages, stores, targets,
-    terms, threshold, transports,
+    Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance,
+    duets, gateways, head_of_line, hosts, idle_connections, in_flight_memory, open_loop, original,
+    ratio_terms, sizes, slo, soak, stages, stores, threshold, transports,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -36,7 +36,7 @@ pub fn markdown(run: &Run) -> String {
         head_of_line::section(run),
         in_flight_memory::section(run),
         distance::section(run),
-        open::curves_section(run),
+        open_loop::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         main(charts(run)),
@@ -53,13 +53,17 @@ pub fn markdown(run: &Run) -> String {
         main(causes::section(run)),
         main(original::section(run)),
         workloads.collect::<Vec<_>>().join("\n"),
-        main(open::sections(run)),
+        main(open_loop::sections(run)),
         main(threshold::section(run)),
         main(slo::section(run)),
         main(stores::section(run)),
         main(stages::section(run)),
         main(sizes::section(run)),
-        if open::of(run).is_some() || is_duet(run) { String::new() } else { folded(terms::section(run)) },
+        if open_loop::of(run).is_some() || is_duet(run) {
+            String::new()
+        } else {
+            folded(ratio_terms::section(run))
+        },
         folded(distrust(run)),
         folded(failed(run)),
         folded(environment(run)),
@@ -73,7 +77,7 @@ fn of_held(run: &Run) -> String {
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
         boxed::section(run),
-        held::section(run),
+        idle_connections::section(run),
         folded(failed(run)),
         folded(environment(run)),
         folded(by_hand(run)),
@@ -147,8 +151,8 @@ fn tables(run: &Run, workload: &Workload) -> String {
     if workload.is_mix() {
         let _ = writeln!(out, "\nIt sends: {}.", workload.words());
     }
-    if open::of(run).is_some() {
-        return out + &open::tables(run, workload);
+    if open_loop::of(run).is_some() {
+        return out + &open_loop::tables(run, workload);
     }
     if !run.has_sweep() {
         return out;
@@ -170,8 +174,8 @@ fn tables(run: &Run, workload: &Workload) -> String {
 }
 
 fn distrust(run: &Run) -> String {
-    let items = if open::of(run).is_some() {
-        open::distrust(run) + &bullets(failed_requests(run))
+    let items = if open_loop::of(run).is_some() {
+        open_loop::distrust(run) + &bullets(failed_requests(run))
     } else if run.plan.campaign.slo.is_some() {
         slo::distrust(run)
     } else {
@@ -181,8 +185,8 @@ fn distrust(run: &Run) -> String {
 }
 
 fn closed_loop(run: &Run) -> String {
-    let mut items = vec![targets::sharing(run)];
-    items.extend(targets::notes(run));
+    let mut items = vec![already_running::sharing(run)];
+    items.extend(already_running::notes(run));
     items.extend(marked(run, |cell| at(&cell.workload, cell.level)));
     items.extend(failed_requests(run));
     if !run.plan.left_out_connections.is_empty() {
@@ -303,8 +307,8 @@ fn by_hand(run: &Run) -> String {
     if !run.has_sweep() {
         return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
     }
-    if open::of(run).is_some() {
-        return open::by_hand(run, &servers_by_hand(run));
+    if open_loop::of(run).is_some() {
+        return open_loop::by_hand(run, &servers_by_hand(run));
     }
     let mut out = format!(
         "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with two \

@@ -5,7 +5,7 @@ use super::format::{
     time_us,
 };
 use super::headline::with_marks;
-use super::{Run, batches, lost};
+use super::{Run, batches, invalid_trials};
 use crate::analysis::{Cell, Finding};
 use crate::figure::Figure;
 
@@ -109,9 +109,9 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
          ratio of p99s is not judged; its interval is right by itself with 95 %.\n{}",
         Table::of(&headers, 2, rows).markdown(),
         run.plan.campaign.margin,
-        list(&run.summary.looks),
+        list(&run.summary.block_counts),
         run.summary.comparisons.len(),
-        pairs().map(lost::blocks).collect::<String>(),
+        pairs().map(invalid_trials::blocks).collect::<String>(),
     )
 }
 

@@ -33,7 +33,7 @@ const NEAR: f64 = 1.1;
 
 /// Every server with every backlog, once stopped (SIGSTOP) while the burst arrives and once running.
 pub fn plan(servers: &[Server], backlogs: &[u32], environment: Environment, seed: u64) -> Result<BurstPlan> {
-    let host = Host::look();
+    let host = Host::read();
     let granted = host.max_backlog.unwrap_or(u64::MAX);
     let mut tried = Vec::new();
     let mut arms = Vec::new();

@@ -1,11 +1,11 @@
 //! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
+mod alternating_servers;
 pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
 pub mod hosts;
-mod live;
 mod progress;
 mod ratios_so_far;
 mod remedies;
@@ -18,10 +18,10 @@ pub mod soak;
 mod stage;
 mod stages;
 mod stores;
+mod terminal_view;
 mod threshold;
 mod trial;
 mod true_answers;
-mod view;
 pub mod why;
 
 use std::collections::{BTreeMap, HashSet};
@@ -176,7 +176,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
     folder.write_new("campaign.toml", text)?;
     let conditions = Conditions {
         started_at: now(),
-        host: Host::look(),
+        host: Host::read(),
         tool: tools.get(plan.campaign.tool)?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
@@ -191,7 +191,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
 /// Resumes a run: repairs what a crash cut off, and records when.
 pub fn resume(folder: &RunFolder) -> Result<()> {
     folder.repair()?;
-    folder.note_resumed(Resumed { at: now(), commit: Host::look().commit })
+    folder.note_resumed(Resumed { at: now(), commit: Host::read().commit })
 }
 
 fn now() -> String {
@@ -278,8 +278,9 @@ fn opening(plan: &Plan) -> Result<String> {
 /// # Errors
 /// One line: what may not be limited here, or which build failed.
 pub fn build(plan: &Plan) -> Result<()> {
-    requirements::check_limits(plan)?;
-    plan.campaign.sizes.iter().try_for_each(|boxes| requirements::check_limits(&sizes::part(plan, boxes)))?;
+    let Campaign { name, sizes, .. } = &plan.campaign;
+    requirements::check_limits(plan, name)?;
+    sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
     build_servers(&plan.servers)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::ratios_so_far;
-use super::view::View;
+use super::terminal_view::View;
 use crate::analysis::{Comparison, Comparisons, Observed, invalid_reason};
 use crate::config::Campaign;
 use crate::figure::Figure;
 use crate::load::Latency;
 use crate::observation::{Observation, Sample};
 use crate::plan::{self, Plan, Trial};
+use crate::readable_numbers::bytes;
 use crate::report::at;
 use crate::watch;
-use crate::words::bytes;
 
 /// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
 const GUESSED_OVERHEAD_S: f64 = 0.4;
@@ -208,9 +208,9 @@ fn held(sample: &Sample) -> String {
 }
 
 /// A trial as whoever watches the run sees it.
-fn load(trial: &Trial) -> watch::Load {
+fn load(trial: &Trial) -> watch::WatchedLoad {
     let level = trial.level();
-    watch::Load {
+    watch::WatchedLoad {
         server: trial.server.clone(),
         workload: trial.workload.clone(),
         level: format!("{} {}", level.amount(), level.unit()),

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::subject::{Process, find_running, program};
 use crate::target::Target;
 use crate::transport::Transport;
-use crate::workload::{Asks, Expected, Workload};
+use crate::workload::{Expected, Traffic, Workload};
 
 /// Whether a campaign's servers can be measured with its workloads.
 ///
@@ -33,17 +33,18 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
 }
 
 /// Whether this machine and this user can limit servers as a plan says: a group of each size is made once, and removed.
+/// `campaign` is the name to give in an error: the plan may be a part of that campaign.
 ///
 /// # Errors
 /// One line: which server, which field, and why not.
-pub(super) fn check_limits(plan: &Plan) -> Result<()> {
+pub(super) fn check_limits(plan: &Plan, campaign: &str) -> Result<()> {
     let mut made: Vec<Size> = Vec::new();
     for server in plan.servers.iter().flat_map(Server::and_upstream) {
         let size = plan.environment_of(server).size();
         if size.is_empty() || made.contains(&size) {
             continue;
         }
-        let place = || format!("campaign {}: server {}", plan.campaign.name, server.name);
+        let place = || format!("campaign {campaign}: server {}", server.name);
         ensure!(
             server.running_at().is_none(),
             "{}: runs already, so that it can't be limited to {}; leave cpu_quota, cpuset and memory_max out",
@@ -197,10 +198,10 @@ impl Part {
 }
 
 fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
-    let methods: Vec<String> = match &workload.asks {
-        Asks::One { expected: Expected::Answer(_), .. } => Vec::new(),
-        Asks::One { .. } => vec![workload.method()],
-        Asks::Mix(requests) => requests.iter().map(|request| request.method.clone()).collect(),
+    let methods: Vec<String> = match &workload.traffic {
+        Traffic::One { expected: Expected::Answer(_), .. } => Vec::new(),
+        Traffic::One { .. } => vec![workload.method()],
+        Traffic::Mix(requests) => requests.iter().map(|request| request.method.clone()).collect(),
     };
     let lacking =
         methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));

@@ -12,8 +12,8 @@ use crate::config::{Campaign, ConfigDir, Environment, Holds, Percent, Ready, Run
 use crate::plan::{MostLoad, Plan};
 use crate::subject::{Process, find_running};
 use crate::target::Target;
-use crate::workload::questions::{is_true, without_context};
-use crate::workload::{Asks, Expected, Workload};
+use crate::workload::requests::{is_true, without_context};
+use crate::workload::{Expected, Traffic, Workload};
 
 /// Resolves a campaign's sweep for one server that runs already: the campaign's workloads at its connection counts. Its duets, its
 /// searches and its other servers are left out. `bound` is the most load that may be put on the target.
@@ -100,7 +100,8 @@ fn find_references(plan: &mut Plan, target: &Target) -> Result<()> {
             Reference::Own(answer) => {
                 server.holds = Holds::Accounts;
                 let expected = Expected::Answer(answer.to_string());
-                workload.asks = Asks::One { body: workload.body()?.to_owned(), expected, needs_slots: None };
+                workload.traffic =
+                    Traffic::One { body: workload.body()?.to_owned(), expected, needs_slots: None };
                 own.push(workload.name.clone());
             }
         }
@@ -142,7 +143,7 @@ fn reference(
 }
 
 fn answer(target: &Target, body: &str) -> Result<Value> {
-    let answer = client::ask(target, body)?;
+    let answer = client::request(target, body)?;
     answer.json().with_context(|| format!("it gives no JSON-RPC answer: {}", answer.shown()))
 }
 

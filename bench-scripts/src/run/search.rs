@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::stage::Stage;
-use super::view::View;
+use super::terminal_view::View;
 use super::{Bench, Truths, note_ready_lines};
+use crate::analysis::interleaved_searches::{NextTrial, Schedule, Searches};
 use crate::analysis::invalid_reason;
-use crate::analysis::schedule::{NextTrial, Schedule, Searches};
 use crate::analysis::search::{Judgement, Rule};
 use crate::observation::{Observation, Outcome, Sample};
 use crate::plan::Trial;

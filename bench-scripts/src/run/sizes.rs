@@ -7,15 +7,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::stage::Stage;
-use super::view::View;
+use super::terminal_view::View;
 use super::{Bench, Truths, note_ready_lines};
-use crate::analysis::sizes::{Load, Rungs, judge};
+use crate::analysis::sizes::{BoxLoad, Rungs, judge};
 use crate::config::{Campaign, Server, SizedBox, Sizes};
 use crate::observation::{Observation, Outcome};
 use crate::plan::{Plan, Trial, shuffle};
 use crate::probe::host;
+use crate::readable_numbers::{count, percent};
 use crate::results::SIZES;
-use crate::words::{count, percent};
 
 /// Runs what is left of the trials in boxes, where a campaign has any.
 pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
@@ -84,7 +84,7 @@ fn cells(plan: &Plan, sizes: &Sizes) -> Vec<Cell> {
 
 impl Cell {
     /// The load to try next; `None` where the cell is done.
-    fn next(&self, sizes: &Sizes, observations: &[Observation]) -> Option<Load> {
+    fn next(&self, sizes: &Sizes, observations: &[Observation]) -> Option<BoxLoad> {
         let is_own = |observation: &&Observation| {
             let Trial { block, server, workload, .. } = &observation.trial;
             (*block, server, workload) == (self.block, &self.arm, &self.workload)
@@ -92,10 +92,10 @@ impl Cell {
         Rungs::new(sizes, host::cores(), observations.iter().filter(is_own)).next()
     }
 
-    fn trial(&self, campaign: &Campaign, sizes: &Sizes, load: Load, number: u32) -> Trial {
+    fn trial(&self, campaign: &Campaign, sizes: &Sizes, load: BoxLoad, number: u32) -> Trial {
         let (rate, connections) = match load {
-            Load::Rate(rate) => (Some(rate), sizes.connections),
-            Load::Closed => (None, sizes.closed_connections),
+            BoxLoad::Rate(rate) => (Some(rate), sizes.connections),
+            BoxLoad::Closed => (None, sizes.closed_connections),
         };
         Trial {
             number,
@@ -127,10 +127,10 @@ fn run(bench: &Bench<'_>, sizes: &Sizes, trial: &Trial) -> Result<Observation> {
     Ok(observation)
 }
 
-fn words(load: Load) -> String {
+fn words(load: BoxLoad) -> String {
     match load {
-        Load::Rate(rate) => format!("{:>8}/s", count(rate.into())),
-        Load::Closed => "closed loop".to_owned(),
+        BoxLoad::Rate(rate) => format!("{:>8}/s", count(rate.into())),
+        BoxLoad::Closed => "closed loop".to_owned(),
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
         let (plan, sizes) = shipped();
         let cell = &cells(&plan, &sizes)[0];
         let load = cell.next(&sizes, &[]).unwrap();
-        assert_eq!(load, Load::Rate(sizes.always[0]));
+        assert_eq!(load, BoxLoad::Rate(sizes.always[0]));
         let trial = cell.trial(&plan.campaign, &sizes, load, 1);
         assert_eq!((trial.rate, trial.connections), (Some(sizes.always[0]), sizes.connections));
     }

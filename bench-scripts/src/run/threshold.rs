@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::SPARE_FILES;
 use super::search::{self, Runnable};
 use super::stage::Stage;
-use crate::analysis::schedule::Searches;
+use crate::analysis::interleaved_searches::Searches;
 use crate::analysis::threshold::{Bound, Limit, SearchPlan, Searched};
 use crate::config::{Campaign, Placement, Server, Threshold, Tuning};
 use crate::load::Client;

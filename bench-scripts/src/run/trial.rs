@@ -43,8 +43,8 @@ use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
 use crate::subject::{self, Place, Subject};
 use crate::target::Target;
-use crate::workload::questions::{Known, Questions};
-use crate::workload::{Asks, Workload};
+use crate::workload::requests::{Known, RequestSource};
+use crate::workload::{Traffic, Workload};
 
 /// What every trial of a run shares.
 pub struct Bench<'a> {
@@ -96,7 +96,7 @@ impl From<Ending> for Error {
 /// The result of a trial or of a step of it.
 pub(super) type Ended<T> = std::result::Result<T, Ending>;
 
-/// What questions are drawn for. Each has a seed of its own, so that none depends on what another drew.
+/// What requests are drawn for. Each has a seed of its own, so that none depends on what another drew.
 #[derive(Debug, Clone, Copy)]
 enum Draw {
     Window,
@@ -269,7 +269,7 @@ impl Bench<'_> {
         let wire = self.captured(capture)?;
         let (load, background) = self.read_window(&ready, &put)?;
         meet(paired)?;
-        // A server that failed the load may fail this question too, and what the load showed is worth more.
+        // A server that failed the load may fail this request too, and what the load showed is worth more.
         let counted = match counts::since(subject, counts) {
             Err(_) if load.failures() > 0 => None,
             counted => counted?,
@@ -326,7 +326,7 @@ impl Bench<'_> {
         let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
         let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
         let order = Order::new("warmup", trial.tool, load);
-        let ended = self.ask(trial, order, bodies, target);
+        let ended = self.run_load(trial, order, bodies, target);
         let established = sampler.and_then(|sampler| sampler.end().most_open_files());
         let (sample, _) = ended?;
         Ok(Warmup {
@@ -351,11 +351,11 @@ impl Bench<'_> {
 
     /// The bodies of a load: the workload's one, or a stream of their own.
     fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
-        Ok(match &workload.asks {
-            Asks::One { body, .. } => Bodies::One(body),
-            Asks::Mix(_) => {
-                let questions = self.truths_of(trial).questions(&workload.name)?;
-                Bodies::Drawn(questions.stream(self.seed(trial, draw)))
+        Ok(match &workload.traffic {
+            Traffic::One { body, .. } => Bodies::One(body),
+            Traffic::Mix(_) => {
+                let requests = self.truths_of(trial).source(&workload.name)?;
+                Bodies::Drawn(requests.stream(self.seed(trial, draw)))
             }
         })
     }
@@ -381,21 +381,21 @@ impl Bench<'_> {
         workload: &Workload,
         known: &[Known],
         subject: &Subject,
-    ) -> Result<Option<Watcher<checker::Found>>> {
+    ) -> Result<Option<Watcher<checker::CheckedWindow>>> {
         if trial.rate.is_none() {
             return Ok(None);
         }
         let truths = self.truths_of(trial);
-        let questions = match known {
+        let requests = match known {
             [one] if truths.known(&workload.name)?.len() > 1 => {
-                Arc::new(Questions::one(one.body.clone(), one.truth.clone()))
+                Arc::new(RequestSource::one(one.body.clone(), one.truth.clone()))
             }
-            _ => truths.questions(&workload.name)?,
+            _ => truths.source(&workload.name)?,
         };
         let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
         Ok(Some(checker::begin(Checker {
             connection: Connection::new(&subject.target, timeout),
-            stream: questions.stream(self.seed(trial, Draw::Check)),
+            stream: requests.stream(self.seed(trial, Draw::Check)),
             state: Arc::clone(&truths.state),
             any_context: truths.any_context,
             checked: Checked::default(),

@@ -10,7 +10,7 @@ use validator_state::{Ledger, SeededSpec, State};
 use crate::config::{Environment, Server, Version};
 use crate::plan::Plan;
 use crate::workload::Workload;
-use crate::workload::questions::{Known, Question, Questions, without_context};
+use crate::workload::requests::{DrawnRequest, Known, RequestSource, without_context};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct Source {
 #[derive(Debug)]
 struct Requests {
     known: Vec<Known>,
-    questions: Arc<Questions>,
+    source: Arc<RequestSource>,
 }
 
 impl Source {
@@ -57,8 +57,8 @@ impl Source {
         })
     }
 
-    fn known(&self, questions: &Arc<Questions>, state: &State, seed: u64) -> Result<Vec<Known>> {
-        let mut known = questions.known(state, seed)?;
+    fn known(&self, requests: &Arc<RequestSource>, state: &State, seed: u64) -> Result<Vec<Known>> {
+        let mut known = requests.known(state, seed)?;
         if self.any_context {
             known.iter_mut().for_each(|known| known.truth = without_context(known.truth.take()));
         }
@@ -73,14 +73,14 @@ impl Source {
 pub fn truth_of(server: &Server, workload: &Workload, environment: &Environment) -> Result<Known> {
     workload.body()?;
     let source = Source::of(server, environment);
-    let questions = Arc::new(workload.questions(&source.ledger)?);
-    let known = source.known(&questions, &source.state(), 0);
+    let requests = Arc::new(workload.requests(&source.ledger)?);
+    let known = source.known(&requests, &source.state(), 0);
     let known = known.with_context(|| format!("workload {}", workload.name))?;
-    known.into_iter().next().with_context(|| format!("workload {} asks nothing", workload.name))
+    known.into_iter().next().with_context(|| format!("workload {} sends no request", workload.name))
 }
 
 impl Truths {
-    /// Works the true answers out: to one question of each request of each workload.
+    /// Works the true answers out: to one of each request of each workload.
     ///
     /// # Errors
     /// The ledger lacks what a workload requests, or answers it with an error.
@@ -114,10 +114,10 @@ impl Truths {
     fn of_source(plan: &Plan, source: &Source) -> Result<Self> {
         let state = Arc::new(source.state());
         let requests = |workload: &Workload| -> Result<(String, Requests)> {
-            let questions = Arc::new(workload.questions(&source.ledger)?);
-            let known = source.known(&questions, &state, plan.campaign.seed);
+            let requests = Arc::new(workload.requests(&source.ledger)?);
+            let known = source.known(&requests, &state, plan.campaign.seed);
             let known = known.with_context(|| format!("workload {}", workload.name))?;
-            Ok((workload.name.clone(), Requests { known, questions }))
+            Ok((workload.name.clone(), Requests { known, source: requests }))
         };
         let workloads = plan.workloads.iter().map(requests).collect::<Result<_>>()?;
         Ok(Self { state, any_context: source.any_context, workloads, others: BTreeMap::new() })
@@ -137,25 +137,25 @@ impl Truths {
     /// # Errors
     /// The plan has no such workload.
     pub fn first(&self, workload: &str) -> Result<&Known> {
-        self.known(workload)?.first().with_context(|| format!("workload {workload:?} asks nothing"))
+        self.known(workload)?.first().with_context(|| format!("workload {workload:?} sends no request"))
     }
 
-    /// A question with its true answer.
+    /// A request with its true answer.
     ///
     /// # Errors
     /// The ledger answers it with an error.
-    pub(super) fn known_of(&self, question: Question) -> Result<Known> {
-        let truth = question.truth(&self.state)?;
+    pub(super) fn known_of(&self, request: DrawnRequest) -> Result<Known> {
+        let truth = request.truth(&self.state)?;
         let truth = if self.any_context { without_context(truth) } else { truth };
-        Ok(Known { body: question.body, truth, share: 1.0 })
+        Ok(Known { body: request.body, truth, share: 1.0 })
     }
 
-    /// All that a workload asks.
+    /// All that a workload sends.
     ///
     /// # Errors
     /// The plan has no such workload.
-    pub fn questions(&self, workload: &str) -> Result<Arc<Questions>> {
-        Ok(Arc::clone(&self.requests(workload)?.questions))
+    pub fn source(&self, workload: &str) -> Result<Arc<RequestSource>> {
+        Ok(Arc::clone(&self.requests(workload)?.source))
     }
 
     /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::latencies::Merged;
 use super::starts::{Clocks, Starts};
 use super::{Cost, Simulated, TRIALS};
-use crate::words::{bytes, count, significant, thousands, time};
+use crate::readable_numbers::{bytes, count, significant, thousands, time};
 
 /// Where a block counts as one that starts together seldom enough: fewer are void.
 pub const OFTEN: f64 = 0.1;

@@ -5,24 +5,24 @@
 //! intervals, Conover, Practical Nonparametric Statistics, 3rd ed., 3.2; the rest is named in each module.
 
 mod binomial;
+mod group_sequential;
 mod inversion;
 mod line;
 mod multiplicity;
 mod normal;
 mod paired;
 mod random_effects;
-mod sequential;
 mod student;
 mod unpaired;
 
 use serde::{Deserialize, Serialize};
 
 pub use binomial::binomial_interval;
+pub use group_sequential::{blocks_for, nominal_level};
 pub use line::{Line, Weighted, line, line_residual, reached, slope};
 pub use multiplicity::{FAMILY_ERROR, Judged, holm};
 pub use paired::{Paired, least_count, standard_error};
 pub use random_effects::{LEAST_RUNS, RandomEffects, RunEstimate, random_effects};
-pub use sequential::{blocks_for, nominal_level};
 pub use unpaired::Unpaired;
 
 /// The confidence of every interval.

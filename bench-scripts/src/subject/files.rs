@@ -13,8 +13,8 @@ use crate::config::{Placeholders, Server};
 pub struct Files(TempDir);
 
 impl Files {
-    /// Makes what a server's arguments ask for, and its placeholders' values: `{folder}`, which is empty, and `{accounts_dir}`,
-    /// one file for each account as `solana account -o json` writes it. `None` where they ask for neither.
+    /// Makes what a server's arguments name, and its placeholders' values: `{folder}`, which is empty, and `{accounts_dir}`,
+    /// one file for each account as `solana account -o json` writes it. `None` where they name neither.
     ///
     /// # Errors
     /// They can't be written.

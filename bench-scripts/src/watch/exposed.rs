@@ -4,7 +4,7 @@ use std::fmt::Result;
 
 use metrics_http::{Collector, DescriptorEncoder, Exposed, Process, Unit, Writer};
 
-use super::{Figures, Load, Sampled, Standing, WATCHED, lock};
+use super::{Figures, Sampled, WATCHED, WatchedLoad, WatchedRun, lock};
 
 /// Reads the standing of this process's run when it is called.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ impl Collector for Exposition {
     }
 }
 
-fn labels(load: &Load) -> [(&'static str, &str); 3] {
+fn labels(load: &WatchedLoad) -> [(&'static str, &str); 3] {
     [("server", &load.server), ("workload", &load.workload), ("level", &load.level)]
 }
 
-impl Standing {
+impl WatchedRun {
     fn write(&self, writer: &mut Writer<'_>) -> Result {
         let campaign = [([("campaign", self.campaign.as_str())], 1.0)];
         writer.gauges("bench_campaign", "The campaign that runs", None, campaign)?;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Fixed(Standing);
+    struct Fixed(WatchedRun);
 
     impl Collector for Fixed {
         fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result {
@@ -134,18 +134,18 @@ mod tests {
     #[test]
     fn samples_are_shown_by_load_with_their_medians_so_far() {
         let [server, workload, level] = ["axum", "getBalance", "125 connections"].map(str::to_owned);
-        let load = Load { server, workload, level };
+        let load = WatchedLoad { server, workload, level };
         let three =
             vec![figures(10.0, 0.25, None), figures(30.0, 0.5, Some(0.25)), figures(14.0, 1.0, Some(0.5))];
         let samples = vec![Sampled { load: load.clone(), figures: three }];
-        let standing = Standing {
+        let standing = WatchedRun {
             campaign: "smoke".to_owned(),
             done: 3,
             known: 8,
             left_s: 7.5,
             running: vec![load],
             samples,
-            ..Standing::default()
+            ..WatchedRun::default()
         };
         let (mut registry, mut text) = (Registry::default(), String::new());
         registry.register_collector(Box::new(Fixed(standing)));

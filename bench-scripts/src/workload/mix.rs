@@ -1,12 +1,12 @@
 //! A mix: requests with weights, whose parameters are drawn from the ledger. What a person writes of it, and whether that
-//! makes sense; [`crate::workload::questions`] draws.
+//! makes sense; [`crate::workload::requests`] draws.
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator_state::Method;
 
-use crate::field::within;
+use crate::field_checks::within;
 
 /// The largest weight, so that shares can be distinguished and sums can't overflow.
 const MOST_WEIGHT: u64 = 1_000_000;

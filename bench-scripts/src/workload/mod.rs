@@ -1,7 +1,7 @@
 //! A workload: its requests, and where the true answers come from. One request to the letter, or a mix of requests.
 
 pub mod mix;
-pub mod questions;
+pub mod requests;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
 pub use mix::{Account, BlockRange, Place, Request};
-use questions::{Questions, Stream};
+use requests::{RequestSource, Stream};
 
 /// Requests, and where their true answers come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,14 +20,14 @@ pub struct Workload {
     /// The file's name without its ending.
     pub name: String,
     /// Its requests.
-    pub asks: Asks,
+    pub traffic: Traffic,
     /// One paragraph: what this workload shows.
     pub why: String,
 }
 
 /// The requests of a workload.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asks {
+pub enum Traffic {
     /// The same request each time.
     One {
         /// The request body, to the letter.
@@ -73,11 +73,11 @@ impl TryFrom<Written> for Workload {
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         let Written { name, body, expected, needs_slots, requests, why } = written;
-        let asks = match (body, expected) {
+        let traffic = match (body, expected) {
             (Some(_), _) if !requests.is_empty() => {
                 return Err("has a body and [[request]]; give one of them");
             }
-            (Some(body), Some(expected)) => Asks::One { body, expected, needs_slots },
+            (Some(body), Some(expected)) => Traffic::One { body, expected, needs_slots },
             (Some(_), None) => {
                 return Err(
                     "field expected: is missing; give \"ledger\", or { answer = '…' } with the true answer",
@@ -90,21 +90,21 @@ impl TryFrom<Written> for Workload {
             (None, None) if needs_slots.is_some() => {
                 return Err("field needs_slots: goes with a body; a mix needs what its field blocks says");
             }
-            (None, None) => Asks::Mix(requests),
+            (None, None) => Traffic::Mix(requests),
         };
-        Ok(Self { name, asks, why })
+        Ok(Self { name, traffic, why })
     }
 }
 
 impl From<Workload> for Written {
     fn from(workload: Workload) -> Self {
-        let Workload { name, asks, why } = workload;
-        match asks {
-            Asks::One { body, expected, needs_slots } => {
+        let Workload { name, traffic, why } = workload;
+        match traffic {
+            Traffic::One { body, expected, needs_slots } => {
                 let (body, expected, requests) = (Some(body), Some(expected), Vec::new());
                 Self { name, body, expected, needs_slots, requests, why }
             }
-            Asks::Mix(requests) => {
+            Traffic::Mix(requests) => {
                 Self { name, body: None, expected: None, needs_slots: None, requests, why }
             }
         }
@@ -114,20 +114,20 @@ impl From<Workload> for Written {
 impl Workload {
     /// Whether it is a mix.
     pub fn is_mix(&self) -> bool {
-        matches!(self.asks, Asks::Mix(_))
+        matches!(self.traffic, Traffic::Mix(_))
     }
 
     /// Slots that a ledger must have for it, as far as it says; 0 for a mix.
     pub fn needs_slots(&self) -> u64 {
-        match &self.asks {
-            Asks::One { needs_slots, .. } => needs_slots.unwrap_or(0),
-            Asks::Mix(_) => 0,
+        match &self.traffic {
+            Traffic::One { needs_slots, .. } => needs_slots.unwrap_or(0),
+            Traffic::Mix(_) => 0,
         }
     }
 
     /// The JSON-RPC method of its one request; the workload's name in a mix.
     pub fn method(&self) -> String {
-        let Asks::One { body, .. } = &self.asks else { return self.name.clone() };
+        let Traffic::One { body, .. } = &self.traffic else { return self.name.clone() };
         let body: Option<Value> = serde_json::from_str(body).ok();
         body.and_then(|body| body["method"].as_str().map(str::to_owned)).unwrap_or_else(|| self.name.clone())
     }
@@ -137,9 +137,9 @@ impl Workload {
     /// # Errors
     /// It is a mix.
     pub fn body(&self) -> Result<&str> {
-        match &self.asks {
-            Asks::One { body, .. } => Ok(body),
-            Asks::Mix(requests) => bail!(
+        match &self.traffic {
+            Traffic::One { body, .. } => Ok(body),
+            Traffic::Mix(requests) => bail!(
                 "workload {} is a mix of {} requests, and bombardier sends one body only; give a workload with a body, or put \
                  the mix in a campaign with [open]",
                 self.name,
@@ -150,7 +150,7 @@ impl Workload {
 
     /// Its requests, in a few words.
     pub fn words(&self) -> String {
-        let Asks::Mix(requests) = &self.asks else { return self.method() };
+        let Traffic::Mix(requests) = &self.traffic else { return self.method() };
         let total: u64 = requests.iter().map(|request| request.weight).sum();
         let share = |weight: u64| (weight as f64 / total as f64 * 1e3).round() / 10.0;
         let words: Vec<String> = requests
@@ -160,21 +160,21 @@ impl Workload {
         words.join(", ")
     }
 
-    /// Its questions about a ledger.
+    /// Its requests about a ledger.
     ///
     /// # Errors
     /// The ledger lacks what it is about.
-    pub fn questions(&self, ledger: &SeededSpec) -> Result<Questions> {
-        let questions = self.check_ledger(ledger).and_then(|()| Questions::new(self, ledger));
-        questions.with_context(|| format!("workload {}", self.name))
+    pub fn requests(&self, ledger: &SeededSpec) -> Result<RequestSource> {
+        let requests = self.check_ledger(ledger).and_then(|()| RequestSource::new(self, ledger));
+        requests.with_context(|| format!("workload {}", self.name))
     }
 
-    /// Its questions without end: the same for the same ledger and seed.
+    /// Its requests without end: the same for the same ledger and seed.
     ///
     /// # Errors
     /// The ledger lacks what it is about.
     pub fn stream(&self, ledger: &SeededSpec, seed: u64) -> Result<Stream> {
-        Ok(Arc::new(self.questions(ledger)?).stream(seed))
+        Ok(Arc::new(self.requests(ledger)?).stream(seed))
     }
 
     /// A request of it, to show or to start a server with: its one request, or the first that a mix draws.
@@ -182,10 +182,10 @@ impl Workload {
     /// # Errors
     /// The ledger lacks what it is about.
     pub fn opening(&self, ledger: &SeededSpec) -> Result<String> {
-        match &self.asks {
-            Asks::One { body, .. } => Ok(body.clone()),
-            Asks::Mix(_) => {
-                self.stream(ledger, 0)?.next().map(|question| question.body).context("asks nothing")
+        match &self.traffic {
+            Traffic::One { body, .. } => Ok(body.clone()),
+            Traffic::Mix(_) => {
+                self.stream(ledger, 0)?.next().map(|request| request.body).context("sends no request")
             }
         }
     }
@@ -196,15 +196,15 @@ impl Workload {
     /// It is a mix, the ledger lacks slots or answers with an error, or the stated answer is not JSON.
     pub fn truth(&self, ledger: &SeededSpec) -> Result<Value> {
         self.body()?;
-        let questions = Arc::new(self.questions(ledger)?);
-        let known = questions.known(&State::new(Ledger::seeded(ledger)), 0);
+        let requests = Arc::new(self.requests(ledger)?);
+        let known = requests.known(&State::new(Ledger::seeded(ledger)), 0);
         let known = known.with_context(|| format!("workload {}", self.name))?;
-        known.into_iter().next().map(|known| known.truth).context("asks nothing")
+        known.into_iter().next().map(|known| known.truth).context("sends no request")
     }
 
     /// Whether the ledger has the slots that its one request is about.
     fn check_ledger(&self, ledger: &SeededSpec) -> Result<()> {
-        let Asks::One { needs_slots: Some(slots), .. } = &self.asks else { return Ok(()) };
+        let Traffic::One { needs_slots: Some(slots), .. } = &self.traffic else { return Ok(()) };
         ensure!(
             ledger.slots >= *slots,
             "field needs_slots: it is about {slots} slots, and the ledger has {}; raise environment.slots of the campaign",
@@ -214,8 +214,8 @@ impl Workload {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        match &self.asks {
-            Asks::One { body, expected, .. } => {
+        match &self.traffic {
+            Traffic::One { body, expected, .. } => {
                 let body: Value =
                     serde_json::from_str(body).map_err(|error| anyhow!("field body: not JSON: {error}"))?;
                 ensure!(body["method"].is_string(), "field body: has no method");
@@ -225,7 +225,7 @@ impl Workload {
                         .map_err(|error| anyhow!("field expected: not JSON: {error}"))?;
                 }
             }
-            Asks::Mix(requests) => {
+            Traffic::Mix(requests) => {
                 for (position, request) in requests.iter().enumerate() {
                     request.check().with_context(|| format!("[[request]] {}", position + 1))?;
                 }

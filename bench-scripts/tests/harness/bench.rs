@@ -108,7 +108,7 @@ impl Bench {
             "campaigns/tiny.toml",
             &format!(
                 "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
-                 connections = [3]\nblocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
+                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
                  [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n"
             ),
         );
@@ -299,7 +299,7 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Asks until there is an answer, for a bounded time.
+/// Tries until there is an answer, for a bounded time.
 pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {

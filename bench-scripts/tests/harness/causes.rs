@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rpc_bench::analysis::diagnosis::Kind;
+use rpc_bench::analysis::diagnosis::CauseKind;
 use serde_json::Value;
 
 use crate::bench::{Bench, listen_queues_in_turn, stderr};
@@ -29,7 +29,7 @@ fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
 }
 
 /// Runs it and gives the kinds of causes that the summary names, and the report.
-fn named(bench: &Bench) -> (Vec<Kind>, String) {
+fn named(bench: &Bench) -> (Vec<CauseKind>, String) {
     let output = bench.run(&["run", "tiny"]);
     assert!(bench.folder().join("summary.json").is_file(), "{}", stderr(&output));
     bench.nothing_is_left_running();
@@ -42,7 +42,7 @@ fn named(bench: &Bench) -> (Vec<Kind>, String) {
 }
 
 /// The fault is named, alone, in these words.
-fn names_only(bench: &Bench, kind: Kind, words: &[&str]) -> String {
+fn names_only(bench: &Bench, kind: CauseKind, words: &[&str]) -> String {
     let (kinds, report) = named(bench);
     assert_eq!(kinds, [kind], "{report}\n{:#?}", bench.observations());
     let section = report.split("## Why it fails").nth(1).and_then(|rest| rest.split("\n## ").next());
@@ -70,7 +70,7 @@ fn a_healthy_server_has_nothing_to_explain() {
 fn an_accept_loop_that_stopped_is_named() {
     let Some(bench) = faulty(60, &["--stop-accepting-after", "30"], "") else { return };
     let words = ["the server accepts no connections any more", "connections stood in the listen queue"];
-    names_only(&bench, Kind::AcceptStalled, &words);
+    names_only(&bench, CauseKind::AcceptStalled, &words);
     assert!(
         bench.outcomes().iter().all(|kind| kind == "no_success" || kind == "silent"),
         "{:?}",
@@ -83,7 +83,7 @@ fn few_open_files_are_named() {
     let Some(bench) = faulty(120, &[], "open_files = 60") else { return };
     names_only(
         &bench,
-        Kind::OpenFiles,
+        CauseKind::OpenFiles,
         &["the server may open 60 files", "of 120 connections it never held"],
     );
 }
@@ -96,7 +96,7 @@ fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
     {
         bench.replace("campaigns/tiny.toml", from, to);
     }
-    let section = names_only(&bench, Kind::OpenFiles, &["**confirmed**: the server may open 60 files"]);
+    let section = names_only(&bench, CauseKind::OpenFiles, &["**confirmed**: the server may open 60 files"]);
     let counts = "With 240 open files, 0 of 3 trials failed; without it 3 of 3";
     assert!(section.contains(counts), "{section}");
 
@@ -113,13 +113,13 @@ fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
     {
         bench.replace("campaigns/tiny.toml", from, to);
     }
-    names_only(&bench, Kind::OpenFiles, &["**refuted**", "With 240 open files, 2 of 2 trials failed"]);
+    names_only(&bench, CauseKind::OpenFiles, &["**refuted**", "With 240 open files, 2 of 2 trials failed"]);
 }
 
 #[test]
 fn a_handler_that_waits_is_named() {
     let Some(bench) = faulty(20, &["--sleep-us", "2000"], "") else { return };
-    names_only(&bench, Kind::SlowHandler, &["one request by itself takes", "the handler waits"]);
+    names_only(&bench, CauseKind::SlowHandler, &["one request by itself takes", "the handler waits"]);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn one_thread_is_named() {
     }
     let Some(bench) = faulty(60, &["--threads", "1"], "") else { return };
     let words = ["it answers with 1 thread", &format!("on a machine of {} cores", cores())];
-    names_only(&bench, Kind::TooFewThreads, &words);
+    names_only(&bench, CauseKind::TooFewThreads, &words);
 }
 
 /// One worker that takes from the global queue once in 61 polls, and more connections than its own queue holds.
@@ -165,13 +165,14 @@ fn a_scheduler_that_starves_connections_is_named() {
         bench.replace("campaigns/tiny.toml", from, to);
     }
     let words = ["starved by the scheduler", "of 500 connections", "its 1 worker", "once in 61 polls"];
-    names_only(&bench, Kind::SchedulerStarved, &words);
+    names_only(&bench, CauseKind::SchedulerStarved, &words);
 }
 
 #[test]
 fn a_short_listen_queue_is_named() {
     let Some(bench) = faulty(400, &["--backlog", "1"], "") else { return };
     let _turn = listen_queues_in_turn();
-    let section = names_only(&bench, Kind::AcceptQueueFull, &["its listen queue holds 1;", "found it full"]);
+    let section =
+        names_only(&bench, CauseKind::AcceptQueueFull, &["its listen queue holds 1;", "found it full"]);
     assert!(section.contains("likely"), "nobody tried a remedy: {section}");
 }

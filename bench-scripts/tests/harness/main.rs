@@ -14,7 +14,7 @@ mod hosts;
 mod mistakes;
 mod mixes;
 mod nodes;
-mod open;
+mod open_loop;
 mod other_processes;
 mod sizes;
 mod slo;

@@ -28,10 +28,10 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     let shipped = ConfigDir(Path::new(env!("CARGO_MANIFEST_DIR")).to_owned());
     let mut connection = Connection::new(&Target::http(&addr), PATIENCE);
     for name in ["wallet", "explorer", "everything"] {
-        let questions = Arc::new(shipped.workload(name).unwrap().questions(&ledger).unwrap());
-        for question in questions.stream(3).take(400) {
-            let answer = connection.ask(&question.body).unwrap();
-            assert_eq!(answer.json(), Some(question.truth(&state).unwrap()), "{}", question.body);
+        let requests = Arc::new(shipped.workload(name).unwrap().requests(&ledger).unwrap());
+        for request in requests.stream(3).take(400) {
+            let answer = connection.request(&request.body).unwrap();
+            assert_eq!(answer.json(), Some(request.truth(&state).unwrap()), "{}", request.body);
         }
     }
     server.signal(libc::SIGTERM);
@@ -86,7 +86,7 @@ fn a_mix_at_a_rate_is_checked_under_load() {
 fn a_server_that_lies_under_load_gives_no_figure() {
     let Some(bench) = with_vegeta() else { return };
     let program = bench.link_faulty();
-    // It tells the truth to all that comes before the window: some forty questions, and the warm-up's hundred requests.
+    // It tells the truth to all that comes before the window: some forty requests, and the warm-up's hundred requests.
     let args = bench.path("servers.toml");
     let text = fs::read_to_string(args).unwrap();
     let actix = bench.path("server-actix");
@@ -107,7 +107,7 @@ fn a_server_that_lies_under_load_gives_no_figure() {
         "{lied}"
     );
     let said = lied["answer"].as_str().unwrap();
-    assert!(said.contains("a lie") && said.contains("instead of") && said.contains("asked {"), "{said}");
+    assert!(said.contains("a lie") && said.contains("instead of") && said.contains("requested {"), "{said}");
     assert_eq!(of("control")["kind"], "completed");
     assert!(bench.report().contains("wrong answer under load"), "{}", bench.report());
 }

@@ -83,7 +83,7 @@ fn users_come_and_go_over_both_transports() {
     }
     assert!(written.contains(&"k6.js".to_owned()), "{written:?}");
     assert!(
-        !written.iter().any(|name| name.ends_with(".asked") || name.ends_with(".answered")),
+        !written.iter().any(|name| name.ends_with(".requests") || name.ends_with(".answered")),
         "{written:?}"
     );
 

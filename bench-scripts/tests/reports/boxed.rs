@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rpc_bench::analysis::boxed::{Boxed, BoxedVerdict, is_fitted};
 use rpc_bench::cgroup::{OutOfMemory, Usage};
 use rpc_bench::config::ConfigDir;
-use rpc_bench::load::details::{Connects, Details};
+use rpc_bench::load::sample_details::{Connects, Details};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;
 use rpc_bench::report::{self, Run};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rpc_bench::analysis::Mark;
 use rpc_bench::config::{ConfigDir, Pool};
 use rpc_bench::figure::Figure;
-use rpc_bench::load::details::HostShare;
+use rpc_bench::load::sample_details::HostShare;
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::{Plan, Trial, trials};
 use rpc_bench::report;

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod answer;
-mod between;
 mod boxed;
 mod calibration;
 mod charts;
@@ -16,7 +15,7 @@ mod hosts;
 mod in_flight_memory;
 mod kept;
 mod mixes;
-mod open;
+mod open_loop;
 mod original;
 mod pooled;
 mod samples;
@@ -24,4 +23,5 @@ mod sizes;
 mod soak;
 mod stages;
 mod summary;
+mod two_runs;
 mod websocket;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rpc_bench::config::ConfigDir;
 use rpc_bench::workload::Workload;
-use rpc_bench::workload::questions::Question;
+use rpc_bench::workload::requests::DrawnRequest;
 use serde_json::Value;
 use validator_state::{Commitment, Ledger, Pubkey, SeededSpec, State};
 
@@ -26,12 +26,12 @@ fn mix(requests: &str) -> Workload {
     serde_json::from_str(&format!(r#"{{"name":"mix","request":{requests},"why":"a test"}}"#)).unwrap()
 }
 
-fn draw(workload: &Workload, count: usize) -> Vec<Question> {
+fn draw(workload: &Workload, count: usize) -> Vec<DrawnRequest> {
     workload.stream(&LEDGER, 7).unwrap().take(count).collect()
 }
 
-fn parsed(question: &Question) -> Value {
-    serde_json::from_str(&question.body).unwrap()
+fn parsed(request: &DrawnRequest) -> Value {
+    serde_json::from_str(&request.body).unwrap()
 }
 
 /// Pearson's statistic of counts against chances, and what it may be: it has as many degrees of freedom as chances, less one.
@@ -43,12 +43,12 @@ fn chi_square(counts: &[u64], chances: &[f64]) -> (f64, f64) {
 }
 
 /// How often each account was requested, in the ledger's order.
-fn asked_accounts(questions: &[Question]) -> Vec<u64> {
+fn requested_accounts(requests: &[DrawnRequest]) -> Vec<u64> {
     let ranks: HashMap<String, usize> =
         LEDGER.pubkeys().enumerate().map(|(rank, pubkey)| (pubkey.to_string(), rank)).collect();
     let mut counts = vec![0; ranks.len()];
-    for question in questions {
-        counts[ranks[parsed(question)["params"][0].as_str().unwrap()]] += 1;
+    for request in requests {
+        counts[ranks[parsed(request)["params"][0].as_str().unwrap()]] += 1;
     }
     counts
 }
@@ -57,18 +57,18 @@ fn asked_accounts(questions: &[Question]) -> Vec<u64> {
 fn a_seed_decides_the_questions_and_ids_count_up() {
     let workload = shipped("everything");
     let bodies = |seed| -> Vec<String> {
-        workload.stream(&LEDGER, seed).unwrap().take(500).map(|question| question.body).collect()
+        workload.stream(&LEDGER, seed).unwrap().take(500).map(|request| request.body).collect()
     };
     assert_eq!(bodies(7), bodies(7));
     assert_ne!(bodies(7), bodies(8));
-    for (position, question) in draw(&workload, 500).iter().enumerate() {
-        assert_eq!(parsed(question)["id"], position + 1);
+    for (position, request) in draw(&workload, 500).iter().enumerate() {
+        assert_eq!(parsed(request)["id"], position + 1);
     }
     let mut stream = workload.stream(&LEDGER, 7).unwrap();
     for body in bodies(7) {
         let mut written = String::new();
         stream.write_next(&mut written);
-        assert_eq!(written, body, "the way without a question draws the same");
+        assert_eq!(written, body, "the way without a request draws the same");
     }
 }
 
@@ -77,21 +77,21 @@ fn a_plain_workload_asks_its_one_request_to_the_letter() {
     let workload = shipped("getBalance");
     let state = State::new(Ledger::seeded(&LEDGER));
     let truth = workload.truth(&LEDGER).unwrap();
-    for question in draw(&workload, 3) {
-        assert_eq!(question.body, workload.body().unwrap());
-        assert_eq!(question.truth(&state).unwrap(), truth);
+    for request in draw(&workload, 3) {
+        assert_eq!(request.body, workload.body().unwrap());
+        assert_eq!(request.truth(&state).unwrap(), truth);
     }
 }
 
 #[test]
 fn requests_have_their_shares() {
     let workload = shipped("everything");
-    let questions = draw(&workload, DRAWS);
+    let requests = draw(&workload, DRAWS);
     let state = State::new(Ledger::seeded(&LEDGER));
-    let known = Arc::new(workload.questions(&LEDGER).unwrap()).known(&state, 1).unwrap();
+    let known = Arc::new(workload.requests(&LEDGER).unwrap()).known(&state, 1).unwrap();
     assert_eq!(known.len(), 11);
     let mut counts = vec![0_u64; known.len()];
-    questions.iter().for_each(|question| counts[question.request] += 1);
+    requests.iter().for_each(|request| counts[request.request] += 1);
     for (count, known) in counts.iter().zip(&known) {
         let expected = DRAWS as f64 * known.share;
         let deviation = (expected * (1.0 - known.share)).sqrt();
@@ -99,7 +99,7 @@ fn requests_have_their_shares() {
     }
     // As the file has them.
     assert!((known[0].share - 0.30).abs() < 1e-9 && (known[10].share - 0.01).abs() < 1e-9);
-    let methods = questions.iter().filter(|question| parsed(question)["method"] == "getBalance").count();
+    let methods = requests.iter().filter(|request| parsed(request)["method"] == "getBalance").count();
     assert!((methods as f64 / DRAWS as f64 - 0.55).abs() < 0.01, "{methods}");
 }
 
@@ -107,7 +107,7 @@ fn requests_have_their_shares() {
 fn zipf_s_law_holds_for_its_exponent_and_for_no_other() {
     for exponent in [0.8, 1.0, 1.3] {
         let request = format!(r#"[{{"weight":1,"method":"getBalance","account":{{"zipf":{exponent}}}}}]"#);
-        let counts = asked_accounts(&draw(&mix(&request), DRAWS));
+        let counts = requested_accounts(&draw(&mix(&request), DRAWS));
         // The first fifty by themselves, and the rest by tens, so that every bin is expected to hold some.
         let bins = |values: &[f64]| -> Vec<f64> {
             let (head, tail) = values.split_at(50);
@@ -130,7 +130,7 @@ fn zipf_s_law_holds_for_its_exponent_and_for_no_other() {
 #[test]
 fn uniform_accounts_are_requested_alike() {
     let request = r#"[{"weight":1,"method":"getBalance","account":"uniform"}]"#;
-    let counts = asked_accounts(&draw(&mix(request), DRAWS));
+    let counts = requested_accounts(&draw(&mix(request), DRAWS));
     let chances = vec![1.0 / counts.len() as f64; counts.len()];
     let (statistic, bound) = chi_square(&counts, &chances);
     assert!(statistic < bound, "{statistic} of {bound}");
@@ -143,10 +143,10 @@ fn absent_accounts_are_absent_and_hold_nothing() {
     let state = State::new(Ledger::seeded(&LEDGER));
     let present: HashSet<Pubkey> = LEDGER.pubkeys().collect();
     let mut seen = HashSet::new();
-    for question in workload.stream(&LEDGER, LEDGER.seed).unwrap().take(2_000) {
-        let pubkey = Pubkey::parse(parsed(&question)["params"][0].as_str().unwrap()).unwrap();
+    for request in workload.stream(&LEDGER, LEDGER.seed).unwrap().take(2_000) {
+        let pubkey = Pubkey::parse(parsed(&request)["params"][0].as_str().unwrap()).unwrap();
         assert!(!present.contains(&pubkey) && seen.insert(pubkey), "{pubkey}");
-        assert_eq!(question.truth(&state).unwrap()["result"]["value"], 0);
+        assert_eq!(request.truth(&state).unwrap()["result"]["value"], 0);
     }
 }
 
@@ -160,11 +160,11 @@ fn every_question_of_every_mix_has_a_true_answer() {
     let produced: Vec<u64> =
         produced["result"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap()).collect();
     for name in ["wallet", "explorer", "everything"] {
-        for question in draw(&shipped(name), 2_000) {
-            let asked = parsed(&question);
-            let truth = question.truth(&state).unwrap();
+        for request in draw(&shipped(name), 2_000) {
+            let asked = parsed(&request);
+            let truth = request.truth(&state).unwrap();
             let mut out = Vec::new();
-            let tally = typed_rpc::answer(&state, &question.body, &mut out);
+            let tally = typed_rpc::answer(&state, &request.body, &mut out);
             assert_eq!((tally.answered, tally.errors), (1, 0));
             assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), truth);
             assert_eq!((&truth["id"], &truth["jsonrpc"]), (&asked["id"], &Value::from("2.0")));
@@ -204,8 +204,8 @@ fn ranges_lie_where_they_should() {
     let starts = |place: &str, slots: u64| -> Vec<u64> {
         let request =
             format!(r#"[{{"weight":1,"method":"getBlocks","blocks":{{"slots":{slots},"from":"{place}"}}}}]"#);
-        let questions = draw(&mix(&request), 5_000);
-        let starts = questions.iter().map(parsed).map(|asked| {
+        let requests = draw(&mix(&request), 5_000);
+        let starts = requests.iter().map(parsed).map(|asked| {
             let number = |index: usize| asked["params"][index].as_u64().unwrap();
             assert_eq!(number(1) - number(0) + 1, slots);
             number(0)
@@ -234,8 +234,8 @@ fn a_ledger_that_is_too_short_is_named() {
 fn parameters_that_the_ledger_refuses_are_named() {
     let wrong =
         mix(r#"[{"weight":1,"method":"getHealth"},{"weight":1,"method":"getSlot","params":"[1,2]"}]"#);
-    let questions = Arc::new(wrong.questions(&LEDGER).unwrap());
-    let error = questions.known(&State::new(Ledger::seeded(&LEDGER)), 1).unwrap_err();
+    let requests = Arc::new(wrong.requests(&LEDGER).unwrap());
+    let error = requests.known(&State::new(Ledger::seeded(&LEDGER)), 1).unwrap_err();
     let line = format!("{error:#}");
     assert!(line.starts_with("[[request]] 2: the ledger answers it with an error"), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");

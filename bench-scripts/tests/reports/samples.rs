@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpc_bench::load::details::Details;
+use rpc_bench::load::sample_details::Details;
 use rpc_bench::load::{Latency, LoadSample};
 use rpc_bench::observation::{Capacity, Sample};
 use rpc_bench::probe::host::HostActivity;

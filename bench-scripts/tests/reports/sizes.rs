@@ -1,6 +1,6 @@
 //! What the summary says of windows in boxes.
 
-use rpc_bench::analysis::sizes::{SizedCell, Verdict, summary};
+use rpc_bench::analysis::sizes::{BoxVerdict, SizedCell, summary};
 use rpc_bench::cgroup::{Cpus, Cpuset, MemoryMax, OutOfMemory, Usage};
 use rpc_bench::config::{ConfigDir, SizedBox, Sizes};
 use rpc_bench::load::{Latency, OpenWindow};
@@ -98,7 +98,7 @@ fn a_throttled_server_is_named_as_throttled_and_not_as_slow() {
     let missed = || window(200, 300.0, (0.25, 0.2), Some(0.9));
     let found = cell(quarter(), &[held.clone(), missed(), missed()]);
     assert_eq!((found.held, found.not_held), (Some(100), Some(200)));
-    assert_eq!(found.verdict, Verdict::Throttled { share: 0.9 });
+    assert_eq!(found.verdict, BoxVerdict::Throttled { share: 0.9 });
     assert_eq!(found.complaints.into_iter().collect::<Vec<_>>(), [("p99 too long".to_owned(), 2)]);
     let figures = found.at_not_held.unwrap();
     assert_eq!((figures.throttled_share, figures.memory_peak_bytes), (Some(0.9), Some(f64::from(12 << 20))));
@@ -106,9 +106,9 @@ fn a_throttled_server_is_named_as_throttled_and_not_as_slow() {
 
     // The same without throttling, and with processors free.
     let slow = || window(200, 300.0, (0.2, 0.2), Some(0.0));
-    assert_eq!(cell(quarter(), &[held.clone(), slow(), slow()]).verdict, Verdict::Slow);
+    assert_eq!(cell(quarter(), &[held.clone(), slow(), slow()]).verdict, BoxVerdict::Slow);
     let full = || window(200, 300.0, (0.9, 0.9), Some(0.0));
-    assert_eq!(cell(quarter(), &[held, full(), full()]).verdict, Verdict::MachineFull { share: 0.9 });
+    assert_eq!(cell(quarter(), &[held, full(), full()]).verdict, BoxVerdict::MachineFull { share: 0.9 });
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn a_full_set_is_no_throttling_and_a_killed_server_is_out_of_memory() {
     let set = SizedBox { cpu_quota: None, cpuset: Some(Cpuset(1)), ..quarter() };
     let held = window(100, 5.0, (0.1, 0.1), None);
     let full = || window(200, 300.0, (0.95, 0.3), None);
-    assert_eq!(cell(set, &[held.clone(), full(), full()]).verdict, Verdict::SetFull { share: 0.95 });
+    assert_eq!(cell(set, &[held.clone(), full(), full()]).verdict, BoxVerdict::SetFull { share: 0.95 });
     let usage = Usage { oom_kills: Some(1), ..Usage::default() };
     let killed = || observed(Some(200), Outcome::out_of_memory("under load", OutOfMemory(usage)));
     let found = cell(quarter(), &[held, killed(), killed()]);
-    assert_eq!((found.verdict, found.out_of_memory), (Verdict::OutOfMemory { kills: 2 }, 2));
+    assert_eq!((found.verdict, found.out_of_memory), (BoxVerdict::OutOfMemory { kills: 2 }, 2));
     assert_eq!(found.held, Some(100));
 }
 
@@ -129,11 +129,11 @@ fn what_is_left_and_what_failed_is_counted() {
     let first = || window(100, 5.0, (0.1, 0.1), None);
     let begun = summarized(quarter(), &[first()]);
     assert_eq!((begun.left, begun.trials, begun.cells[0].threads), (1, 1, Some(1)));
-    assert_eq!((begun.cells[0].server.as_str(), begun.cells[0].verdict), ("actix", Verdict::Open));
+    assert_eq!((begun.cells[0].server.as_str(), begun.cells[0].verdict), ("actix", BoxVerdict::Open));
     let mut all = vec![first()];
     all.extend([200, 400].map(|rate| window(rate, 5.0, (0.1, 0.1), None)));
     all.push(observed(None, Outcome::ToolFailed { reason: "x".to_owned() }));
     let done = summarized(quarter(), &all);
     assert_eq!((done.left, done.failed.len(), done.cells[0].held), (0, 1, Some(400)));
-    assert_eq!(done.cells[0].verdict, Verdict::HoldsAll);
+    assert_eq!(done.cells[0].verdict, BoxVerdict::HoldsAll);
 }

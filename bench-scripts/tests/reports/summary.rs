@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use crate::samples::sample;
-use rpc_bench::analysis::sequence::planned_looks;
+use rpc_bench::analysis::block_counts::planned_block_counts;
 use rpc_bench::analysis::{Comparison, Comparisons, Lost, Mark, Observed, Summary, Verdict, summarize};
 use rpc_bench::config::{Campaign, ConfigDir, PassRule, Placement};
 use rpc_bench::figure::Figure;
@@ -125,16 +125,22 @@ fn a_limit_of_time_ends_a_run_at_a_planned_analysis() {
         let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
         assert_eq!(summary.left, 0);
         let last = observations.iter().map(|observation| observation.trial.block).max().unwrap();
-        assert!(summary.looks.contains(&last), "{last} of {:?}", summary.looks);
+        assert!(summary.block_counts.contains(&last), "{last} of {:?}", summary.block_counts);
         if let Some(minutes) = max_minutes {
-            assert!(observations.len() as u64 <= minutes * 60 || last == summary.looks[0], "{minutes}");
+            assert!(
+                observations.len() as u64 <= minutes * 60 || last == summary.block_counts[0],
+                "{minutes}"
+            );
         }
         last
     };
     let in_minutes = [1, 2, 3, 600].map(|minutes| last(Some(minutes), usize::MAX));
-    let looks = planned_looks(4, 40, true);
-    assert_eq!(in_minutes[0], looks[0], "the first analysis is always reached");
-    assert!(in_minutes.is_sorted() && looks[0] < in_minutes[1] && in_minutes[1] < 40, "{in_minutes:?}");
+    let block_counts = planned_block_counts(4, 40, true);
+    assert_eq!(in_minutes[0], block_counts[0], "the first analysis is always reached");
+    assert!(
+        in_minutes.is_sorted() && block_counts[0] < in_minutes[1] && in_minutes[1] < 40,
+        "{in_minutes:?}"
+    );
     assert_eq!((in_minutes[3], last(None, usize::MAX)), (40, 40));
     assert_eq!(last(Some(2), 7), in_minutes[1], "the same where it is stopped and resumed");
 }
@@ -149,7 +155,7 @@ fn what_is_resolved_stops_costing_time() {
     };
     let summary = summarize(&campaign, &campaign.connections, &plan::trials(&campaign), &observations);
     assert_eq!(summary.left, 0);
-    assert_eq!(blocks("actix"), summary.looks[0]);
+    assert_eq!(blocks("actix"), summary.block_counts[0]);
     assert_eq!((blocks("jsonrpsee"), blocks("legacy")), (40, 40));
     assert!(blocks("control") <= 6, "the ceiling is compared with nobody");
 }
@@ -175,9 +181,10 @@ fn cells_that_are_not_compared_cost_less() {
     };
     assert_eq!(of_curve.iter().filter(at_125).count(), 3, "a curve's points are made as often as it says");
     let all = Campaign { compare_headline_only: false, ..campaign.clone() };
-    let looks =
-        |campaign: &Campaign| summarize(campaign, &campaign.connections, &trials, &observations).looks[0];
-    assert!(looks(&campaign) <= looks(&all), "fewer comparisons share the error");
+    let block_counts = |campaign: &Campaign| {
+        summarize(campaign, &campaign.connections, &trials, &observations).block_counts[0]
+    };
+    assert!(block_counts(&campaign) <= block_counts(&all), "fewer comparisons share the error");
 }
 
 #[test]
@@ -235,22 +242,22 @@ fn a_lost_block_is_run_again_as_a_new_one() {
     let (campaign, gave) = spoiled(6, |block| block == 2 || block == 5);
     let observations = run_in_stints(&campaign, usize::MAX, &gave);
     let summary = summarize(&campaign, &[125, 500], &plan::trials(&campaign), &observations);
-    let look = summary.looks[0];
+    let blocks = summary.block_counts[0];
     let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(look), look as usize));
+    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(blocks), blocks as usize));
     assert_eq!((comparison.invalid_blocks, comparison.run_again), (2, 2));
     assert_eq!(comparison.lost, BTreeMap::from([(Lost::ForeignCpu, 2)]));
     assert_eq!(comparison.rate.verdict, Verdict::Faster, "the spoiled figures are in no ratio");
     assert!(comparison.with_invalid.unwrap().0 < comparison.rate.ratio.value);
     let of_actix = |observation: &&Observation| observation.trial.server == "actix";
     let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
-    assert_eq!(last, Some(look + 2));
+    assert_eq!(last, Some(blocks + 2));
     assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
     assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
     assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::ForeignCpu]);
     // Servers that are compared stand together in the blocks that are run again, too.
     let in_block =
-        |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == look + 2);
+        |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == blocks + 2);
     assert!(in_block("legacy") && in_block("jsonrpsee"));
     assert_eq!(summary.left, 0);
 }
@@ -305,7 +312,7 @@ fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
     let cell = summary.cell("actix", "getBalance", 125).unwrap();
     assert_eq!((cell.completed, summary.failed.len()), (6, 1));
     assert_eq!(cell.marks, [Mark::FailedTrials]);
-    assert!(summary.has_wrong_answer());
+    assert!(summary.failed[0].wrong_answer);
     assert_eq!(actix_over_legacy(&summary).rate.blocks, 6);
     assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 120_000.0, "a failure is no zero");
 }
@@ -413,12 +420,13 @@ fn every_shipped_campaign_has_enough_blocks() {
             };
             let loads = if campaign.compare_headline_only { 1 } else { loads };
             let family = campaign.compared().len() * campaign.workloads.len() * loads;
-            let looks = planned_looks(family, campaign.max_blocks, campaign.precision.is_some());
-            let level = nominal_level(&looks, FAMILY_ERROR / family as f64);
+            let block_counts =
+                planned_block_counts(family, campaign.max_blocks, campaign.precision.is_some());
+            let level = nominal_level(&block_counts, FAMILY_ERROR / family as f64);
             let least = least_count(level);
             assert!(
-                least <= looks[0] as usize,
-                "{}: {family} comparisons, looks {looks:?}, {least} needed",
+                least <= block_counts[0] as usize,
+                "{}: {family} comparisons, block_counts {block_counts:?}, {least} needed",
                 campaign.name
             );
         }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use rpc_bench::config::ConfigDir;
-use rpc_bench::load::details::{Connects, Details, MethodLatency};
+use rpc_bench::load::sample_details::{Connects, Details, MethodLatency};
 use rpc_bench::load::{Latency, LoadTool, OpenWindow};
 use rpc_bench::observation::{Observation, Outcome, Sample, UpstreamUse};
 use rpc_bench::plan::{Plan, Trial, trials_at};

@@ -6,13 +6,13 @@
 #[path = "../reports/samples.rs"]
 mod samples;
 
-mod schedule;
+mod interleaved_searches;
 mod slo;
 mod threshold;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use rpc_bench::analysis::schedule::Searches;
+use rpc_bench::analysis::interleaved_searches::Searches;
 use rpc_bench::analysis::search::{Judgement, Rule, Search};
 use rpc_bench::observation::{Observation, Outcome, Sample};
 use rpc_bench::plan::Trial;

@@ -46,7 +46,7 @@ pub fn config() -> ConfigDir {
 
 /// A why run of actix and legacy on getBlocks; every block is slower than the one before, by the same factor for all.
 pub struct Known {
-    pub asked: WhyPlan,
+    pub why_plan: WhyPlan,
     pub main: Plan,
     pub ladder: Plan,
     pub slope: Plan,
@@ -110,9 +110,9 @@ impl Known {
         let costs = |server: &str| if server == "actix" { actix } else { legacy };
         let [server, over] = pair;
         let workload = "getBlocks".to_owned();
-        let asked = WhyPlan { why, server, over, workload, connections: 500, returned };
+        let why_plan = WhyPlan { why, server, over, workload, connections: 500, returned };
         let mut known = Self {
-            asked,
+            why_plan,
             main_observations: Vec::new(),
             observations: Vec::new(),
             in_process: Vec::new(),
@@ -159,7 +159,7 @@ impl Known {
     /// none 10 and 15 us.
     fn observe_slope(&mut self) {
         for trial in &self.slope.trials {
-            let slots = self.asked.returned[&trial.workload] as f64 / 1e3;
+            let slots = self.why_plan.returned[&trial.workload] as f64 / 1e3;
             let drift = drift(trial.block);
             let (state, serialising, http, kernel, none) = if trial.server == "actix" {
                 (1.0, 12.0, 3.0, 4.0, 10.0)
@@ -191,7 +191,7 @@ impl Known {
             observations: &self.slope_observations,
             in_process: &self.slope_in_process,
         };
-        explain(&self.asked, &main, &ladder, Some(&slope), &self.counts)
+        explain(&self.why_plan, &main, &ladder, Some(&slope), &self.counts)
     }
 }
 

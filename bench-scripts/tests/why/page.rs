@@ -40,7 +40,7 @@ fn folder(known: &Known) -> (TempDir, RunFolder) {
         "servers": {},
         "command": "just why actix legacy getBlocks",
     });
-    folder.write_new(WHY, &pretty(&known.asked).unwrap()).unwrap();
+    folder.write_new(WHY, &pretty(&known.why_plan).unwrap()).unwrap();
     for (folder, plan, observations, in_process) in [
         (&folder, &known.main, &known.main_observations, &none),
         (&ladder, &known.ladder, &known.observations, &known.in_process),
@@ -123,7 +123,7 @@ fn chart_and_table_of_the_ladder_agree() {
     let summary = why::write(&folder).unwrap();
     let ladder = summary.ladder.unwrap();
     let left_over =
-        |row: fn(&rpc_bench::analysis::why::Row) -> f64| row(&ladder.measured) - row(&ladder.predicted);
+        |row: fn(&rpc_bench::analysis::why::LadderRow) -> f64| row(&ladder.measured) - row(&ladder.predicted);
     assert!((left_over(|row| row.b.value) - ladder.unexplained.b.value).abs() > 0.1, "{ladder:?}");
     let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let chart = std::fs::read_to_string(folder.0.join("ladder.svg")).unwrap();

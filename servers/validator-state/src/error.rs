@@ -77,9 +77,4 @@ impl RpcError {
         error.data = Some(json!({ "contextSlot": context_slot }));
         error
     }
-
-    /// Whether the request could not be read at all; such an error is answered with a null id.
-    pub fn is_parse_error(&self) -> bool {
-        self.code == -32700
-    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::observed::{Observed, Samples, log_ratios, median_of, valid};
 use super::super::verdict::Better;
 use super::resampled::{Resampled, resample};
-use super::{Power, Times, failures, looks, power, standard_deviation};
+use super::{Power, Times, block_counts, failures, power, standard_deviation};
 use crate::config::{Arm, Calibration, Sizing, Way};
 use crate::figure::Figure;
 use crate::observation::{Observation, Sample};
@@ -23,7 +23,7 @@ pub struct RatesByWay {
     /// Trials that gave no figure, with the reason.
     pub failed: Vec<(u32, String)>,
     /// Block counts at which a comparison is judged.
-    pub looks: Vec<u32>,
+    pub block_counts: Vec<u32>,
     /// By arm.
     pub ours: Vec<Power>,
     /// How much the blocks of the server and its twin resolve; none of fewer than six blocks.
@@ -73,7 +73,7 @@ pub fn calibrate_way(
         way: way.clone(),
         trials: observations.len(),
         failed: failures(observations),
-        looks: looks(calibration),
+        block_counts: block_counts(calibration),
         ours: arms.iter().map(of_arm).collect(),
         sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
         resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),

@@ -6,9 +6,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::super::sequence::Rules;
+use super::super::interim_analyses::Rules;
 use super::super::verdict::{Better, Demand};
-use super::{judge, looks};
+use super::{block_counts, judge};
 use crate::config::Calibration;
 use crate::stats::hodges_lehmann;
 
@@ -44,7 +44,7 @@ pub(super) fn resample(calibration: &Calibration, ratios: &BTreeMap<u32, f64>) -
     // The twins' own centre is noise: only the spread around it is used.
     let centre = hodges_lehmann(&ratios).map_or(0.0, |centre| centre.value);
     let demand = Demand { margin: calibration.margin.0, precision: Some(calibration.precision.0) };
-    let rules = Rules::new(&[Better::Less], demand, looks(calibration));
+    let rules = Rules::new(&[Better::Less], demand, block_counts(calibration));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed);
     let mut draw = |shift: f64| {
         let index = (random.next_u64() % ratios.len() as u64) as usize;

@@ -1,7 +1,7 @@
 //! The arithmetic of the table of symptoms: how much of a symptom the evidence explains, and sentences with numbers.
 
 use super::facts::{Facts, STEP_US};
-use crate::words::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// From this wait of one request on an idle server on, the handler counts as slow, in microseconds.
 const SLOW_ALONE_US: f64 = 1_000.0;

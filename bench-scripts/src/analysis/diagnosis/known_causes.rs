@@ -14,7 +14,7 @@ use super::facts::Facts;
 use super::load_tool;
 use super::remedy::Remedy;
 use super::scheduler;
-use crate::words::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// What a cause explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub enum Symptom {
 /// A cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CauseKind {
     /// The server ended by itself.
     Died,
     /// The load generator could open no more connections.
@@ -66,11 +66,11 @@ pub enum Kind {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Row {
+pub struct CauseRow {
     /// The evidence, in words.
     pub seen: &'static str,
     /// The cause.
-    pub kind: Kind,
+    pub kind: CauseKind,
     /// The symptom that it explains.
     pub symptom: Symptom,
     /// The share of what the symptom is about that the evidence explains: of bad requests, of the time, of requests slower
@@ -81,14 +81,14 @@ pub struct Row {
     /// What may cure it.
     pub remedy: Option<Remedy>,
     /// Causes that this one is a consequence of.
-    pub unless: &'static [Kind],
+    pub unless: &'static [CauseKind],
 }
 
 /// All rows.
-pub const TABLE: &[Row] = &[
-    Row {
+pub const TABLE: &[CauseRow] = &[
+    CauseRow {
         seen: "the process is gone",
-        kind: Kind::Died,
+        kind: CauseKind::Died,
         symptom: Symptom::Failing,
         explains: |facts| {
             // A dead server has no window, so its requests can't be counted.
@@ -106,9 +106,9 @@ pub const TABLE: &[Row] = &[
         remedy: None,
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "the load generator's own errors",
-        kind: Kind::LoadGenerator,
+        kind: CauseKind::LoadGenerator,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
         sentence: |facts| {
@@ -120,27 +120,27 @@ pub const TABLE: &[Row] = &[
         remedy: Some(Remedy::OtherClient),
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "a median far below the mean, and a server that sleeps after most answers",
-        kind: Kind::ToolUnfair,
+        kind: CauseKind::ToolUnfair,
         symptom: Symptom::Failing,
         explains: load_tool::failing,
         sentence: load_tool::sentence,
         remedy: Some(Remedy::ToolPriority),
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "a median far below the mean, and a server that sleeps after most answers",
-        kind: Kind::ToolUnfair,
+        kind: CauseKind::ToolUnfair,
         symptom: Symptom::Uneven,
         explains: load_tool::slow,
         sentence: load_tool::sentence,
         remedy: Some(Remedy::ToolPriority),
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "open files at the limit, and connections that the server never held",
-        kind: Kind::OpenFiles,
+        kind: CauseKind::OpenFiles,
         symptom: Symptom::Failing,
         explains: |facts| {
             let (limit, most) = facts.files?;
@@ -159,9 +159,9 @@ pub const TABLE: &[Row] = &[
         remedy: Some(Remedy::OpenFiles),
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "answers with an error status, refused or closed connections",
-        kind: Kind::Limit,
+        kind: CauseKind::Limit,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
         sentence: |facts| {
@@ -179,11 +179,11 @@ pub const TABLE: &[Row] = &[
             }
         },
         remedy: None,
-        unless: &[Kind::Died, Kind::OpenFiles],
+        unless: &[CauseKind::Died, CauseKind::OpenFiles],
     },
-    Row {
+    CauseRow {
         seen: "a listen queue that stands, and no connection accepted",
-        kind: Kind::AcceptStalled,
+        kind: CauseKind::AcceptStalled,
         symptom: Symptom::Failing,
         explains: |facts| {
             facts.standing.filter(|standing| *standing > 0)?;
@@ -199,20 +199,20 @@ pub const TABLE: &[Row] = &[
             )
         },
         remedy: None,
-        unless: &[Kind::OpenFiles, Kind::Limit],
+        unless: &[CauseKind::OpenFiles, CauseKind::Limit],
     },
-    Row {
+    CauseRow {
         seen: "requests of about 1 or 3 s, some of them bad, listen overflows, repeated connection requests",
-        kind: Kind::AcceptQueueFull,
+        kind: CauseKind::AcceptQueueFull,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, dropped_attempts(facts)? as f64),
         sentence: queue_sentence,
         remedy: Some(Remedy::Backlog),
-        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+        unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
     },
-    Row {
+    CauseRow {
         seen: "requests of about 1 s, none of them bad, listen overflows, repeated connection requests",
-        kind: Kind::AcceptQueueFull,
+        kind: CauseKind::AcceptQueueFull,
         symptom: Symptom::Stepped,
         explains: |facts| {
             let dropped = dropped_attempts(facts)?;
@@ -220,11 +220,11 @@ pub const TABLE: &[Row] = &[
         },
         sentence: queue_sentence,
         remedy: None,
-        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled],
+        unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
     },
-    Row {
+    CauseRow {
         seen: "requests of 0.2, 0.6 or 1.4 s, timeouts of segments that are no connection requests",
-        kind: Kind::Retransmission,
+        kind: CauseKind::Retransmission,
         symptom: Symptom::Failing,
         explains: |facts| {
             let data = data_timeouts(facts).filter(|count| *count > 0)?;
@@ -237,11 +237,16 @@ pub const TABLE: &[Row] = &[
             )
         },
         remedy: None,
-        unless: &[Kind::OpenFiles, Kind::Limit, Kind::AcceptStalled, Kind::AcceptQueueFull],
+        unless: &[
+            CauseKind::OpenFiles,
+            CauseKind::Limit,
+            CauseKind::AcceptStalled,
+            CauseKind::AcceptQueueFull,
+        ],
     },
-    Row {
+    CauseRow {
         seen: "a request that takes long by itself, on an idle server, without CPU time, and timeouts",
-        kind: Kind::SlowHandler,
+        kind: CauseKind::SlowHandler,
         symptom: Symptom::Failing,
         explains: |facts| {
             slow_handler(facts).filter(|share| *share >= LEAST_SHARE)?;
@@ -251,36 +256,36 @@ pub const TABLE: &[Row] = &[
         remedy: None,
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "a request that takes long by itself, on an idle server, without CPU time",
-        kind: Kind::SlowHandler,
+        kind: CauseKind::SlowHandler,
         symptom: Symptom::Slow,
         explains: slow_handler,
         sentence: handler_sentence,
         remedy: None,
         unless: &[],
     },
-    Row {
+    CauseRow {
         seen: "timeouts, busy workers, and no more connections at work than their queues hold",
-        kind: Kind::SchedulerStarved,
+        kind: CauseKind::SchedulerStarved,
         symptom: Symptom::Failing,
         explains: scheduler::failing,
         sentence: scheduler::sentence,
         remedy: Some(Remedy::GlobalQueueInterval),
         unless: STARVES_TOO,
     },
-    Row {
+    CauseRow {
         seen: "requests slower than 0.95 s, none of them bad, busy workers, and no more connections at work than their queues hold",
-        kind: Kind::SchedulerStarved,
+        kind: CauseKind::SchedulerStarved,
         symptom: Symptom::Stepped,
         explains: scheduler::stepped,
         sentence: scheduler::sentence,
         remedy: None,
         unless: STARVES_TOO,
     },
-    Row {
+    CauseRow {
         seen: "fewer threads than processors, all of them busy, and timeouts",
-        kind: Kind::TooFewThreads,
+        kind: CauseKind::TooFewThreads,
         symptom: Symptom::Failing,
         explains: |facts| {
             too_few_threads(facts)?;
@@ -289,25 +294,25 @@ pub const TABLE: &[Row] = &[
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
         unless: &[
-            Kind::OpenFiles,
-            Kind::Limit,
-            Kind::AcceptStalled,
-            Kind::SchedulerStarved,
-            Kind::ToolUnfair,
+            CauseKind::OpenFiles,
+            CauseKind::Limit,
+            CauseKind::AcceptStalled,
+            CauseKind::SchedulerStarved,
+            CauseKind::ToolUnfair,
         ],
     },
-    Row {
+    CauseRow {
         seen: "fewer threads than processors, all of them busy",
-        kind: Kind::TooFewThreads,
+        kind: CauseKind::TooFewThreads,
         symptom: Symptom::Slow,
         explains: too_few_threads,
         sentence: threads_sentence,
         remedy: Some(Remedy::Threads),
-        unless: &[Kind::AcceptStalled, Kind::SchedulerStarved, Kind::ToolUnfair],
+        unless: &[CauseKind::AcceptStalled, CauseKind::SchedulerStarved, CauseKind::ToolUnfair],
     },
-    Row {
+    CauseRow {
         seen: "latency up to the timeout with every thread busy or waiting for a processor",
-        kind: Kind::CpuQueue,
+        kind: CauseKind::CpuQueue,
         symptom: Symptom::Failing,
         explains: |facts| {
             facts.runnable.filter(|share| *share >= BUSY)?;
@@ -324,17 +329,17 @@ pub const TABLE: &[Row] = &[
         },
         remedy: None,
         unless: &[
-            Kind::TooFewThreads,
-            Kind::SlowHandler,
-            Kind::OpenFiles,
-            Kind::Limit,
-            Kind::AcceptStalled,
-            Kind::SchedulerStarved,
+            CauseKind::TooFewThreads,
+            CauseKind::SlowHandler,
+            CauseKind::OpenFiles,
+            CauseKind::Limit,
+            CauseKind::AcceptStalled,
+            CauseKind::SchedulerStarved,
         ],
     },
-    Row {
+    CauseRow {
         seen: "timeouts and quick answers, and nothing between",
-        kind: Kind::Starved,
+        kind: CauseKind::Starved,
         symptom: Symptom::Failing,
         explains: starved,
         sentence: |facts| {
@@ -348,22 +353,22 @@ pub const TABLE: &[Row] = &[
         },
         remedy: None,
         unless: &[
-            Kind::Died,
-            Kind::LoadGenerator,
-            Kind::OpenFiles,
-            Kind::Limit,
-            Kind::AcceptStalled,
-            Kind::AcceptQueueFull,
-            Kind::Retransmission,
-            Kind::SchedulerStarved,
-            Kind::TooFewThreads,
-            Kind::CpuQueue,
-            Kind::ToolUnfair,
+            CauseKind::Died,
+            CauseKind::LoadGenerator,
+            CauseKind::OpenFiles,
+            CauseKind::Limit,
+            CauseKind::AcceptStalled,
+            CauseKind::AcceptQueueFull,
+            CauseKind::Retransmission,
+            CauseKind::SchedulerStarved,
+            CauseKind::TooFewThreads,
+            CauseKind::CpuQueue,
+            CauseKind::ToolUnfair,
         ],
     },
-    Row {
+    CauseRow {
         seen: "many requests of about 40 ms, without TCP_NODELAY",
-        kind: Kind::Nagle,
+        kind: CauseKind::Nagle,
         symptom: Symptom::Slow,
         explains: |facts| {
             (facts.nodelay == Some(false) && facts.share_38_50_ms > 4.0 * facts.share_10_38_ms)
@@ -383,15 +388,15 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// Other causes than a scheduler of connections without an answer.
-const STARVES_TOO: &[Kind] = &[
-    Kind::Died,
-    Kind::LoadGenerator,
-    Kind::OpenFiles,
-    Kind::Limit,
-    Kind::AcceptStalled,
-    Kind::AcceptQueueFull,
-    Kind::Retransmission,
-    Kind::SlowHandler,
+const STARVES_TOO: &[CauseKind] = &[
+    CauseKind::Died,
+    CauseKind::LoadGenerator,
+    CauseKind::OpenFiles,
+    CauseKind::Limit,
+    CauseKind::AcceptStalled,
+    CauseKind::AcceptQueueFull,
+    CauseKind::Retransmission,
+    CauseKind::SlowHandler,
 ];
 
 /// Descriptors that `/proc` may not show although they are taken: some kernels reserve one for each thread that waits in

@@ -8,7 +8,7 @@
 
 use super::evidence::of_bad;
 use super::facts::Facts;
-use crate::words::{count, counted, time};
+use crate::readable_numbers::{count, counted, time};
 
 /// So few connections say nothing.
 const LEAST_CONNECTIONS: u64 = 50;

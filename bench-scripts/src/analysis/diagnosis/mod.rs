@@ -20,7 +20,7 @@ use crate::observation::Observation;
 
 pub use confirm::{Confirmation, Standing, Tally, confirm};
 pub use facts::{Facts, LoadSetting};
-pub use known_causes::{Kind, Row, Symptom, TABLE};
+pub use known_causes::{CauseKind, CauseRow, Symptom, TABLE};
 pub use listen_queue::{Burst, Prediction, Tried, predict};
 pub use remedy::{Remedied, Remedy, remedied, with_backlog};
 
@@ -31,7 +31,7 @@ pub const LEAST_SHARE: f64 = 0.5;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
     /// Which one.
-    pub kind: Kind,
+    pub kind: CauseKind,
     /// What it is the cause of.
     pub symptom: Symptom,
     /// The share of what its symptom is about that it explains, from 0 to 1.
@@ -81,7 +81,7 @@ impl Diagnosis {
     }
 
     /// The likely cause of a kind.
-    pub fn cause(&self, kind: Kind) -> Option<&Cause> {
+    pub fn cause(&self, kind: CauseKind) -> Option<&Cause> {
         self.causes.iter().find(|cause| cause.kind == kind)
     }
 }
@@ -107,17 +107,17 @@ pub fn diagnose(setting: &LoadSetting, observations: &[&Observation]) -> Diagnos
 
 /// The rows of the table that the facts support, without those that are consequences of another one.
 fn causes(facts: &Facts) -> Vec<Cause> {
-    let mut named: Vec<(&Row, f64)> = Vec::new();
+    let mut named: Vec<(&CauseRow, f64)> = Vec::new();
     for row in TABLE {
         let Some(share) = (row.explains)(facts).filter(|share| *share >= LEAST_SHARE) else { continue };
-        let known = |kind: &Kind| named.iter().any(|(other, _)| other.kind == *kind);
+        let known = |kind: &CauseKind| named.iter().any(|(other, _)| other.kind == *kind);
         // A row is left out only for one that stands before it.
         if !known(&row.kind) && !row.unless.iter().any(known) {
             named.push((row, share.min(1.0)));
         }
     }
     named.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    let cause = |(row, explains): (&Row, f64)| Cause {
+    let cause = |(row, explains): (&CauseRow, f64)| Cause {
         kind: row.kind,
         symptom: row.symptom,
         explains,

@@ -7,7 +7,7 @@
 use super::LEAST_SHARE;
 use super::evidence::{BUSY, of_bad};
 use super::facts::{Facts, STEP_US};
-use crate::words::{count, counted, percent, time};
+use crate::readable_numbers::{count, counted, percent, time};
 
 /// Tasks that a worker's own queue holds.
 const OWN_QUEUE: u64 = 256;

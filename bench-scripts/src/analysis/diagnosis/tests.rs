@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Placement;
-use crate::load::details::Details;
+use crate::load::sample_details::Details;
 use crate::load::{Latency, LoadSample};
 use crate::observation::{Capacity, Connecting, Outcome, Sample};
 use crate::plan::Trial;
@@ -127,7 +127,7 @@ fn found(setting: &LoadSetting, sample: Sample) -> Diagnosis {
 }
 
 /// The one cause that is named, and its sentence.
-fn only(setting: &LoadSetting, sample: Sample) -> (Kind, String) {
+fn only(setting: &LoadSetting, sample: Sample) -> (CauseKind, String) {
     let diagnosis = found(setting, sample);
     assert_eq!(diagnosis.causes.len(), 1, "{diagnosis:?}");
     (diagnosis.causes[0].kind, diagnosis.causes[0].sentence.clone())
@@ -148,7 +148,7 @@ fn a_full_accept_queue_is_named() {
     sample.network.timeouts = Some(2_300);
     sample.capacity.listen_limit = Some(128);
     let (kind, sentence) = only(&equal(), sample);
-    assert_eq!(kind, Kind::AcceptQueueFull);
+    assert_eq!(kind, CauseKind::AcceptQueueFull);
     assert_eq!(
         sentence,
         "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 s or more; \
@@ -167,7 +167,7 @@ fn a_full_accept_queue_may_only_delay() {
     let diagnosis = found(&equal(), sample);
     assert_eq!((diagnosis.bad_requests, diagnosis.failed_trials), (0, 0), "slower than 0.95 s is not bad");
     let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
-    assert_eq!((cause.kind, cause.symptom), (Kind::AcceptQueueFull, Symptom::Stepped));
+    assert_eq!((cause.kind, cause.symptom), (CauseKind::AcceptQueueFull, Symptom::Stepped));
     assert!(
         cause.sentence.contains("50 requests were slower than 950 ms: a step that"),
         "{}",
@@ -248,7 +248,7 @@ fn a_stalled_accept_loop_is_named_without_its_overflows() {
     }
     sample.threads.clear();
     let (kind, sentence) = only(&equal(), sample.clone());
-    assert_eq!(kind, Kind::AcceptStalled);
+    assert_eq!(kind, CauseKind::AcceptStalled);
     assert!(
         sentence.contains("900 connections stood") && sentence.contains("held 100 of 1,000"),
         "{sentence}"
@@ -256,7 +256,7 @@ fn a_stalled_accept_loop_is_named_without_its_overflows() {
 
     let mut moving = sample;
     moving.resources[8].open_files = Some(120);
-    assert!(found(&equal(), moving).cause(Kind::AcceptStalled).is_none(), "it still accepts");
+    assert!(found(&equal(), moving).cause(CauseKind::AcceptStalled).is_none(), "it still accepts");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn files_at_the_limit_are_named_without_the_full_queue() {
         moment.listen_waiting = Some(900);
     }
     let (kind, sentence) = only(&equal(), sample);
-    assert_eq!(kind, Kind::OpenFiles);
+    assert_eq!(kind, CauseKind::OpenFiles);
     assert_eq!(
         sentence,
         "the server may open 60 files, and had that many open: of 1,000 connections it never held 960"
@@ -282,7 +282,7 @@ fn a_limit_is_named_by_its_number() {
     sample.load.failed = BTreeMap::from([("HTTP 4xx".to_owned(), 45_000)]);
     let limited = setting(json!({"threads": 2, "max_connections": 100, "tcp_nodelay": true}));
     let (kind, sentence) = only(&limited, sample.clone());
-    assert_eq!(kind, Kind::Limit);
+    assert_eq!(kind, CauseKind::Limit);
     assert_eq!(sentence, "the server takes 100 connections at a time and refused 45,000 requests");
     assert!(only(&equal(), sample).1.contains("a limit of its own"));
 }
@@ -293,7 +293,7 @@ fn one_busy_thread_on_two_cores_is_too_few() {
     sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 950_000, run_delay_us: 20_000 }];
     let one = setting(json!({"threads": 1, "tcp_nodelay": true}));
     let (kind, sentence) = only(&one, sample.clone());
-    assert_eq!(kind, Kind::TooFewThreads);
+    assert_eq!(kind, CauseKind::TooFewThreads);
     assert_eq!(
         sentence,
         "it answers with 1 thread, which had work for 97 % of the time, on a machine of 2 cores"
@@ -311,7 +311,7 @@ fn a_waiting_handler_is_named() {
     sample.load.latency_us.mean = 2_300.0;
     sample.threads.clear();
     let (kind, sentence) = only(&equal(), sample.clone());
-    assert_eq!(kind, Kind::SlowHandler);
+    assert_eq!(kind, CauseKind::SlowHandler);
     assert!(
         sentence.starts_with("one request by itself takes 2.15 ms, of which 80.0 µs is CPU time"),
         "{sentence}"
@@ -320,7 +320,7 @@ fn a_waiting_handler_is_named() {
     sample.load.latency_us.mean = 1.04e6;
     sample.load.succeeded = 950;
     sample.server_requests = Some(950);
-    assert_eq!(only(&equal(), sample).0, Kind::SlowHandler);
+    assert_eq!(only(&equal(), sample).0, CauseKind::SlowHandler);
     // The handler's wait does not explain the latency under a full queue.
     let mut loaded = healthy();
     loaded.capacity.alone_us = Some(2_150.0);
@@ -334,7 +334,7 @@ fn full_processors_are_named_where_requests_fail() {
     sample.load.latency_us.p50 = 700e3;
     sample.threads.iter_mut().for_each(|thread| thread.cpu_us = 1_600_000);
     let (kind, sentence) = only(&equal(), sample);
-    assert_eq!(kind, Kind::CpuQueue);
+    assert_eq!(kind, CauseKind::CpuQueue);
     assert!(sentence.contains("0.70 cores among 1,000 connections"), "{sentence}");
 }
 
@@ -343,7 +343,7 @@ fn starved_connections_are_counted_by_their_timeouts() {
     let mut sample = with_timeouts(300);
     sample.load.latency_us.mean = 15e3;
     let (kind, sentence) = only(&equal(), sample);
-    assert_eq!(kind, Kind::Starved);
+    assert_eq!(kind, CauseKind::Starved);
     assert!(sentence.starts_with("about 300 of 1,000 connections got no answer"), "{sentence}");
 }
 
@@ -371,7 +371,7 @@ fn one_worker(interval: Option<u32>) -> LoadSetting {
 #[test]
 fn the_scheduler_is_named_without_the_one_thread() {
     let (kind, sentence) = only(&one_worker(Some(61)), starved_by_the_scheduler());
-    assert_eq!(kind, Kind::SchedulerStarved);
+    assert_eq!(kind, CauseKind::SchedulerStarved);
     assert_eq!(
         sentence,
         "starved by the scheduler: about 245 of 1,000 connections were served again and again, half of their requests within \
@@ -381,7 +381,7 @@ fn the_scheduler_is_named_without_the_one_thread() {
     );
     // Where the interval is tokio's own their wait is unknown.
     let (kind, sentence) = only(&one_worker(None), starved_by_the_scheduler());
-    assert!(kind == Kind::SchedulerStarved && sentence.contains("only now and then"), "{sentence}");
+    assert!(kind == CauseKind::SchedulerStarved && sentence.contains("only now and then"), "{sentence}");
 }
 
 #[test]
@@ -395,7 +395,10 @@ fn the_scheduler_is_named_without_a_timeout() {
     sample.load.quantiles = vec![(0.0, 1e3), (0.5, 3e3), (0.98, 4e3), (0.985, 1.35e6), (1.0, 1.73e6)];
     let diagnosis = found(&one_worker(Some(61)), sample);
     let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
-    assert_eq!((cause.kind, cause.symptom, cause.remedy), (Kind::SchedulerStarved, Symptom::Stepped, None));
+    assert_eq!(
+        (cause.kind, cause.symptom, cause.remedy),
+        (CauseKind::SchedulerStarved, Symptom::Stepped, None)
+    );
 }
 
 #[test]
@@ -407,23 +410,23 @@ fn the_scheduler_is_not_named_without_its_evidence() {
     };
     let one = one_worker(Some(61));
     let idle = kinds(&one, &|sample| sample.threads[0].cpu_us = 3_000_000);
-    assert_eq!(idle, [Kind::Starved], "an idle worker starves nobody");
+    assert_eq!(idle, [CauseKind::Starved], "an idle worker starves nobody");
     let all_at_work = kinds(&one, &|sample| sample.load.latency_us.p50 = 300e3);
-    assert_eq!(all_at_work, [Kind::TooFewThreads], "all requested connections are at work");
+    assert_eq!(all_at_work, [CauseKind::TooFewThreads], "all requested connections are at work");
     let dropped = kinds(&one, &|sample| {
         sample.network.listen_overflows = Some(3_000);
         sample.network.syn_retransmits = Some(3_000);
         sample.network.timeouts = Some(3_000);
     });
     assert!(
-        !dropped.contains(&Kind::SchedulerStarved) && dropped.contains(&Kind::AcceptQueueFull),
+        !dropped.contains(&CauseKind::SchedulerStarved) && dropped.contains(&CauseKind::AcceptQueueFull),
         "{dropped:?}"
     );
     let few = LoadSetting { connections: 250, ..one };
-    assert!(!kinds(&few, &|_| {}).contains(&Kind::SchedulerStarved), "one queue holds them all");
+    assert!(!kinds(&few, &|_| {}).contains(&CauseKind::SchedulerStarved), "one queue holds them all");
     let unknown = setting(json!({"tcp_nodelay": true}));
     assert!(
-        !kinds(&unknown, &|_| {}).contains(&Kind::SchedulerStarved),
+        !kinds(&unknown, &|_| {}).contains(&CauseKind::SchedulerStarved),
         "it does not say how many workers it has"
     );
 }
@@ -444,13 +447,13 @@ fn unfair_load_tool() -> Sample {
 #[test]
 fn a_load_tool_that_serves_few_connections_at_a_time_is_named() {
     let (kind, sentence) = only(&equal(), unfair_load_tool());
-    assert_eq!(kind, Kind::ToolUnfair);
+    assert_eq!(kind, CauseKind::ToolUnfair);
     assert!(sentence.starts_with("the load generator, not the server"), "{sentence}");
     let mut timeouts = unfair_load_tool();
     timeouts.load.failed = BTreeMap::from([("timeout".to_owned(), 5)]);
     let causes = found(&equal(), timeouts).causes;
     let named: Vec<_> = causes.iter().map(|cause| (cause.kind, cause.symptom)).collect();
-    assert!(named.contains(&(Kind::ToolUnfair, Symptom::Failing)), "{named:?}");
+    assert!(named.contains(&(CauseKind::ToolUnfair, Symptom::Failing)), "{named:?}");
 }
 
 #[test]
@@ -463,12 +466,18 @@ fn a_busy_server_does_not_make_the_load_tool_unfair() {
     let busy = kinds(&|sample| {
         sample.resources.iter_mut().for_each(|moment| moment.voluntary_switches = Some(400));
     });
-    assert!(!busy.contains(&Kind::ToolUnfair), "a server that seldom sleeps is not waiting for requests");
+    assert!(
+        !busy.contains(&CauseKind::ToolUnfair),
+        "a server that seldom sleeps is not waiting for requests"
+    );
     let near = kinds(&|sample| sample.load.latency_us.mean = 100.0);
-    assert!(!near.contains(&Kind::ToolUnfair), "the mean is near the median");
+    assert!(!near.contains(&CauseKind::ToolUnfair), "the mean is near the median");
     for other in [starved_by_the_scheduler(), with_timeouts(300)] {
         assert!(
-            found(&one_worker(Some(61)), other).causes.iter().all(|cause| cause.kind != Kind::ToolUnfair)
+            found(&one_worker(Some(61)), other)
+                .causes
+                .iter()
+                .all(|cause| cause.kind != CauseKind::ToolUnfair)
         );
     }
 }
@@ -478,7 +487,7 @@ fn retransmitted_data_is_named() {
     let mut sample = with_timeouts(300);
     sample.network.timeouts = Some(400);
     sample.network.syn_retransmits = Some(20);
-    assert_eq!(only(&equal(), sample).0, Kind::Retransmission);
+    assert_eq!(only(&equal(), sample).0, CauseKind::Retransmission);
 }
 
 #[test]
@@ -488,7 +497,7 @@ fn forty_milliseconds_without_nodelay_are_nagle() {
         vec![(0.0, 200.0), (0.3, 9e3), (0.35, 39e3), (0.95, 44e3), (0.99, 60e3), (1.0, 70e3)];
     sample.load.latency_us.mean = 28e3;
     let nagle = setting(json!({"threads": 2, "tcp_nodelay": false}));
-    assert_eq!(only(&nagle, sample.clone()).0, Kind::Nagle);
+    assert_eq!(only(&nagle, sample.clone()).0, CauseKind::Nagle);
     assert!(found(&equal(), sample).is_healthy(), "with TCP_NODELAY it is something else");
 }
 
@@ -500,13 +509,13 @@ fn a_dead_server_and_a_tool_without_ports_are_named() {
     let mut sample = healthy();
     let kind = "dial tcp: connect: cannot assign requested address";
     sample.load.failed = BTreeMap::from([(kind.to_owned(), 7_000)]);
-    assert_eq!(only(&equal(), sample).0, Kind::LoadGenerator);
+    assert_eq!(only(&equal(), sample).0, CauseKind::LoadGenerator);
 }
 
 #[test]
 fn a_cause_stands_before_its_consequences() {
     for (index, row) in TABLE.iter().enumerate() {
-        let earlier: Vec<Kind> = TABLE[..index].iter().map(|row| row.kind).collect();
+        let earlier: Vec<CauseKind> = TABLE[..index].iter().map(|row| row.kind).collect();
         assert!(
             row.unless.iter().all(|kind| earlier.contains(kind)),
             "{:?} stands before a cause of it",

@@ -80,7 +80,7 @@ pub enum End {
 
 /// Where a search stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct HeldRate {
     /// The highest rate that is held.
     pub held: Option<u32>,
     /// The lowest rate above it that is not, or that was not reached.
@@ -92,7 +92,7 @@ pub struct Found {
 }
 
 /// Where the search among rising rates stands. Those of `always` are tried once first.
-pub fn found(rates: &[u32], always: &[u32], of: impl Fn(u32) -> Windows) -> Found {
+pub fn found(rates: &[u32], always: &[u32], of: impl Fn(u32) -> Windows) -> HeldRate {
     let rung = |place: usize| of(rates[place]).rung();
     let low = (0..rates.len()).rev().find(|place| rung(*place) == Rung::Held);
     let above = low.map_or(0, |low| low + 1);
@@ -107,7 +107,7 @@ pub fn found(rates: &[u32], always: &[u32], of: impl Fn(u32) -> Windows) -> Foun
         Some(Rung::Unreached) => End::ToolLimited,
         Some(_) => End::NotHeld,
     };
-    Found { held: low.map(|place| rates[place]), not_held: high.map(|place| rates[place]), end: why, next }
+    HeldRate { held: low.map(|place| rates[place]), not_held: high.map(|place| rates[place]), end: why, next }
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
     const RATES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
     /// Runs a search to its end with a server whose windows are as `passes` says.
-    fn searched(always: &[u32], passes: impl Fn(u32, usize) -> Judgement) -> (Found, usize) {
+    fn searched(always: &[u32], passes: impl Fn(u32, usize) -> Judgement) -> (HeldRate, usize) {
         let mut tried: BTreeMap<u32, Windows> = BTreeMap::new();
         loop {
             let now = found(&RATES, always, |rate| tried.get(&rate).copied().unwrap_or_default());

@@ -17,8 +17,8 @@ use crate::plan::Plan;
 use crate::results::{Conditions, RunFolder};
 use crate::stats::median;
 
-pub use ladder::{End, Found, Windows, found};
-pub use verdict::{FULL, THROTTLED, Verdict};
+pub use ladder::{End, HeldRate, Windows, found};
+pub use verdict::{BoxVerdict, FULL, THROTTLED};
 
 /// What the trials in boxes showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct SizedCell {
     /// The lowest rate above, which it did not hold.
     pub not_held: Option<u32>,
     /// Why it holds no more.
-    pub verdict: Verdict,
+    pub verdict: BoxVerdict,
     /// What missed the service level at the lowest rate that is not held, by kind, in windows.
     pub complaints: BTreeMap<String, usize>,
     /// At the highest rate that is held.
@@ -121,7 +121,7 @@ impl<'a> Rungs<'a> {
     }
 
     /// Where the search stands.
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> HeldRate {
         found(&self.sizes.rates, &self.sizes.always, |rate| {
             let mut windows = Windows::default();
             for window in self.windows(rate) {
@@ -139,15 +139,15 @@ impl<'a> Rungs<'a> {
     }
 
     /// The load to try next: a rate, or the closed loop; `None` where all is done.
-    pub fn next(&self) -> Option<Load> {
-        let rate = self.found().next.map(Load::Rate);
-        rate.or_else(|| self.closed.is_empty().then_some(Load::Closed))
+    pub fn next(&self) -> Option<BoxLoad> {
+        let rate = self.found().next.map(BoxLoad::Rate);
+        rate.or_else(|| self.closed.is_empty().then_some(BoxLoad::Closed))
     }
 }
 
 /// A load on a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
+pub enum BoxLoad {
     /// Requests a second.
     Rate(u32),
     /// The closed loop.
@@ -240,7 +240,7 @@ impl<'a> Cell<'a> {
     /// Everything but which cell it is.
     fn summary(&self, of: &SizedBox) -> SizedCell {
         let blocks: Vec<Rungs<'_>> = (1..=self.blocks).map(|block| self.rungs(block)).collect();
-        let all: Vec<Found> = blocks.iter().map(Rungs::found).collect();
+        let all: Vec<HeldRate> = blocks.iter().map(Rungs::found).collect();
         // What holds in every block.
         let lowest = all.iter().min_by_key(|found| found.held).copied();
         let held = lowest.and_then(|found| found.held);
@@ -268,7 +268,7 @@ impl<'a> Cell<'a> {
             workload: String::new(),
             held,
             not_held,
-            verdict: Verdict::of(end, of, &missed, self.cores),
+            verdict: BoxVerdict::of(end, of, &missed, self.cores),
             complaints,
             at_held: held.and_then(|rate| figures(&at(rate))),
             at_not_held: figures(&missed),

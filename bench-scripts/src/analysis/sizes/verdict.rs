@@ -19,7 +19,7 @@ pub const FULL: f64 = 0.85;
 /// Why a box holds no higher rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Verdict {
+pub enum BoxVerdict {
     /// It holds the highest rate that is tried.
     HoldsAll,
     /// The kernel killed the server for want of memory, in this number of windows.
@@ -51,7 +51,7 @@ pub enum Verdict {
     Open,
 }
 
-impl Verdict {
+impl BoxVerdict {
     /// Of the windows at the lowest rate that a box does not hold, on a machine with `cores` processors.
     pub(super) fn of(end: End, of: &SizedBox, windows: &[&Observation], cores: usize) -> Self {
         match end {

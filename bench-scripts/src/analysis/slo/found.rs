@@ -21,7 +21,7 @@ pub struct Tested {
 
 /// The highest rate that a server sustains: at least the lower bound, and below the upper one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundRate {
     /// The relevant lower bound: the highest sustained rate below the upper bound.
     pub lower: Option<Tested>,
     /// The relevant upper bound: the lowest rate that is not sustained.
@@ -40,7 +40,7 @@ pub struct Found {
     pub unmeasured: u32,
 }
 
-impl Found {
+impl FoundRate {
     /// How the search ended, but for the reason why no higher rate was tried.
     pub const fn ended(&self) -> &'static str {
         match self.ending {
@@ -65,7 +65,7 @@ impl std::fmt::Display for Tested {
     }
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for FoundRate {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |tested: Option<Tested>| tested.map_or_else(|| "none".to_owned(), |end| end.to_string());
         write!(out, "sustains {}, fails at {}: {}", end(self.lower), end(self.upper), self.ended())

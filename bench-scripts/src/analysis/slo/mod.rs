@@ -16,11 +16,11 @@ mod search;
 mod summary;
 
 pub use super::search::Ending;
-pub use found::{Found, Tested};
+pub use found::{FoundRate, Tested};
 pub use goal::{Class, Goal, Tried};
 pub use judge::{Judge, Missed};
 pub use plan::{RateBound, RateLimit, SloPlan, SloSearched};
-pub use search::{Load, MlrSearch, Rules, Search, grid};
+pub use search::{MlrSearch, RateLoad, Rules, Search, grid};
 pub use summary::{AtLower, Point, PointResult, SloSearch, SloSummary, ToolLimited, summarize};
 
 /// Works out what the searches for rates found, in their folder.

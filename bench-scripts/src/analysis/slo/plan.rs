@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::goal::Goal;
 use super::judge::{Judge, Missed};
-use super::search::{Load, MlrSearch, Rules, Search};
+use super::search::{MlrSearch, RateLoad, Rules, Search};
 use crate::analysis::ceilings::Ceiling;
-use crate::analysis::schedule::{NextTrial, Schedule, Searches};
+use crate::analysis::interleaved_searches::{NextTrial, Schedule, Searches};
 use crate::analysis::search::Judgement;
 use crate::config::Slo;
 use crate::observation::Observation;
@@ -90,7 +90,7 @@ impl SloPlan {
     }
 
     /// The trial of a server at a rate.
-    pub fn trial_of(slo: &Slo, next: NextTrial<Load>, server: &str, workload: &str) -> Trial {
+    pub fn trial_of(slo: &Slo, next: NextTrial<RateLoad>, server: &str, workload: &str) -> Trial {
         Trial {
             number: next.number,
             block: next.round,
@@ -113,7 +113,7 @@ impl Searches for SloPlan {
         Schedule::new(self.searches.iter().map(search).collect(), self.seed)
     }
 
-    fn trial(&self, next: NextTrial<Load>) -> Trial {
+    fn trial(&self, next: NextTrial<RateLoad>) -> Trial {
         let SloSearched { server, workload, .. } = &self.searches[next.search];
         Self::trial_of(&self.slo, next, server, workload)
     }

@@ -9,7 +9,7 @@
 //!
 //! A trial in which the load tool was the limit shows nothing of the server. Two at a rate end the search there.
 
-use super::found::{Found, Tested};
+use super::found::{FoundRate, Tested};
 use super::goal::{Class, Goal, Tried};
 use crate::analysis::search::{self, Ending, Judgement, Rule};
 
@@ -34,7 +34,7 @@ pub struct Rules {
 
 /// What is to be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct RateLoad {
     /// Requests a second.
     pub rate: u32,
     /// The window, in milliseconds.
@@ -112,13 +112,13 @@ pub struct MlrSearch {
 }
 
 impl Rule for MlrSearch {
-    type Load = Load;
-    type Found = Found;
+    type Load = RateLoad;
+    type Found = FoundRate;
     const OUT_OF_TRIALS: Ending = Ending::TrialsUsedUp;
 
-    fn wanted(&self) -> Option<Load> {
+    fn wanted(&self) -> Option<RateLoad> {
         let (stage, place) = self.place()?;
-        Some(Load { rate: self.rates[place], duration_ms: stage.goal.final_trial_ms })
+        Some(RateLoad { rate: self.rates[place], duration_ms: stage.goal.final_trial_ms })
     }
 
     fn take(&mut self, judgement: Judgement) {
@@ -152,13 +152,13 @@ impl Rule for MlrSearch {
         }
     }
 
-    fn found(&self, ending: Ending, trials: u32, unmeasured: u32) -> Found {
+    fn found(&self, ending: Ending, trials: u32, unmeasured: u32) -> FoundRate {
         let goal = &self.stages[1].goal;
         let (low, high) = self.bounds(1);
         let above = high.map_or(self.rates.len(), |high| high + 1)..self.rates.len();
         let passed = |place: &usize| self.tried[*place].iter().any(|tried| tried.passed);
         let conditional = |low: usize| goal.conditional_rate(self.rates[low], &self.tried[low]);
-        Found {
+        FoundRate {
             lower: low.map(|place| self.tested(place)),
             upper: high.map(|place| self.tested(place)),
             conditional_rate: low.and_then(conditional),

@@ -6,12 +6,12 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundRate;
 use super::judge::achieved_share;
 use super::plan::{SloPlan, SloSearched};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::diagnosed::{Diagnosed, diagnosed};
-use crate::analysis::schedule::{Judged, Searches, failing, to_explain};
+use crate::analysis::interleaved_searches::{Judged, Searches, failing, to_explain};
 use crate::analysis::search::Judgement;
 use crate::config::{Campaign, Slo};
 use crate::observation::{Observation, Sample};
@@ -40,7 +40,7 @@ pub struct SloSearch {
     #[serde(flatten)]
     pub searched: SloSearched,
     /// What was found.
-    pub found: Found,
+    pub found: FoundRate,
     /// The lower bound's figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_lower: Option<AtLower>,
@@ -119,7 +119,7 @@ pub fn summarize(
     let replay = plan.replay(observations)?;
     // A request counts as bad where it took longer than the level allows.
     let level = Campaign { timeout_ms: plan.slo.p99_ms, ..campaign.clone() };
-    let search = |(searched, (found, judged)): (&SloSearched, (Found, &[Judged<'_>]))| {
+    let search = |(searched, (found, judged)): (&SloSearched, (FoundRate, &[Judged<'_>]))| {
         let at_upper = |trial: &Trial| found.upper.is_some_and(|upper| trial.rate == Some(upper.rate));
         let failing = failing(judged, at_upper);
         let failed: Vec<Observation> = failing.iter().copied().cloned().collect();
@@ -142,7 +142,7 @@ pub fn summarize(
     })
 }
 
-fn at_lower(plan: &SloPlan, found: &Found, judged: &[Judged<'_>]) -> Option<AtLower> {
+fn at_lower(plan: &SloPlan, found: &FoundRate, judged: &[Judged<'_>]) -> Option<AtLower> {
     let lower = found.lower?;
     let samples: Vec<&Sample> = judged
         .iter()

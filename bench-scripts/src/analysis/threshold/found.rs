@@ -18,7 +18,7 @@ pub struct Counted {
 /// Where a server starts to fail. Its threshold, the count from which a trial fails more often than not, is above the highest
 /// passing count and at or below the lowest failing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundThreshold {
     /// The highest count at which every trial passed, with no failing count below it.
     pub last_passing: Option<Counted>,
     /// The failing count above it.
@@ -39,7 +39,7 @@ pub struct Found {
     pub unmeasured: u32,
 }
 
-impl Found {
+impl FoundThreshold {
     /// The lowest count that is known to fail: the failing one, or else the lowest above the highest passing one at which a
     /// trial failed.
     pub fn fails_at(&self) -> Option<Counted> {
@@ -62,7 +62,7 @@ impl std::fmt::Display for Counted {
     }
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for FoundThreshold {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |counted: Option<Counted>| counted.map_or_else(|| "none".to_owned(), |end| end.to_string());
         write!(

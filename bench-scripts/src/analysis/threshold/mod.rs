@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::diagnosed::{diagnosed, remedies};
-use super::schedule::Searches;
+use super::interleaved_searches::Searches;
 use crate::observation::Observation;
 use crate::results::{REMEDIED, RunFolder, SEARCHES};
 
@@ -15,7 +15,7 @@ mod searched;
 mod summary;
 
 pub use super::search::Ending;
-pub use found::{Counted, Found};
+pub use found::{Counted, FoundThreshold};
 pub use judge::judgement;
 pub use search::{Doubling, Rules, Search, grid};
 pub use searched::{Bound, Limit, SearchPlan, Searched};

@@ -10,7 +10,7 @@
 //! neither stay in between. A count whose connections were not held in two trials leaves the grid, and while no trial failed
 //! above it, all higher ones with it: they were not tried.
 
-use super::found::{Counted, Found};
+use super::found::{Counted, FoundThreshold};
 use crate::analysis::search::{self, Ending, Judgement, Rule};
 
 /// The chance with which a count that fails every other time may pass for a failing one.
@@ -125,7 +125,7 @@ pub struct Doubling {
 
 impl Rule for Doubling {
     type Load = u32;
-    type Found = Found;
+    type Found = FoundThreshold;
     const OUT_OF_TRIALS: Ending = Ending::Unsettled;
 
     fn wanted(&self) -> Option<u32> {
@@ -159,7 +159,7 @@ impl Rule for Doubling {
         }
     }
 
-    fn found(&self, ending: Ending, trials: u32, unmeasured: u32) -> Found {
+    fn found(&self, ending: Ending, trials: u32, unmeasured: u32) -> FoundThreshold {
         let places = 0..self.grid.len();
         let counted = |place: usize| self.counted(place);
         let first_failing = match self.high {
@@ -174,7 +174,7 @@ impl Rule for Doubling {
             last_passing.is_some_and(|low| *place < low && self.points[*place].failed > 0)
                 || first_failing.is_some_and(|high| *place > high && self.points[*place].passed > 0)
         };
-        Found {
+        FoundThreshold {
             last_passing: last_passing.map(counted),
             first_failing: first_failing.map(counted),
             between: places.clone().filter(tried).filter(is_between).map(counted).collect(),

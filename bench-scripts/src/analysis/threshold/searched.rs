@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::{complaints, judgement};
 use super::search::{Doubling, Rules, Search, grid};
-use crate::analysis::schedule::{NextTrial, Schedule, Searches};
+use crate::analysis::interleaved_searches::{NextTrial, Schedule, Searches};
 use crate::analysis::search::Judgement;
 use crate::config::{Threshold, Tuning};
 use crate::load::Client;

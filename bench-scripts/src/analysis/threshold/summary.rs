@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::found::{Counted, Found};
+use super::found::{Counted, FoundThreshold};
 use super::search::Doubling;
 use super::searched::{SearchPlan, Searched};
 use crate::analysis::diagnosed::{Diagnosed, TriedRemedy};
-use crate::analysis::schedule::{Judged, Replay, Searches, failing, to_explain};
+use crate::analysis::interleaved_searches::{Judged, Replay, Searches, failing, to_explain};
 use crate::observation::{Connecting, Observation, Outcome, Sample};
 
 /// What the searches of a run found.
@@ -44,7 +44,7 @@ pub struct SearchSummary {
     #[serde(flatten)]
     pub searched: Searched,
     /// What was found.
-    pub found: Found,
+    pub found: FoundThreshold,
     /// What was wrong with the failing trials at the lowest count that is known to fail, by kind, in trials; where none fails,
     /// what was wrong with the trials that showed nothing.
     pub complaints: BTreeMap<String, u32>,
@@ -113,7 +113,12 @@ impl SearchPlan {
         }
     }
 
-    fn search_summary(&self, searched: &Searched, found: Found, judged: &[Judged<'_>]) -> SearchSummary {
+    fn search_summary(
+        &self,
+        searched: &Searched,
+        found: FoundThreshold,
+        judged: &[Judged<'_>],
+    ) -> SearchSummary {
         let own: Vec<&Observation> = judged.iter().map(|of| of.observation).collect();
         let died = own.iter().filter_map(|observation| match &observation.outcome {
             Outcome::ServerDied { reason } | Outcome::OutOfMemory { reason, .. } => {

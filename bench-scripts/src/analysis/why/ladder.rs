@@ -43,7 +43,7 @@ impl Part {
 
 /// A figure of both servers and their difference, in microseconds of CPU time for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct LadderRow {
     /// The server that is explained: median over blocks.
     pub a: Estimate,
     /// The other.
@@ -58,17 +58,17 @@ pub struct Ladder {
     /// Blocks that have everything.
     pub blocks: usize,
     /// The parts, in the order of [`Part::ALL`].
-    pub parts: BTreeMap<Part, Row>,
+    pub parts: BTreeMap<Part, LadderRow>,
     /// Of the system time, what the transport's request takes too.
-    pub system_base: Row,
+    pub system_base: LadderRow,
     /// Of the system time, the rest.
-    pub system_rest: Row,
+    pub system_rest: LadderRow,
     /// The parts together.
-    pub predicted: Row,
+    pub predicted: LadderRow,
     /// What was measured.
-    pub measured: Row,
+    pub measured: LadderRow,
     /// Measured less predicted.
-    pub unexplained: Row,
+    pub unexplained: LadderRow,
     /// Share of the measured difference that the parts give: 1 where they fit, above 1 where they overshoot. None where the two
     /// servers are not distinguishable.
     pub explained: Option<Estimate>,
@@ -109,7 +109,7 @@ impl Ladder {
     }
 
     /// The row of a part.
-    pub fn part(&self, part: Part) -> Option<&Row> {
+    pub fn part(&self, part: Part) -> Option<&LadderRow> {
         self.parts.get(&part)
     }
 }
@@ -140,7 +140,7 @@ fn share(
 }
 
 /// CPU time over HTTP: all, user, system.
-pub(super) fn measured(a: &Samples<'_>, b: &Samples<'_>) -> Option<[Row; 3]> {
+pub(super) fn measured(a: &Samples<'_>, b: &Samples<'_>) -> Option<[LadderRow; 3]> {
     let of = |figure: Figure| row(a, b, |sample| sample.figure(figure));
     Some([of(Figure::CpuUsPerRequest)?, of(Figure::UserUsPerRequest)?, of(Figure::SystemUsPerRequest)?])
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparisons, Terms};
+use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::observed::{Observed, Samples, median_figure, median_of, valid};
-use super::uncounted::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use crate::config::Placement;
 use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use crate::figure::Figure;
@@ -19,7 +19,7 @@ use crate::observation::Observation;
 use crate::plan::{Plan, WhyPlan};
 use crate::stats::{Estimate, hodges_lehmann, median};
 
-pub use ladder::{Ladder, Part, Row};
+pub use ladder::{Ladder, LadderRow, Part};
 pub use slope::{Line, PartsNs, Point, SlopeSummary};
 
 /// What a why run observed.
@@ -56,7 +56,7 @@ pub struct WhySummary {
     pub sides: Vec<Side>,
     /// CPU time for a request in microseconds, both at the same time on one core: all, in the program, in the kernel. None where
     /// no block has both.
-    pub measured: Option<[Row; 3]>,
+    pub measured: Option<[LadderRow; 3]>,
     /// The ladder, or why there is none.
     pub ladder: Result<Ladder, String>,
     /// What was counted in runs that are not timed.
@@ -286,11 +286,15 @@ fn cpu_us(calls: &[InProcessObservation], server: &str, workload: &str, rung: Ru
 }
 
 /// Medians of both sides over the blocks that both have, and the Hodges–Lehmann estimate of their paired differences.
-fn row<T>(a: &BTreeMap<u32, T>, b: &BTreeMap<u32, T>, value: impl Fn(&T) -> Option<f64>) -> Option<Row> {
+fn row<T>(
+    a: &BTreeMap<u32, T>,
+    b: &BTreeMap<u32, T>,
+    value: impl Fn(&T) -> Option<f64>,
+) -> Option<LadderRow> {
     let both: Vec<(f64, f64)> =
         a.iter().filter_map(|(block, a)| Some((value(a)?, value(b.get(block)?)?))).collect();
     let differences: Vec<f64> = both.iter().map(|(a, b)| a - b).collect();
-    Some(Row {
+    Some(LadderRow {
         a: median_of(both.iter().map(|(a, _)| *a))?,
         b: median_of(both.iter().map(|(_, b)| *b))?,
         difference: hodges_lehmann(&differences)?,

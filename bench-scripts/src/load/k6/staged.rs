@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::samples::Samples;
-use crate::load::details::Details;
 use crate::load::records::{PROBABILITIES, Sorted};
+use crate::load::sample_details::Details;
 use crate::load::{Latency, LoadSample};
 
 const SECOND_US: u64 = 1_000_000;

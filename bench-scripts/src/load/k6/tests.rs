@@ -1,6 +1,6 @@
 use super::*;
 use crate::load::LoadSample;
-use crate::workload::questions::Known;
+use crate::workload::requests::Known;
 
 /// Two users over two seconds: the clock began at 1,000,000 µs, the third request failed, and the fifth had no end.
 const CSV: &str = "metric_name,timestamp,metric_value,extra_tags,metadata
@@ -30,7 +30,7 @@ fn load() -> Load {
 fn files(dir: &std::path::Path, csv: &str) -> Files {
     let answered = dir.join("k6.answered");
     std::fs::write(&answered, csv).unwrap();
-    Files { asked: dir.join("k6.asked"), answered, template: dir.join("k6.js") }
+    Files { requests: dir.join("k6.requests"), answered, template: dir.join("k6.js") }
 }
 
 fn read(csv: &str, summary: &str) -> Result<LoadSample> {
@@ -101,10 +101,10 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
     };
     let other = r#"{"id":2,"method":"getHealth"}"#;
     let invocation = prepared(&[known(body, 7), known(other, 8)]).unwrap();
-    let asked: Value = serde_json::from_str(&std::fs::read_to_string(&files.asked).unwrap()).unwrap();
-    assert_eq!(asked["stages"], json!([[3, 1_000], [1, 500]]));
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&files.requests).unwrap()).unwrap();
+    assert_eq!(written["stages"], json!([[3, 1_000], [1, 500]]));
     let of = |user: usize| {
-        (&asked["requests"][user]["request"]["method"], &asked["requests"][user]["expected"]["result"])
+        (&written["requests"][user]["request"]["method"], &written["requests"][user]["expected"]["result"])
     };
     assert_eq!([of(0), of(1)], [(&json!("getSlot"), &json!(7)), (&json!("getHealth"), &json!(8))]);
     assert!(invocation.args.iter().any(|arg| arg.ends_with("k6.html")), "{:?}", invocation.args);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::{Record, Sorted};
-use crate::load::details::MethodLatency;
+use crate::load::sample_details::MethodLatency;
 
 /// What is read of a body.
 #[derive(Deserialize)]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 
 use self::lateness::lateness;
-use super::details::Details;
+use super::sample_details::Details;
 use super::{Bin, Latency, Load, LoadSample, OpenWindow};
 
 /// Parts that a window is divided into.

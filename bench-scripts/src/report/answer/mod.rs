@@ -8,8 +8,8 @@ use super::Run;
 use super::charts::{self, Picture};
 use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
 use crate::analysis::Better;
-use crate::analysis::answer::{Answer, Recommendation, Row, Topic, Value};
-use crate::words::rounded;
+use crate::analysis::answer::{Answer, AnswerRow, Recommendation, Topic, Value};
+use crate::readable_numbers::rounded;
 
 pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
@@ -76,7 +76,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     if topic == Topic::Cpu && best != answer.baseline {
         let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
         let baseline = &answer.servers[answer.baseline];
-        let times = |row: &Row| dash(row.values[best], |value| format!("{:.1}", 1.0 / value.shown));
+        let times = |row: &AnswerRow| dash(row.values[best], |value| format!("{:.1}", 1.0 / value.shown));
         let times: Vec<String> = rows().map(times).collect();
         return format!(
             "CPU per request, with {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
@@ -84,7 +84,7 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
             times.join(" and ")
         );
     }
-    let of = |row: &Row| {
+    let of = |row: &AnswerRow| {
         let other = if best == answer.baseline { worst(row) } else { answer.baseline };
         let phrase = phrase(row);
         // A name keeps its small letter.
@@ -95,16 +95,16 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
 }
 
 /// `2.10 ms (jsonrpc-core: 4.30 ms)`.
-fn against(answer: &Answer, row: &Row, own: usize, other: usize) -> String {
+fn against(answer: &Answer, row: &AnswerRow, own: usize, other: usize) -> String {
     format!("{} ({}: {})", shown(row, own), answer.servers[other], shown(row, other))
 }
 
-fn shown(row: &Row, server: usize) -> String {
+fn shown(row: &AnswerRow, server: usize) -> String {
     dash(row.values[server], |value| write(row.topic, value.shown))
 }
 
 /// The server that is furthest behind the best.
-fn worst(row: &Row) -> usize {
+fn worst(row: &AnswerRow) -> usize {
     let measured = row.values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
     let order = |a: f64, b: f64| match row.topic.better() {
         Better::More => b.total_cmp(&a),
@@ -136,7 +136,7 @@ fn not_measured(decided: &[Recommendation]) -> String {
 }
 
 /// A row in a sentence: `p99 of getBalance`.
-fn phrase(row: &Row) -> String {
+fn phrase(row: &AnswerRow) -> String {
     let topic = match row.topic {
         Topic::Rate => "requests/s",
         Topic::Cpu => "CPU per request",
@@ -181,7 +181,7 @@ fn table(answer: &Answer) -> Table {
     table
 }
 
-fn cell(answer: &Answer, row: &Row, server: usize, value: Value, is_best: bool) -> String {
+fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
     let bound = if value.at_least { "≥ " } else { "" };
     let text = format!("{bound}{}", shown(row, server));
     // Among the best no difference is claimed; what may equal the baseline is not shown as better than it.
@@ -194,7 +194,7 @@ fn cell(answer: &Answer, row: &Row, server: usize, value: Value, is_best: bool) 
 }
 
 /// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
-fn is_open(answer: &Answer, row: &Row, server: usize) -> bool {
+fn is_open(answer: &Answer, row: &AnswerRow, server: usize) -> bool {
     let is_bound = |server: usize| row.values[server].is_some_and(|value| value.at_least);
     row.values[server].is_some()
         && !row.is_resolved(server, answer.baseline)
@@ -202,12 +202,12 @@ fn is_open(answer: &Answer, row: &Row, server: usize) -> bool {
 }
 
 /// Whether the load ended before any server did: then no server differs from another.
-fn is_bound(row: &Row) -> bool {
+fn is_bound(row: &AnswerRow) -> bool {
     row.values.iter().flatten().all(|value| value.at_least)
 }
 
 /// A row's question: `p99, getBalance at 125 connections`.
-fn name(answer: &Answer, row: &Row) -> String {
+fn name(answer: &Answer, row: &AnswerRow) -> String {
     let one = match row.topic {
         Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
         _ => String::new(),

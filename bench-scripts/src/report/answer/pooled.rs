@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::rows;
-use crate::analysis::answer::{Answer, Row, Topic, Value};
+use crate::analysis::answer::{Answer, AnswerRow, Topic, Value};
 use crate::analysis::pooled::{Pooled, PooledFigure};
 use crate::config::Placement;
 use crate::stats::Estimate;
@@ -25,7 +25,7 @@ pub(in crate::report) fn of_runs(
     let is_ceiling = |name: &str| first.plan.campaign.ceiling.as_deref() == Some(name);
     let names = first.plan.servers.iter().map(|server| server.name.as_str());
     let names: Vec<&str> = names.filter(|name| !is_ceiling(name)).collect();
-    let one = |rows: &mut [Row], link: &str| {
+    let one = |rows: &mut [AnswerRow], link: &str| {
         rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}])"))
     };
     let (all, links) = links;
@@ -43,7 +43,13 @@ pub(in crate::report) fn of_runs(
 }
 
 /// Puts pooled ratios in the place of one run's.
-fn pool(row: &mut Row, (pooled, link): (&PooledRuns, &str), run: &Run, names: &[&str], baseline: usize) {
+fn pool(
+    row: &mut AnswerRow,
+    (pooled, link): (&PooledRuns, &str),
+    run: &Run,
+    names: &[&str],
+    baseline: usize,
+) {
     let figure = match row.topic {
         Topic::Rate => PooledFigure::Rate,
         Topic::Cpu => PooledFigure::Cpu,

@@ -2,7 +2,7 @@
 
 use super::super::format::{count, known, load};
 use super::super::{Run, crossed, headline, original, sections};
-use crate::analysis::answer::{Answer, Row, Topic, Value};
+use crate::analysis::answer::{Answer, AnswerRow, Topic, Value};
 use crate::analysis::search::Ending;
 use crate::analysis::{Cell, Comparison, Finding, Mark};
 use crate::config::Server;
@@ -39,7 +39,7 @@ pub(in crate::report) fn short(labels: &[&str]) -> Vec<String> {
 }
 
 /// What a run measured of these servers, by name: each row has values of two at least.
-pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<Row> {
+pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<AnswerRow> {
     let mut rows = Measured { run, names, baseline: names[baseline] }.rows();
     rows.retain(|row| row.values.iter().flatten().count() > 1);
     rows
@@ -52,7 +52,7 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<AnswerRow> {
         let mut rows = Vec::new();
         if self.run.plan.campaign.open.is_some() {
             if self.run.summary.isolation.is_empty() && self.run.summary.recovery.is_empty() {
@@ -68,13 +68,19 @@ impl Measured<'_> {
         rows
     }
 
-    fn row(&self, topic: Topic, request: &str, at: String, value: impl Fn(&str) -> Option<Value>) -> Row {
+    fn row(
+        &self,
+        topic: Topic,
+        request: &str,
+        at: String,
+        value: impl Fn(&str) -> Option<Value>,
+    ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        Row { topic, request: request.to_owned(), at, from: String::new(), values }
+        AnswerRow { topic, request: request.to_owned(), at, from: String::new(), values }
     }
 
     /// A closed loop: rates, CPU time and latency at the headline's load, and memory at the highest.
-    fn sweep(&self) -> Vec<Row> {
+    fn sweep(&self) -> Vec<AnswerRow> {
         let run = self.run;
         let mut rows = Vec::new();
         let workloads = || run.plan.campaign.workloads.iter();
@@ -121,7 +127,7 @@ impl Measured<'_> {
     }
 
     /// From duets where the run has them: they are sharper.
-    fn cpu(&self, workload: &str) -> Row {
+    fn cpu(&self, workload: &str) -> AnswerRow {
         let run = self.run.duets.as_deref().unwrap_or(self.run);
         let level = run.plan.headline_level(workload);
         let value = |server: &str| {
@@ -149,7 +155,7 @@ impl Measured<'_> {
     }
 
     /// An open loop: CPU time and latency at the headline's rate.
-    fn at_a_rate(&self) -> Vec<Row> {
+    fn at_a_rate(&self) -> Vec<AnswerRow> {
         let run = self.run;
         let workloads = || run.plan.campaign.workloads.iter();
         let p99 = |workload: &String| {
@@ -162,7 +168,7 @@ impl Measured<'_> {
     }
 
     /// An open loop with and without a background load.
-    fn next_to_heavy(&self) -> Vec<Row> {
+    fn next_to_heavy(&self) -> Vec<AnswerRow> {
         let mut places: Vec<(&str, Level)> = Vec::new();
         for isolation in &self.run.summary.isolation {
             let place = (isolation.workload.as_str(), Level { disturbed: true, ..isolation.level });
@@ -188,7 +194,7 @@ impl Measured<'_> {
         })
     }
 
-    fn overload(&self) -> Vec<Row> {
+    fn overload(&self) -> Vec<AnswerRow> {
         let all = &self.run.summary.recovery;
         let Some(first) = all.first() else { return Vec::new() };
         let of = |server: &str| all.iter().find(|recovery| recovery.server == server);
@@ -203,7 +209,7 @@ impl Measured<'_> {
         ]
     }
 
-    fn connections(&self) -> Vec<Row> {
+    fn connections(&self) -> Vec<AnswerRow> {
         let Some(found) = &self.run.summary.threshold else { return Vec::new() };
         let tuning = self.run.plan.campaign.environment.tuning;
         let mut workloads: Vec<&str> =
@@ -234,7 +240,7 @@ impl Measured<'_> {
         workloads.into_iter().map(row).collect()
     }
 
-    fn sustained(&self) -> Vec<Row> {
+    fn sustained(&self) -> Vec<AnswerRow> {
         let Some(found) = &self.run.summary.slo else { return Vec::new() };
         let mut workloads: Vec<&str> =
             found.searches.iter().map(|search| search.searched.workload.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Draws a chart as SVG.
 
-use super::numbers::{Path, px};
 use super::palette::{GRID, INK, PAPER, dark_rules};
+use super::pixels::{Path, px};
 use super::scale::{Scale, range};
 use super::{Axis, Chart, Key, Kind, Mark, Panel, Plot, Point, Row, Series, Style};
 

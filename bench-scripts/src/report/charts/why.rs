@@ -4,7 +4,7 @@ use super::super::format::{significant, thousands};
 use super::super::why::name;
 use super::palette::{GREY, OTHERS};
 use super::{Axis, Bar, Bars, Chart, Key, Mark, Panel, Piece, Plot, Point, Row, Series, Style, time_tick};
-use crate::analysis::why::{Ladder, Line, Part, Row as LadderRow, SlopeSummary, WhySummary};
+use crate::analysis::why::{Ladder, LadderRow, Line, Part, SlopeSummary, WhySummary};
 
 /// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.
 const STEPS: u32 = 60;

@@ -6,7 +6,7 @@ mod tables;
 use super::Run;
 use super::charts::{Chart, Heat, Picture, Tile, heat_chart};
 use super::format::{bullets, count, list, percent, thousands, time_us};
-use crate::analysis::sizes::{FULL, SizedCell, SizesSummary, THROTTLED, Verdict};
+use crate::analysis::sizes::{BoxVerdict, FULL, SizedCell, SizesSummary, THROTTLED};
 use crate::config::{SizedBox, Sizes};
 
 /// The boxes of a run's campaign and what was found; `None` where it has none, or they have not begun.
@@ -30,40 +30,40 @@ fn rate(rate: u32) -> String {
 }
 
 /// Why a box holds no more, in words; a throttled server is not called slow.
-fn words(verdict: Verdict) -> String {
+fn words(verdict: BoxVerdict) -> String {
     let share = |share| percent(share);
     match verdict {
-        Verdict::HoldsAll => "holds the highest rate tried".to_owned(),
-        Verdict::OutOfMemory { kills } => {
+        BoxVerdict::HoldsAll => "holds the highest rate tried".to_owned(),
+        BoxVerdict::OutOfMemory { kills } => {
             format!("**out of memory**: killed in {} of its windows", count(kills as u64))
         }
-        Verdict::Throttled { share: of } => {
+        BoxVerdict::Throttled { share: of } => {
             format!("**throttled**, not slow: its quota was used up in {} of the periods", share(of))
         }
-        Verdict::SetFull { share: of } => format!("**its processors were full** ({})", share(of)),
-        Verdict::MachineFull { share: of } => {
+        BoxVerdict::SetFull { share: of } => format!("**its processors were full** ({})", share(of)),
+        BoxVerdict::MachineFull { share: of } => {
             format!(
                 "the machine was full ({}), which it shares with the load tool and other processes",
                 share(of)
             )
         }
-        Verdict::ToolLimited => "the load tool sent no more".to_owned(),
-        Verdict::Slow => "**slow**: it missed the level with processors free, and unthrottled".to_owned(),
-        Verdict::Open => "not ended".to_owned(),
+        BoxVerdict::ToolLimited => "the load tool sent no more".to_owned(),
+        BoxVerdict::Slow => "**slow**: it missed the level with processors free, and unthrottled".to_owned(),
+        BoxVerdict::Open => "not ended".to_owned(),
     }
 }
 
 /// The same in a word, for a heat map.
-const fn word(verdict: Verdict) -> &'static str {
+const fn word(verdict: BoxVerdict) -> &'static str {
     match verdict {
-        Verdict::HoldsAll => "held all",
-        Verdict::OutOfMemory { .. } => "memory",
-        Verdict::Throttled { .. } => "throttled",
-        Verdict::SetFull { .. } => "CPU full",
-        Verdict::MachineFull { .. } => "machine full",
-        Verdict::ToolLimited => "tool",
-        Verdict::Slow => "slow",
-        Verdict::Open => "open",
+        BoxVerdict::HoldsAll => "held all",
+        BoxVerdict::OutOfMemory { .. } => "memory",
+        BoxVerdict::Throttled { .. } => "throttled",
+        BoxVerdict::SetFull { .. } => "CPU full",
+        BoxVerdict::MachineFull { .. } => "machine full",
+        BoxVerdict::ToolLimited => "tool",
+        BoxVerdict::Slow => "slow",
+        BoxVerdict::Open => "open",
     }
 }
 
@@ -100,16 +100,16 @@ pub fn headline(run: &Run) -> String {
             ));
         }
     }
-    let of_kind = |is: fn(&Verdict) -> bool| found.cells.iter().filter(|cell| is(&cell.verdict)).count();
+    let of_kind = |is: fn(&BoxVerdict) -> bool| found.cells.iter().filter(|cell| is(&cell.verdict)).count();
     lines.push(format!(
         "Why boxes hold no more, of {}: throttled in {}, out of memory in {}, processors of their set full in {}, the machine full or the load \
          tool at its limit in {}, slow by themselves in {}.",
         found.cells.len(),
-        of_kind(|verdict| matches!(verdict, Verdict::Throttled { .. })),
-        of_kind(|verdict| matches!(verdict, Verdict::OutOfMemory { .. })),
-        of_kind(|verdict| matches!(verdict, Verdict::SetFull { .. })),
-        of_kind(|verdict| matches!(verdict, Verdict::MachineFull { .. } | Verdict::ToolLimited)),
-        of_kind(|verdict| matches!(verdict, Verdict::Slow)),
+        of_kind(|verdict| matches!(verdict, BoxVerdict::Throttled { .. })),
+        of_kind(|verdict| matches!(verdict, BoxVerdict::OutOfMemory { .. })),
+        of_kind(|verdict| matches!(verdict, BoxVerdict::SetFull { .. })),
+        of_kind(|verdict| matches!(verdict, BoxVerdict::MachineFull { .. } | BoxVerdict::ToolLimited)),
+        of_kind(|verdict| matches!(verdict, BoxVerdict::Slow)),
     ));
     lines.push(format!("The service level: {}.", level(sizes)));
     bullets(lines)

@@ -1,7 +1,7 @@
 //! The tables of servers in boxes: each is empty where a campaign has nothing for it.
 
 use super::{rate, smallest, words};
-use crate::analysis::sizes::{Figures, SizedCell, SizesSummary, Verdict};
+use crate::analysis::sizes::{BoxVerdict, Figures, SizedCell, SizesSummary};
 use crate::config::{SizedBox, Sizes};
 use crate::report::Run;
 use crate::report::format::{Table, bytes, count, dash, list, percent, significant, thousands, time_us};
@@ -102,7 +102,7 @@ pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
 }
 
 fn complaints(cell: &SizedCell) -> String {
-    if cell.complaints.is_empty() || matches!(cell.verdict, Verdict::OutOfMemory { .. }) {
+    if cell.complaints.is_empty() || matches!(cell.verdict, BoxVerdict::OutOfMemory { .. }) {
         return String::new();
     }
     let kinds = cell.complaints.iter().map(|(kind, times)| format!("{times} times {kind}"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::threshold::{Bound, Found, Limit};
+use crate::analysis::threshold::{Bound, FoundThreshold, Limit};
 use crate::load::Client;
 
 fn counted_at(connections: u32, bad: u32) -> Counted {
@@ -22,8 +22,16 @@ fn searched(last_passing: Option<Counted>, between: Vec<Counted>, ending: Ending
     let contradictions = Vec::new();
     let (first_failing, trials, unmeasured) = (None, 24, 0);
     let not_held = Vec::new();
-    let found =
-        Found { last_passing, first_failing, between, contradictions, not_held, ending, trials, unmeasured };
+    let found = FoundThreshold {
+        last_passing,
+        first_failing,
+        between,
+        contradictions,
+        not_held,
+        ending,
+        trials,
+        unmeasured,
+    };
     SearchSummary {
         searched,
         found,

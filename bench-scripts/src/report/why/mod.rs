@@ -1,7 +1,7 @@
 //! The report of a why run: a sentence, the ladder, counts, and the cost of an answer's length; made from the folder alone.
 
 mod sections;
-mod words;
+mod sentences;
 
 use anyhow::{Context, Result};
 
@@ -14,7 +14,7 @@ use crate::results::{LADDER, RunFolder, SLOPE, pretty};
 
 pub use sections::markdown;
 pub(super) use sections::quotation;
-pub use words::headline;
+pub use sentences::headline;
 
 /// What a why run's folder holds, and what it comes to.
 #[derive(Debug)]

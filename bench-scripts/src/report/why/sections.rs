@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::words::{difference, headline, share};
+use super::sentences::{difference, headline, share};
 use super::{WhyRun, name};
-use crate::analysis::why::{Ladder, Line, Part, PartsNs, Row, WhySummary};
+use crate::analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
 use crate::report::format::{
     Table, bullets, dash, estimate, known, percent, sections, significant, thousands,
@@ -90,7 +90,7 @@ fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
     let headers = ["part", &summary.server, &summary.over, "difference", "of the difference", "measured on"];
     let mut table = Table::new(&headers, 1);
     let whole = ladder.measured.difference.value;
-    let mut add = |name: &str, row: &Row, of: &str, from: &str| {
+    let mut add = |name: &str, row: &LadderRow, of: &str, from: &str| {
         table.row(vec![
             name.to_owned(),
             estimate(row.a, significant),
@@ -100,7 +100,7 @@ fn ladder_table(summary: &WhySummary, ladder: &Ladder) -> Table {
             from.to_owned(),
         ]);
     };
-    let of_whole = |row: &Row| match ladder.explained {
+    let of_whole = |row: &LadderRow| match ladder.explained {
         Some(_) => percent(row.difference.value / whole),
         None => "-".to_owned(),
     };

@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn windows_of_live_servers_run_forwards_and_backwards() {
         let (calibration, rates, sizing) = shipped();
-        let way = rates.ways.iter().find(|way| way.is_live()).unwrap();
+        let way = rates.ways.iter().find(|way| way.windows > 1).unwrap();
         let by_way = calibration.by_way(&rates, way);
         let arms = by_way.arms(&sizing);
         let layout = Layout::All { windows: way.windows };

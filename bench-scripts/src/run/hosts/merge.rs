@@ -10,8 +10,8 @@ use hdrhistogram::Histogram;
 
 use super::shared::{Clock, Done, HostResult};
 use crate::config::Pool;
-use crate::load::details::{Connects, Details, HostShare};
 use crate::load::records::{self, Record, histogram};
+use crate::load::sample_details::{Connects, Details, HostShare};
 use crate::load::{Latency, Load, LoadSample};
 use crate::probe::host::Host;
 

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use crate::analysis::ceilings::{Ceiling, holds};
-use crate::analysis::schedule::NextTrial;
+use crate::analysis::interleaved_searches::NextTrial;
 use crate::analysis::search::Judgement;
 use crate::analysis::slo::{Goal, Rules, Search, SloPlan, Tested};
 use crate::config::Slo;

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Finds a server's capacity out, before any load. Of a process that can't be seen only the time of a request is known.
 pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capacity {
     let queue = seen.and_then(|_| Listening::at(target.addr())).and_then(|listening| listening.read());
-    let alone = ask(target, request, seen.map(|seen| seen.pid));
+    let alone = time_alone(target, request, seen.map(|seen| seen.pid));
     Capacity {
         open_files_limit: seen.and_then(|seen| threads::open_files_limit(seen.pid)),
         open_files_before: seen.and_then(|seen| seen.at_rest.open_files),
@@ -44,12 +44,12 @@ pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capaci
 
 /// Sends requests on one connection, which is closed before this returns. Gives the time of the fastest and the server's CPU time for
 /// one, on average, in microseconds; that is `None` where its process can't be seen. `None` where the server does not answer in time.
-fn ask(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
+fn time_alone(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
     let mut asking: Box<dyn FnMut() -> Option<()>> = match target.transport() {
         Transport::Http => Box::new(over_http(target, body)?),
         Transport::WebSocket => {
             let mut connection = Connection::new(target, PATIENCE);
-            Box::new(move || connection.ask(body).ok().map(drop))
+            Box::new(move || connection.request(body).ok().map(drop))
         }
     };
     let mut fastest_us = f64::INFINITY;
@@ -132,14 +132,14 @@ mod tests {
     #[test]
     fn a_server_that_waits_shows_in_the_fastest_request() {
         let wait = Duration::from_millis(3);
-        let (fastest_us, cpu_us) = ask(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
+        let (fastest_us, cpu_us) = time_alone(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
         assert!(fastest_us >= 3_000.0 && cpu_us.is_some(), "{fastest_us} {cpu_us:?}");
-        assert_eq!(ask(&server(Some(wait)), "{}", None).unwrap().1, None);
+        assert_eq!(time_alone(&server(Some(wait)), "{}", None).unwrap().1, None);
     }
 
     #[test]
     fn a_server_that_does_not_answer_gives_nothing() {
-        assert!(ask(&server(None), "{}", None).is_none());
-        assert!(ask(&Target::http("127.0.0.1:9"), "{}", None).is_none());
+        assert!(time_alone(&server(None), "{}", None).is_none());
+        assert!(time_alone(&Target::http("127.0.0.1:9"), "{}", None).is_none());
     }
 }

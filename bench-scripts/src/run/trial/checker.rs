@@ -11,22 +11,22 @@ use crate::client::{Answer, Connection};
 use crate::observation::Checked;
 use crate::probe::process_usage::thread_cpu_s;
 use crate::probe::watcher::Watcher;
-use crate::workload::questions::{Question, Stream, is_true, without_context};
+use crate::workload::requests::{DrawnRequest, Stream, is_true, without_context};
 
-/// Time between two questions.
+/// Time between two requests.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// The harness takes at most one part in this many of a core for it: after a long answer it waits longer.
 const CORE_PARTS: f64 = 50.0;
 
-/// Characters of a question, of an answer and of the true one that are kept.
+/// Characters of a request, of an answer and of the true one that are kept.
 const SHOWN: usize = 200;
 
-/// Whom to ask what, and the counts so far.
+/// What to request of whom, and the counts so far.
 pub(super) struct Checker {
-    /// To the server, with the time after which a question is given up.
+    /// To the server, with the time after which a request is given up.
     pub connection: Connection,
-    /// The load's own questions, drawn with another seed than the load's, so that other ones come.
+    /// The load's own requests, drawn with another seed than the load's, so that other ones come.
     pub stream: Stream,
     /// The ledger that gives the true answers.
     pub state: Arc<State>,
@@ -38,54 +38,55 @@ pub(super) struct Checker {
 
 /// The result.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct CheckedWindow {
     /// The counts; `None` where the thread was lost.
     pub checked: Option<Checked>,
     /// CPU time that the harness took for it, in seconds.
     pub cpu_s: Option<f64>,
 }
 
-/// Begins to send, until the window ends and the last question has its answer or is given up.
-pub(super) fn begin(mut checker: Checker) -> Watcher<Found> {
+/// Begins to send, until the window ends and the last request has its answer or is given up.
+pub(super) fn begin(mut checker: Checker) -> Watcher<CheckedWindow> {
     Watcher::start(move |ended| {
         let mut pause = EVERY;
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(pause) {
             let before = thread_cpu_s();
-            checker.ask();
+            checker.request();
             let took_s = thread_cpu_s() - before;
             pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
         }
-        Found { checked: Some(checker.checked), cpu_s: Some(thread_cpu_s()) }
+        CheckedWindow { checked: Some(checker.checked), cpu_s: Some(thread_cpu_s()) }
     })
 }
 
 impl Checker {
-    fn ask(&mut self) {
-        let Some(question) = self.stream.next() else { return };
+    fn request(&mut self) {
+        let Some(request) = self.stream.next() else { return };
         self.checked.asked += 1;
-        let answer = self.connection.ask(&question.body);
+        let answer = self.connection.request(&request.body);
         // No answer in time, or an honest refusal: the load tool counts those.
         let Some(answer) = answer.ok().filter(Answer::is_ok) else {
             self.checked.unanswered += 1;
             return;
         };
-        if let Err(difference) = self.compare(&question, &answer.text) {
+        if let Err(difference) = self.compare(&request, &answer.text) {
             self.checked.wrong += 1;
             self.checked.first_wrong.get_or_insert(difference);
         }
     }
 
-    /// Whether an answer is the true one; where not, the question, its answer, and the true one.
-    fn compare(&self, question: &Question, text: &str) -> Result<(), String> {
+    /// Whether an answer is the true one; where not, the request, its answer, and the true one.
+    fn compare(&self, request: &DrawnRequest, text: &str) -> Result<(), String> {
         let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
-        let asked = shown(&question.body);
-        let truth = question.truth(&self.state).map_err(|error| format!("asked {asked}: {error:#}"))?;
+        let requested = shown(&request.body);
+        let truth =
+            request.truth(&self.state).map_err(|error| format!("requested {requested}: {error:#}"))?;
         let truth = if self.any_context { without_context(truth) } else { truth };
         let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
         if parsed.is_some_and(|answer| is_true(&answer, &truth)) {
             return Ok(());
         }
-        Err(format!("asked {asked}: {} instead of {}", shown(text), shown(&truth.to_string())))
+        Err(format!("requested {requested}: {} instead of {}", shown(text), shown(&truth.to_string())))
     }
 }
 
@@ -135,14 +136,14 @@ mod tests {
             server
         }
 
-        /// Asks until the server has had that number of requests.
+        /// Waits until the server has had that number of requests.
         fn check(&self, requests: u64, timeout: Duration) -> Checked {
             let mix = r#"{"why":"a test","request":[{"weight":1,"method":"getBalance","account":"uniform"},
                 {"weight":1,"method":"getBlocks","blocks":{"slots":9,"from":"random"}}]}"#;
             let workload: Workload = serde_json::from_str(mix).unwrap();
             let checker = begin(Checker {
                 connection: Connection::new(&Target::http(&self.addr), timeout),
-                stream: Arc::new(workload.questions(&LEDGER).unwrap()).stream(1),
+                stream: Arc::new(workload.requests(&LEDGER).unwrap()).stream(1),
                 state: self.state.clone(),
                 any_context: false,
                 checked: Checked::default(),

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::load::Latency;
-    use crate::load::details::Details;
+    use crate::load::sample_details::Details;
 
     fn load(succeeded: u64) -> LoadSample {
         let latency_us = Latency { mean: 1.0, p50: 1.0, p90: 1.0, p99: 1.0, p999: None, max: 1.0 };

@@ -1,6 +1,6 @@
 //! A trial whose load tool reaches the server over a network that the harness makes: see [`crate::link`].
 //!
-//! The trial runs on a thread in the load tool's namespace, so that its questions to the server, its load tool and its counters are of
+//! The trial runs on a thread in the load tool's namespace, so that its requests to the server, its load tool and its counters are of
 //! that side; the server alone is started on the other one.
 
 use std::sync::Arc;

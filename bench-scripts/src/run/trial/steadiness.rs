@@ -34,27 +34,27 @@ pub(super) struct Counted {
 }
 
 /// Sends the request after a time, which counts from this call, unless the window ends before.
-pub(super) fn ask_after(time: Duration, start: Start) -> Watcher<Counted> {
+pub(super) fn request_after(time: Duration, start: Start) -> Watcher<Counted> {
     let began = Instant::now();
     Watcher::start(move |ended| {
         let half = match ended.recv_timeout(time) {
-            Err(RecvTimeoutError::Timeout) => ask(began, &start),
+            Err(RecvTimeoutError::Timeout) => read_count(began, &start),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
         };
         Counted { half, cpu_s: Some(thread_cpu_s()) }
     })
 }
 
-fn ask(began: Instant, start: &Start) -> Option<Half> {
+fn read_count(began: Instant, start: &Start) -> Option<Half> {
     let now = || Some((began.elapsed().as_secs_f64(), cpu_time(start.pid).ok()?.total_s()));
-    let (asked_s, cpu_before_s) = now()?;
+    let (requested_s, cpu_before_s) = now()?;
     let counts = metrics::server_counts(&start.metrics).ok()?;
     let (answered_s, cpu_after_s) = now()?;
     Some(Half {
         requests: counts.requests.saturating_sub(start.counts.requests),
         cpu_s: f64::midpoint(cpu_before_s, cpu_after_s) - start.cpu_s,
-        wall_s: f64::midpoint(asked_s, answered_s),
-        question_s: answered_s - asked_s,
+        wall_s: f64::midpoint(requested_s, answered_s),
+        question_s: answered_s - requested_s,
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
             let body = "rpc_requests_total 12\nrpc_errors_total 0\n";
             write!(client, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         });
-        let question = ask_after(Duration::from_millis(20), start(&addr));
+        let question = request_after(Duration::from_millis(20), start(&addr));
         server.join().unwrap();
         let mut left = 1_000;
         while !question.has_ended() && left > 0 {
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn a_window_that_ends_before_its_middle_has_no_first_half() {
-        let question = ask_after(Duration::from_secs(3_600), start("127.0.0.1:9"));
+        let question = request_after(Duration::from_secs(3_600), start("127.0.0.1:9"));
         assert!(question.end().half.is_none());
     }
 
     #[test]
     fn a_server_that_does_not_answer_has_no_first_half() {
-        let question = ask_after(Duration::ZERO, start("127.0.0.1:9"));
+        let question = request_after(Duration::ZERO, start("127.0.0.1:9"));
         assert!(question.end().half.is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! A load tool in a trial, whichever it is.
 //!
 //! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the tool runs
-//! ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::ask`] is all three.
+//! ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::run_load`] is all three.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ use crate::probe::watcher::Watcher;
 use crate::results::{RunFolder, with_ending};
 use crate::run::hosts::{Launch, Launched};
 use crate::target::Target;
-use crate::workload::questions::Known;
+use crate::workload::requests::Known;
 
 /// How long a load tool may take beyond its window and its timeout.
 pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
@@ -102,9 +102,9 @@ impl Prepared {
         bodies: &mut Bodies<'_>,
     ) -> Ended<Self> {
         let Order { what, tool, ref load, holding } = order;
-        let [asked, answered] = [".asked", ".answered"].map(|ending| with_ending(&stem, ending));
-        let files = Files { asked, answered, template };
-        let scratch = [Scratch(files.asked.clone()), Scratch(files.answered.clone())];
+        let [requests, answered] = [".requests", ".answered"].map(|ending| with_ending(&stem, ending));
+        let files = Files { requests, answered, template };
+        let scratch = [Scratch(files.requests.clone()), Scratch(files.answered.clone())];
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
         let job = Job { load, url, files: &files, known, connecting_ms };
         let invocation = tool.driver().prepare(&job, bodies)?;
@@ -145,7 +145,7 @@ pub(in crate::run) struct Ran {
 impl Bench<'_> {
     /// Puts a load on a target and reads the result; and the tool's own CPU time. The tool's output is kept, and the requests of
     /// an open loop as `<what>.records.csv.gz` and `<what>.hlog`.
-    pub(in crate::run) fn ask(
+    pub(in crate::run) fn run_load(
         &self,
         trial: &Trial,
         order: Order,
@@ -192,10 +192,10 @@ impl Bench<'_> {
     /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that is drawn from a mix.
     fn known_to_users(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
         let truths = self.truths_of(trial);
-        let Bodies::Drawn(questions) = bodies else {
+        let Bodies::Drawn(requests) = bodies else {
             return Ok(vec![truths.first(&trial.workload)?.clone()]);
         };
-        questions.take(load.most_users() as usize).map(|question| truths.known_of(question)).collect()
+        requests.take(load.most_users() as usize).map(|request| truths.known_of(request)).collect()
     }
 
     /// How far the load tool gives way to other processes while it loads a server.

@@ -14,14 +14,14 @@ use crate::subject::Subject;
 pub(super) struct Watch {
     sampler: Option<Watcher<Sampled>>,
     question: Option<Watcher<steadiness::Counted>>,
-    pub(super) checker: Option<Watcher<checker::Found>>,
+    pub(super) checker: Option<Watcher<checker::CheckedWindow>>,
 }
 
 /// What was seen.
 pub(super) struct Watched {
     pub(super) sampled: Sampled,
     pub(super) half: steadiness::Counted,
-    pub(super) checked: checker::Found,
+    pub(super) checked: checker::CheckedWindow,
 }
 
 impl Watch {
@@ -39,7 +39,7 @@ impl Watch {
         let sampler = sample(pid, at_rest, window, Listening::at(subject.target.addr()));
         let question = subject.metrics.clone().zip(counts).map(|(metrics, counts)| {
             let start = steadiness::Start { pid, metrics, counts, cpu_s: cpu.total_s() };
-            steadiness::ask_after(window / 2, start)
+            steadiness::request_after(window / 2, start)
         });
         Self { sampler: Some(sampler), question, checker: None }
     }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     /// Sends that many requests on one connection, each once the last one was answered.
-    fn ask(addr: &str, count: u32) {
+    fn request(addr: &str, count: u32) {
         let mut stream = TcpStream::connect(addr).unwrap();
         let mut answer = [0; 5];
         for _ in 0..count {
@@ -180,7 +180,7 @@ mod tests {
         let addr = listener.local_addr().unwrap().to_string();
         let Some(capture) = begun(dir.path(), &addr, &interrupt) else { return };
         let server = thread::spawn(move || answer(&listener));
-        ask(&addr, 10);
+        request(&addr, 10);
         server.join().unwrap();
         let wire = capture.end(&interrupt).unwrap().unwrap();
         let Wire::Seen { requests, p50_us, p99_us } = wire else { panic!("{wire:?}") };

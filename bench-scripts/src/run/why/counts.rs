@@ -35,7 +35,8 @@ impl Part<'_> {
         let counted: Vec<CountObservation> = folder.lines(COUNTS)?;
         let truths = Truths::of(plan)?;
         let bench = &self.stage.bench(&truths);
-        let counting = Counting { bench, asked: self.asked, workload: plan.workload(&self.asked.workload)? };
+        let counting =
+            Counting { bench, why_plan: self.why_plan, workload: plan.workload(&self.why_plan.workload)? };
         for server in &plan.servers {
             for kind in CountKind::ALL {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
@@ -59,7 +60,7 @@ impl Part<'_> {
 /// What all counting of a run shares.
 struct Counting<'a> {
     bench: &'a Bench<'a>,
-    asked: &'a WhyPlan,
+    why_plan: &'a WhyPlan,
     workload: &'a Workload,
 }
 
@@ -142,20 +143,20 @@ impl Counting<'_> {
 
     fn load(&self, subject: &Subject, server: &Server, what: &'static str) -> Result<()> {
         let load = Load {
-            connections: self.asked.connections,
-            duration_ms: self.asked.why.counting_ms,
-            timeout_ms: self.asked.why.timeout_ms,
+            connections: self.why_plan.connections,
+            duration_ms: self.why_plan.why.counting_ms,
+            timeout_ms: self.why_plan.why.timeout_ms,
             ..Load::default()
         };
         let trial = Trial {
             server: server.name.clone(),
             workload: self.workload.name.clone(),
-            connections: self.asked.connections,
+            connections: self.why_plan.connections,
             ..Trial::default()
         };
         let bodies = Bodies::One(self.workload.body()?);
         let order = Order::new(what, trial.tool, load);
-        self.bench.ask(&trial, order, bodies, &subject.target)?;
+        self.bench.run_load(&trial, order, bodies, &subject.target)?;
         Ok(())
     }
 

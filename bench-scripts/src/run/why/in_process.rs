@@ -32,7 +32,7 @@ impl Part<'_> {
     /// # Errors
     /// Only an interrupt.
     pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
-        let requests = self.asked.why.in_process_requests(truths.answer_bytes(&call.workload.name));
+        let requests = self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name));
         let programs =
             self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.
@@ -92,7 +92,7 @@ impl Part<'_> {
             ("--slots", environment.slots.to_string()),
             ("--seed", environment.ledger_seed.to_string()),
             ("--requests", requests.to_string()),
-            ("--repeats", self.asked.why.repeats.to_string()),
+            ("--repeats", self.why_plan.why.repeats.to_string()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
         Ok(args)

@@ -45,7 +45,7 @@ pub struct Question<'a> {
 #[derive(Debug)]
 pub struct Resolved {
     /// The question.
-    pub asked: WhyPlan,
+    pub why_plan: WhyPlan,
     /// The pair on its request, one after the other.
     pub main: Plan,
     /// The pair on its request and the transport's, at the same time.
@@ -98,8 +98,8 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     let returned = slope.as_ref().map(returned).transpose()?.unwrap_or_default();
     let [server, over] = pair;
     let workload = question.workload.to_owned();
-    let asked = WhyPlan { why, server, over, workload, connections, returned };
-    Ok(Resolved { asked, main, ladder, slope, text })
+    let why_plan = WhyPlan { why, server, over, workload, connections, returned };
+    Ok(Resolved { why_plan, main, ladder, slope, text })
 }
 
 /// Slots that the true answers hold, by request.
@@ -139,7 +139,7 @@ pub fn begin(results: &Path, resolved: &Resolved, tools: &Tools, command: &str) 
     if let Some(slope) = &resolved.slope {
         begin_inside(&folder, SLOPE, slope, tools, command)?;
     }
-    folder.write_new(WHY, &pretty(&resolved.asked)?)?;
+    folder.write_new(WHY, &pretty(&resolved.why_plan)?)?;
     begin_folder(&folder, &resolved.main, &resolved.text, tools, command)?;
     Ok(folder)
 }
@@ -157,17 +157,17 @@ pub fn resume(folder: &RunFolder) -> Result<()> {
 
 /// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
 pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
-    let asked = &folder.why()?;
+    let why_plan = &folder.why()?;
     for folder in folders(folder) {
-        Part { stage: Stage::open(folder, tools, interrupt)?, asked }.carry_out()?;
+        Part { stage: Stage::open(folder, tools, interrupt)?, why_plan }.carry_out()?;
     }
-    Part { stage: Stage::open(folder.clone(), tools, interrupt)?, asked }.count()
+    Part { stage: Stage::open(folder.clone(), tools, interrupt)?, why_plan }.count()
 }
 
 /// A part of the run with a plan and a folder of its own.
 struct Part<'a> {
     stage: Stage<'a>,
-    asked: &'a WhyPlan,
+    why_plan: &'a WhyPlan,
 }
 
 impl Part<'_> {

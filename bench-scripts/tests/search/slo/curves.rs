@@ -1,13 +1,13 @@
 //! One server at a time: what a search finds on it.
 
 use rpc_bench::analysis::search::Judgement;
-use rpc_bench::analysis::slo::{Ending, Found, Load, Search, grid};
+use rpc_bench::analysis::slo::{Ending, FoundRate, RateLoad, Search, grid};
 
 use super::{FROM, MOST, RULES, noisy, search, sharp, sloped};
 use crate::{Draw, judgement, run};
 
 /// What is found on a server whose trials show this.
-fn find(shows: impl FnMut(Load) -> Judgement) -> Found {
+fn find(shows: impl FnMut(RateLoad) -> Judgement) -> FoundRate {
     run(whole(), shows).0
 }
 

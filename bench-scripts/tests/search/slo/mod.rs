@@ -5,7 +5,7 @@ mod observed;
 mod rfc;
 mod simulations;
 
-use rpc_bench::analysis::slo::{Found, Goal, Load, Rules, Search};
+use rpc_bench::analysis::slo::{FoundRate, Goal, RateLoad, Rules, Search};
 
 use crate::{Draw, judgement, run};
 
@@ -21,7 +21,7 @@ pub const FROM: u32 = 1_000;
 pub const MOST: u32 = 64_000;
 
 /// Searches a server whose trials pass with this chance; also gives what was tried, and whether it passed.
-fn search(rules: Rules, draw: &mut Draw, chance: impl Fn(u32) -> f64) -> (Found, Vec<(Load, bool)>) {
+fn search(rules: Rules, draw: &mut Draw, chance: impl Fn(u32) -> f64) -> (FoundRate, Vec<(RateLoad, bool)>) {
     run(Search::new(FROM, MOST, rules), |load| judgement(draw.uniform() < chance(load.rate)))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpc_bench::analysis::ceilings::Ceiling;
-use rpc_bench::analysis::schedule::Searches;
+use rpc_bench::analysis::interleaved_searches::Searches;
 use rpc_bench::analysis::search::Judgement;
 use rpc_bench::analysis::slo::{
     Ending, Missed, PointResult, RateBound, RateLimit, SloPlan, SloSearched, SloSummary, summarize,

@@ -3,7 +3,7 @@
 //! docs/METHODOLOGY.md quotes.
 
 use rpc_bench::analysis::search::Judgement;
-use rpc_bench::analysis::slo::{Ending, Goal, Load, Rules, Search, grid};
+use rpc_bench::analysis::slo::{Ending, Goal, RateLoad, Rules, Search, grid};
 
 use super::{RULES, noisy, search, sharp, sloped};
 use crate::{Draw, judgement};
@@ -118,7 +118,7 @@ fn a_search_always_ends_within_its_bound() {
         let chance = draw.uniform();
         let (tool, nothing) = (0.1 * draw.uniform(), if draw.count(0, 3) == 0 { 0.05 } else { 0.0 });
         let mut trials = 0;
-        while let Some(Load { rate, duration_ms }) = search.next() {
+        while let Some(RateLoad { rate, duration_ms }) = search.next() {
             assert!(rates.contains(&rate));
             assert!([rules.initial_trial_ms, final_trial_ms].contains(&duration_ms));
             trials += 1;

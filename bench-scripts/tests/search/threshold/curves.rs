@@ -1,7 +1,7 @@
 //! One curve at a time: what a search finds on it.
 
 use rpc_bench::analysis::search::Judgement;
-use rpc_bench::analysis::threshold::{Counted, Ending, Found, Rules, Search, grid};
+use rpc_bench::analysis::threshold::{Counted, Ending, FoundThreshold, Rules, Search, grid};
 
 use super::{RULES, noisy, search, sharp, sloped};
 use crate::{Draw, judgement, run};
@@ -109,7 +109,7 @@ fn a_failing_count_needs_more_than_a_coin_would_give() {
 }
 
 /// Searches from 125 to 16,000 connections on a server that fails from `fails` on, while no more than `holds` can be held.
-fn held_up_to(holds: u32, fails: u32) -> (Found, Vec<u32>) {
+fn held_up_to(holds: u32, fails: u32) -> (FoundThreshold, Vec<u32>) {
     let (found, tried) = run(Search::new(grid(125, 16_000, 4), RULES), |connections| match connections {
         count if count >= fails => Judgement::FAIL,
         count if count > holds => Judgement::NotReached,

@@ -4,7 +4,7 @@ mod curves;
 mod observed;
 mod simulations;
 
-use rpc_bench::analysis::threshold::{Found, Rules, Search, grid};
+use rpc_bench::analysis::threshold::{FoundThreshold, Rules, Search, grid};
 
 use crate::{Draw, judgement, run};
 
@@ -12,7 +12,7 @@ pub const RULES: Rules = Rules { steps_per_doubling: 4, confirmations: 10, most_
 
 /// Searches from 125 to 16,000 connections on a server whose trials fail with this chance; also gives what was tried, and whether
 /// it passed.
-fn search(rules: Rules, draw: &mut Draw, chance: impl Fn(u32) -> f64) -> (Found, Vec<(u32, bool)>) {
+fn search(rules: Rules, draw: &mut Draw, chance: impl Fn(u32) -> f64) -> (FoundThreshold, Vec<(u32, bool)>) {
     let search = Search::new(grid(125, 16_000, rules.steps_per_doubling), rules);
     run(search, |connections| judgement(draw.uniform() >= chance(connections)))
 }

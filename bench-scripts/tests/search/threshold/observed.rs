@@ -1,6 +1,6 @@
 //! From observations to what was found: what counts as bad, what is reported of it, and observations that are not the search's.
 
-use rpc_bench::analysis::schedule::Searches;
+use rpc_bench::analysis::interleaved_searches::Searches;
 use rpc_bench::analysis::search::Judgement;
 use rpc_bench::analysis::threshold::{
     Bound, Died, Ending, Limit, SearchPlan, Searched, ThresholdSummary, failing_at, judgement,

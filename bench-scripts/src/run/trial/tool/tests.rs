@@ -64,7 +64,7 @@ impl Fixture {
         Subject::start(&server, &self.plan.campaign.environment, BODY, &stderr, &self.interrupt).unwrap()
     }
 
-    fn ask(
+    fn run_load(
         &self,
         tool: LoadTool,
         load: &Load,
@@ -74,7 +74,7 @@ impl Fixture {
         let Self { folder, plan, tools, truths, interrupt, .. } = self;
         let bench = Bench { folder, plan, tools, truths, interrupt };
         let order = Order::new(tool.name(), tool, load.clone());
-        let ended = bench.ask(&self.plan.trials[0], order, bodies, target);
+        let ended = bench.run_load(&self.plan.trials[0], order, bodies, target);
         ended.map_err(|ending| match ending {
             Ending::Trial(outcome) => outcome,
             Ending::Run(error) => panic!("{error:#}"),
@@ -111,7 +111,7 @@ fn a_clean_window_is_kept_request_by_request() {
     with_each(|tool, fixture| {
         let subject = fixture.control();
         let load = load(500, 1_000, 2_000);
-        let (sample, cpu) = fixture.ask(tool, &load, Bodies::One(BODY), &subject.target).unwrap();
+        let (sample, cpu) = fixture.run_load(tool, &load, Bodies::One(BODY), &subject.target).unwrap();
         let window = open(&sample);
         assert!((500..600).contains(&window.intended), "{window:?}");
         assert!(sample.succeeded > 400 && sample.bytes_read >= 30 * sample.succeeded, "{sample:?}");
@@ -122,7 +122,7 @@ fn a_clean_window_is_kept_request_by_request() {
         assert_eq!(records::sample(&records, &load).unwrap(), sample);
         let log = fs::read_to_string(fixture.kept(tool, "hlog")).unwrap();
         assert_eq!(log.lines().filter(|line| line.contains("HISTF")).count(), 2, "{log}");
-        for scratch in ["asked", "answered", "decode.stderr", "stderr"] {
+        for scratch in ["requests", "answered", "decode.stderr", "stderr"] {
             assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
         }
     });
@@ -141,7 +141,7 @@ fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
                 thread::sleep(hold);
                 subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
             });
-            fixture.ask(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
+            fixture.run_load(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
         });
         // A tenth of the requests were due while the server was held; the eight that were under way are far below a hundredth.
         let window = open(&sample);
@@ -162,7 +162,7 @@ fn a_server_that_stops_answering_leaves_timeouts() {
                 thread::sleep(Duration::from_millis(500));
                 subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
             });
-            fixture.ask(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
+            fixture.run_load(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
         });
         subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
         let (sample, _) = ended.unwrap();
@@ -184,14 +184,15 @@ fn a_stream_that_ends_early_says_so() {
         let subject = fixture.control();
         let mut bodies = (0..30).map(|id| BODY.replace('1', &id.to_string()));
         let load = load(100, 1_000, 2_000);
-        let (sample, _) = fixture.ask(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
+        let (sample, _) =
+            fixture.run_load(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
         assert_eq!(open(&sample).intended, 100);
         // oha draws from the bodies, and sends in its overtime too.
         assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
         assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
 
         let mut none = std::iter::empty();
-        let failed = fixture.ask(tool, &load, Bodies::Stream(&mut none), &subject.target).unwrap_err();
+        let failed = fixture.run_load(tool, &load, Bodies::Stream(&mut none), &subject.target).unwrap_err();
         assert!(
             matches!(&failed, Outcome::ToolFailed { reason } if reason.ends_with(records::EXHAUSTED)),
             "{failed:?}"
@@ -205,7 +206,7 @@ fn a_server_that_is_not_there_is_refused_connections() {
     let target = Target::http(&free.local_addr().unwrap().to_string());
     drop(free);
     with_each(|tool, fixture| {
-        let ended = fixture.ask(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
+        let ended = fixture.run_load(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
         match (tool, ended) {
             (LoadTool::Oha | LoadTool::RpcLoad, Err(Outcome::ToolFailed { reason })) => {
                 // oha keeps no times of failures, so that there is no latency at all; rpc-load begins no window without a connection.
@@ -226,12 +227,13 @@ fn bombardier_at_a_rate_counts_from_the_send() {
     let Some(fixture) = Fixture::new(LoadTool::Bombardier) else { return };
     let subject = fixture.control();
     let load = load(300, 1_000, 2_000);
-    let (sample, _) = fixture.ask(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.target).unwrap();
+    let (sample, _) =
+        fixture.run_load(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.target).unwrap();
     let window = sample.open.unwrap();
     assert_eq!((window.intended, window.sent, window.send_lag_us), (300, sample.succeeded, None));
     // It holds back what exceeds the rate, and sends some more at the start.
     assert!((100..600).contains(&sample.succeeded), "{sample:?}");
     let mut bodies = std::iter::once(BODY.to_owned());
-    let failed = fixture.ask(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.target);
+    let failed = fixture.run_load(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.target);
     assert!(matches!(failed, Err(Outcome::ToolFailed { .. })));
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::samples::sample;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use rpc_bench::analysis::between::{Between, Both, Change, Gate, Measured, between};
+use rpc_bench::analysis::two_runs::{Between, Both, Change, Gate, Measured, between};
 use rpc_bench::analysis::{Better, Finding, Verdict};
 use rpc_bench::config::{Campaign, ConfigDir, Placement, Tuning};
 use rpc_bench::load::toolchain::{Source, Tool};
@@ -19,7 +19,7 @@ use rpc_bench::probe::host::Host;
 use rpc_bench::report::compare;
 use rpc_bench::results::{Conditions, RunFolder, pretty};
 use rpc_bench::stats::Estimate;
-use rpc_bench::workload::Asks;
+use rpc_bench::workload::Traffic;
 
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
 
@@ -268,8 +268,8 @@ fn trials_with_steal_are_left_out_and_counted() {
     assert_eq!(of(&between.relative, "actix").blocks, Both { before: 12, after: 11 });
 }
 
-fn longer(asks: &mut Asks) {
-    let Asks::One { body, .. } = asks else { return };
+fn longer(traffic: &mut Traffic) {
+    let Traffic::One { body, .. } = traffic else { return };
     body.push(' ');
 }
 
@@ -279,7 +279,7 @@ fn what_is_not_the_same_task_is_refused() {
     type Change = fn(&mut Measured);
     let cases: [(Change, &str); 10] = [
         (|run| run.plan.campaign.connections = vec![126], "no cell in common"),
-        (|run| longer(&mut run.plan.workloads[0].asks), "the request body of getBalance"),
+        (|run| longer(&mut run.plan.workloads[0].traffic), "the request body of getBalance"),
         (|run| run.plan.campaign.environment.ledger_seed += 1, "the ledger's seed"),
         (|run| run.plan.campaign.environment.accounts += 1, "the number of accounts"),
         (|run| run.plan.campaign.environment.tuning = Tuning::Shipped, "tuning is equal in the first"),

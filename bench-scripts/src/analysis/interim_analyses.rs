@@ -1,4 +1,4 @@
-//! Interim analyses ("looks"): comparisons are judged at planned block counts only, and the error is shared among all interim
+//! Interim analyses: comparisons are judged at planned block counts only, and the error is shared among all interim
 //! analyses (Pocock) and all comparisons (Holm), so that a run may stop early without more false claims.
 //!
 //! A pure replay: from all observations it works out every decision anew, from the first interim analysis on. So a run that
@@ -9,35 +9,6 @@ use std::collections::BTreeMap;
 
 use super::verdict::{Better, Demand, Finding};
 use crate::stats::{FAMILY_ERROR, Paired, holm, least_count, nominal_level};
-
-/// Each interim analysis has this many times the blocks of the one before.
-const LOOK_FACTOR: f64 = 1.5;
-
-/// The block counts at which a family of `family` comparisons is judged: from the first that can decide anything, growing
-/// by half, to `max_blocks`. Where nothing stops early there is one analysis, at the end.
-pub fn planned_looks(family: usize, max_blocks: u32, stops_early: bool) -> Vec<u32> {
-    if !stops_early {
-        return vec![max_blocks];
-    }
-    let alpha = FAMILY_ERROR / family.max(1) as f64;
-    // The level of an analysis depends on how many there are, and their number on where they begin.
-    let from = |first: usize| growing(first as f64, max_blocks);
-    let decides = |first: &usize| *first >= least_count(nominal_level(&from(*first), alpha));
-    let first = (least_count(alpha)..max_blocks as usize).find(decides).unwrap_or(max_blocks as usize);
-    from(first)
-}
-
-fn growing(first: f64, max_blocks: u32) -> Vec<u32> {
-    let mut look = first;
-    let mut looks = Vec::new();
-    // An analysis just before the last would use up error and save nothing.
-    while look * LOOK_FACTOR.sqrt() < f64::from(max_blocks) {
-        looks.push(look as u32);
-        look = (look * LOOK_FACTOR).round();
-    }
-    looks.push(max_blocks);
-    looks
-}
 
 /// The data of a comparison that is to be judged. Blocks are numbered anew, from 1, without those that were lost to the machine
 /// and are run again.
@@ -55,26 +26,26 @@ pub struct Rules {
     /// The better direction of each judged figure.
     better: Vec<Better>,
     demand: Demand,
-    looks: Vec<u32>,
+    block_counts: Vec<u32>,
     /// The level of one analysis by the bits of the error that all of them share: each takes milliseconds to work out.
     levels: RefCell<BTreeMap<u64, f64>>,
 }
 
 impl Rules {
-    /// `better` has the better direction of each judged figure; `looks` are increasing block counts.
-    pub fn new(better: &[Better], demand: Demand, looks: Vec<u32>) -> Self {
-        Self { better: better.to_vec(), demand, looks, levels: RefCell::default() }
+    /// `better` has the better direction of each judged figure; `block_counts` are increasing block counts.
+    pub fn new(better: &[Better], demand: Demand, block_counts: Vec<u32>) -> Self {
+        Self { better: better.to_vec(), demand, block_counts, levels: RefCell::default() }
     }
 
     /// The planned interim analyses, in blocks.
-    pub fn looks(&self) -> &[u32] {
-        &self.looks
+    pub fn block_counts(&self) -> &[u32] {
+        &self.block_counts
     }
 
     /// The two-sided level of each analysis where all of them share `alpha`.
     fn level(&self, alpha: f64) -> f64 {
         let mut levels = self.levels.borrow_mut();
-        *levels.entry(alpha.to_bits()).or_insert_with(|| nominal_level(&self.looks, alpha))
+        *levels.entry(alpha.to_bits()).or_insert_with(|| nominal_level(&self.block_counts, alpha))
     }
 }
 
@@ -90,23 +61,23 @@ pub struct Decision {
 /// Replays every interim analysis that the observations reach.
 pub fn replay(data: &[PairedRatios], rules: &Rules) -> Vec<Decision> {
     let mut replay = Replay::new(data, rules);
-    for &look in &rules.looks {
-        let reached = replay.open().all(|index| data[index].counted_blocks >= look);
+    for &blocks in &rules.block_counts {
+        let reached = replay.open().all(|index| data[index].counted_blocks >= blocks);
         if !reached || replay.open().next().is_none() {
             break;
         }
-        replay.look(look);
+        replay.analyse(blocks);
     }
     replay.decisions
 }
 
 /// The first analysis that was not reached, as long as a comparison is open.
-pub fn next_look(decisions: &[Decision], data: &[PairedRatios], rules: &Rules) -> Option<u32> {
+pub fn next_block_count(decisions: &[Decision], data: &[PairedRatios], rules: &Rules) -> Option<u32> {
     let mut open =
         decisions.iter().zip(data).filter(|(decision, _)| decision.settled_at.is_none()).peekable();
     open.peek()?;
     let observed = open.map(|(_, data)| data.counted_blocks).min()?;
-    rules.looks.iter().copied().find(|look| *look > observed)
+    rules.block_counts.iter().copied().find(|blocks| *blocks > observed)
 }
 
 /// Whether the trials up to the next interim analysis fit into a limit of time, by what a trial took so far.
@@ -150,25 +121,25 @@ impl<'a> Replay<'a> {
         all.filter(|(_, decision)| decision.settled_at.is_none()).map(|(index, _)| index)
     }
 
-    fn look(&mut self, look: u32) {
+    fn analyse(&mut self, blocks: u32) {
         let open: Vec<usize> = self.open().collect();
         for (figure, better) in self.rules.better.iter().enumerate() {
-            self.judge(look, &open, figure, *better);
+            self.judge(blocks, &open, figure, *better);
         }
-        let is_last = self.rules.looks.last() == Some(&look);
+        let is_last = self.rules.block_counts.last() == Some(&blocks);
         for index in open {
             let answered = |finding: &Option<Finding>| finding.is_some_and(|finding| finding.answered);
             if is_last || self.decisions[index].findings.iter().all(answered) {
-                self.decisions[index].settled_at = Some(look);
+                self.decisions[index].settled_at = Some(blocks);
             }
         }
     }
 
     /// One figure of every open comparison. Each figure is a family of its own.
-    fn judge(&mut self, look: u32, open: &[usize], figure: usize, better: Better) {
+    fn judge(&mut self, blocks: u32, open: &[usize], figure: usize, better: Better) {
         let paired: BTreeMap<usize, Paired> = open
             .iter()
-            .filter_map(|&index| Some((index, paired(&self.data[index].log_ratios[figure], look)?)))
+            .filter_map(|&index| Some((index, paired(&self.data[index].log_ratios[figure], blocks)?)))
             .collect();
         let undecided: Vec<(usize, f64)> = paired
             .iter()
@@ -192,8 +163,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn paired(log_ratios: &BTreeMap<u32, f64>, look: u32) -> Option<Paired> {
-    Paired::new(&log_ratios.range(..=look).map(|(_, ratio)| *ratio).collect::<Vec<f64>>())
+fn paired(log_ratios: &BTreeMap<u32, f64>, blocks: u32) -> Option<Paired> {
+    Paired::new(&log_ratios.range(..=blocks).map(|(_, ratio)| *ratio).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]
@@ -213,17 +184,8 @@ mod tests {
         PairedRatios { log_ratios: vec![ratios], counted_blocks: blocks }
     }
 
-    fn rules(looks: &[u32]) -> Rules {
-        Rules::new(&[Better::More], DEMAND, looks.to_vec())
-    }
-
-    #[test]
-    fn looks_begin_where_something_can_be_decided() {
-        assert_eq!(planned_looks(1, 40, true), [8, 12, 18, 27, 40]);
-        assert_eq!(planned_looks(12, 40, true)[0], 11);
-        assert_eq!(planned_looks(12, 7, true), [7], "too few to decide anything: one analysis, at the end");
-        assert_eq!(planned_looks(12, 40, false), [40]);
-        assert_eq!(planned_looks(0, 1, true), [1]);
+    fn rules(block_counts: &[u32]) -> Rules {
+        Rules::new(&[Better::More], DEMAND, block_counts.to_vec())
     }
 
     #[test]
@@ -233,15 +195,15 @@ mod tests {
         let decisions = replay(&data, &rules);
         assert_eq!(decisions[0].findings[0].unwrap().verdict, Verdict::Faster);
         assert_eq!((decisions[0].settled_at, decisions[1].settled_at), (Some(12), None));
-        assert_eq!(next_look(&decisions, &data, &rules), Some(18));
+        assert_eq!(next_block_count(&decisions, &data, &rules), Some(18));
         let later = [around(0.3, 0.05, 12), around(0.01, 0.2, 27)];
         let decisions = replay(&later, &rules);
         assert_eq!(decisions[1].settled_at, Some(27), "the last analysis settles everything");
-        assert_eq!(next_look(&decisions, &later, &rules), None);
+        assert_eq!(next_block_count(&decisions, &later, &rules), None);
     }
 
     #[test]
-    fn nothing_is_judged_between_looks() {
+    fn nothing_is_judged_between_analyses() {
         let rules = rules(&[12, 18]);
         let early = replay(&[around(0.3, 0.01, 11)], &rules);
         let finding = early[0].findings[0].unwrap();
@@ -255,15 +217,15 @@ mod tests {
     /// rare as promised.
     #[test]
     fn the_error_holds_wherever_a_run_ends() {
-        let looks = [8, 12, 18, 27];
-        let rules = rules(&looks);
+        let block_counts = [8, 12, 18, 27];
+        let rules = rules(&block_counts);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut normal = || (0..12).map(|_| random.next_u64() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
         let mut claimed = [0; 4];
         let mut anywhere = 0;
         for _ in 0..1_000 {
             let ratios: BTreeMap<u32, f64> = (1..=27).map(|block| (block, 0.05 * normal())).collect();
-            let claims = looks.map(|blocks| {
+            let claims = block_counts.map(|blocks| {
                 let ratios = ratios.range(..=blocks).map(|(block, ratio)| (*block, *ratio)).collect();
                 let data = PairedRatios { log_ratios: vec![ratios], counted_blocks: blocks };
                 replay(&[data], &rules)[0].findings[0].unwrap().verdict.claims_difference()

@@ -317,9 +317,9 @@ fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
         same(runs, &format!("the request of {name}"), &words.before, &words.after)?;
         let body = workloads.map(|workload| workload.and_then(|w| w.body().ok()).unwrap_or_default());
         same(runs, &format!("the request body of {name}"), &body.before, &body.after)?;
-        let asks = workloads.map(|workload| workload.map(|w| &w.asks));
+        let traffic = workloads.map(|workload| workload.map(|w| &w.traffic));
         ensure!(
-            asks.before == asks.after,
+            traffic.before == traffic.after,
             "{} and {} can't be compared: the true answer of {name} comes from another source",
             runs.before.name,
             runs.after.name

@@ -13,7 +13,7 @@ use super::format::{
 };
 use super::headline::{by_cpu, marked, marks_used, with_marks};
 use super::tables::{bare, cores, failed_requests, resolution};
-use super::{Run, commands, lost};
+use super::{Run, commands, invalid_trials};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::{Cell, Comparison, Verdict};
 use crate::config::{Open, Percent};
@@ -160,10 +160,10 @@ fn comparisons(run: &Run, workload: &str) -> String {
          p99s are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both p99s and draws \
          their ratio towards 1; those from the send are without it.\n{}",
         Table::of(headers, 2, rows).markdown(),
-        list(&run.summary.looks),
+        list(&run.summary.block_counts),
         run.plan.campaign.margin,
         run.summary.comparisons.len(),
-        compared(run, workload).map(lost::blocks).collect::<String>(),
+        compared(run, workload).map(invalid_trials::blocks).collect::<String>(),
     )
 }
 

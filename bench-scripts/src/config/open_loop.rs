@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Placement};
-use crate::field::{distinct, known, within};
+use crate::field_checks::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 
 /// The most that any rate may be, in requests a second.

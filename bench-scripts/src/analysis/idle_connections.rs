@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::FittedLine;
+use super::fitted_lines::FittedLine;
 use super::observed::{Observed, Samples, median_figure, median_of, valid};
 use crate::figure::Figure;
 use crate::load::Level;

@@ -47,7 +47,7 @@ pub fn nominal_level(analyses: &[u32], alpha: f64) -> f64 {
 /// number. Interval and target in the same unit.
 pub fn blocks_for(half_width: f64, count: usize, target: f64) -> Option<u64> {
     let usable = target > 0.0 && count > 0 && half_width >= 0.0 && half_width.is_finite();
-    // Rounding must not ask for one more where the target is met exactly.
+    // Rounding must not add one more where the target is met exactly.
     usable.then(|| (count as f64 * (half_width / target).powi(2) * (1.0 - 1e-12)).ceil().max(1.0) as u64)
 }
 

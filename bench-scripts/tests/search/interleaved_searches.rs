@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 
-use rpc_bench::analysis::schedule::{NextTrial, Schedule};
+use rpc_bench::analysis::interleaved_searches::{NextTrial, Schedule};
 use rpc_bench::analysis::search::{Judgement, Rule};
 use rpc_bench::analysis::{slo, threshold};
 
@@ -26,7 +26,7 @@ fn at_connections(next: NextTrial<u32>) -> Judgement {
 }
 
 /// Each search has a highest rate of its own.
-fn at_rate(next: NextTrial<slo::Load>) -> Judgement {
+fn at_rate(next: NextTrial<slo::RateLoad>) -> Judgement {
     judgement(next.load.rate <= 3_000 * (next.search as u32 + 1))
 }
 

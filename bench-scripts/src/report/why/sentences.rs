@@ -6,7 +6,7 @@ use super::name;
 use crate::analysis::Terms;
 use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
 use crate::report::format::{bullets, count, estimate, list, percent, ratio, significant};
-use crate::report::lost;
+use crate::report::invalid_trials;
 use crate::stats::Estimate;
 
 /// A line that misses some length by more than this is no good line, relative.
@@ -25,7 +25,7 @@ pub fn headline(summary: &WhySummary) -> String {
     }
     let Some(terms) = &summary.terms else {
         let pair = [summary.server.as_str(), &summary.over];
-        let why = lost::why_none(pair, summary.failed.iter(), summary.invalid.iter());
+        let why = invalid_trials::why_none(pair, summary.failed.iter(), summary.invalid.iter());
         let _ = writeln!(out, "- Nothing is known: {why}.");
         return out;
     };

@@ -1,9 +1,9 @@
-//! The questions of a workload, drawn without end from a ledger by a seed; and the true answer to each.
+//! The requests of a workload, drawn without end from a ledger by a seed; and the true answer to each.
 //!
 //! Drawing writes a body and nothing else, because a load tool may send a hundred thousand of them a second. A true answer is
 //! worked out where it is wanted.
 //!
-//! The ids of a mix count up from 1, as those of real clients do: so an answer that belongs to another question shows. The one
+//! The ids of a mix count up from 1, as those of real clients do: so an answer that belongs to another request shows. The one
 //! request of a plain workload stays as it was written.
 
 use std::fmt::Write;
@@ -17,11 +17,11 @@ use serde_json::Value;
 use validator_state::{Method, Pubkey, SeededSpec, State};
 
 use super::mix::{Account, BlockRange, Place, Request, fixed_params};
-use super::{Asks, Expected, Workload};
+use super::{Expected, Traffic, Workload};
 
-/// The questions of a workload about a ledger.
+/// The requests of a workload about a ledger.
 #[derive(Debug)]
-pub struct Questions(Kind);
+pub struct RequestSource(Kind);
 
 #[derive(Debug)]
 enum Kind {
@@ -58,21 +58,21 @@ enum Params {
     },
 }
 
-impl Questions {
-    /// The questions of a workload about a ledger.
+impl RequestSource {
+    /// The requests of a workload about a ledger.
     ///
     /// # Errors
     /// The ledger lacks what it is about, or a stated answer is not JSON.
     pub fn new(workload: &Workload, ledger: &SeededSpec) -> Result<Self> {
-        let requests = match &workload.asks {
-            Asks::One { body, expected: Expected::Ledger, .. } => {
+        let requests = match &workload.traffic {
+            Traffic::One { body, expected: Expected::Ledger, .. } => {
                 return Ok(Self(Kind::One { body: body.clone(), stated: None }));
             }
-            Asks::One { body, expected: Expected::Answer(text), .. } => {
+            Traffic::One { body, expected: Expected::Answer(text), .. } => {
                 let stated = Some(serde_json::from_str(text).context("field expected: not JSON")?);
                 return Ok(Self(Kind::One { body: body.clone(), stated }));
             }
-            Asks::Mix(requests) => requests,
+            Traffic::Mix(requests) => requests,
         };
         let mut drawn: Vec<Drawn> = Vec::new();
         for (position, request) in requests.iter().enumerate() {
@@ -93,16 +93,16 @@ impl Questions {
         Self(Kind::One { body, stated: Some(truth) })
     }
 
-    /// The questions, in an order that the seed decides.
+    /// The requests, in an order that the seed decides.
     pub fn stream(self: Arc<Self>, seed: u64) -> Stream {
         // A ledger is drawn with the same generator, whose seed may be the same number: so far ahead, the two never meet, and
         // an address that is drawn here is not in the ledger.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         random.long_jump();
-        Stream { questions: self, random, sent: 0 }
+        Stream { source: self, random, sent: 0 }
     }
 
-    /// One question of each request, with its true answer.
+    /// One of each request of the workload, with its true answer.
     ///
     /// # Errors
     /// The ledger of this state answers one with an error.
@@ -110,18 +110,18 @@ impl Questions {
         let mut stream = Arc::clone(self).stream(seed);
         let mut known = Vec::new();
         for (request, share) in self.shares().into_iter().enumerate() {
-            let question = stream.question_of(request);
+            let drawn = stream.request_of(request);
             let place = || match &self.0 {
                 Kind::One { .. } => "field body".to_owned(),
                 Kind::Mix { .. } => format!("[[request]] {}", request + 1),
             };
-            let truth = question.truth(state).with_context(place)?;
-            known.push(Known { body: question.body, truth, share });
+            let truth = drawn.truth(state).with_context(place)?;
+            known.push(Known { body: drawn.body, truth, share });
         }
         Ok(known)
     }
 
-    /// Each request's share of all questions.
+    /// Each request's share of all that are sent.
     fn shares(&self) -> Vec<f64> {
         let Kind::Mix { requests, .. } = &self.0 else { return vec![1.0] };
         let total = requests.last().map_or(1, |last| last.weight_through) as f64;
@@ -159,22 +159,22 @@ impl Drawn {
     }
 }
 
-/// Questions without end, drawn as they are sent.
+/// Requests without end, drawn as they are sent.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    questions: Arc<Questions>,
+    source: Arc<RequestSource>,
     random: Xoshiro256PlusPlus,
     sent: u64,
 }
 
-/// A question and its true answer.
+/// A request and its true answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
     /// The request body.
     pub body: String,
     /// The true answer.
     pub truth: Value,
-    /// The share of all questions that its request has.
+    /// The share of all requests that are this one.
     pub share: f64,
 }
 
@@ -197,21 +197,21 @@ pub fn without_context(mut truth: Value) -> Value {
     truth
 }
 
-/// A question.
+/// A request, as it is sent.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct DrawnRequest {
     /// The request body, on one line in a mix.
     pub body: String,
     /// Which request of the workload it is, from 0.
     pub request: usize,
-    questions: Arc<Questions>,
+    source: Arc<RequestSource>,
 }
 
 impl Stream {
     /// Appends the next body to `out`, and says which request of the workload it is, from 0. The cheapest way to a body: it
     /// allocates nothing where `out` has room.
     pub fn write_next(&mut self, out: &mut String) -> usize {
-        let request = match &self.questions.0 {
+        let request = match &self.source.0 {
             Kind::One { .. } => 0,
             Kind::Mix { requests, .. } => {
                 let total = requests.last().map_or(1, |last| last.weight_through);
@@ -224,15 +224,15 @@ impl Stream {
         request
     }
 
-    fn question_of(&mut self, request: usize) -> Question {
+    fn request_of(&mut self, request: usize) -> DrawnRequest {
         let mut body = String::new();
         self.write(request, &mut body);
-        Question { body, request, questions: Arc::clone(&self.questions) }
+        DrawnRequest { body, request, source: Arc::clone(&self.source) }
     }
 
     fn write(&mut self, request: usize, out: &mut String) {
         self.sent += 1;
-        let (requests, accounts) = match &self.questions.0 {
+        let (requests, accounts) = match &self.source.0 {
             Kind::One { body, .. } => return out.push_str(body),
             Kind::Mix { requests, accounts } => (requests, accounts),
         };
@@ -271,22 +271,22 @@ impl Params {
 }
 
 impl Iterator for Stream {
-    type Item = Question;
+    type Item = DrawnRequest;
 
-    fn next(&mut self) -> Option<Question> {
+    fn next(&mut self) -> Option<DrawnRequest> {
         let mut body = String::with_capacity(128);
         let request = self.write_next(&mut body);
-        Some(Question { body, request, questions: Arc::clone(&self.questions) })
+        Some(DrawnRequest { body, request, source: Arc::clone(&self.source) })
     }
 }
 
-impl Question {
+impl DrawnRequest {
     /// The true answer: the stated one, or what the ledger of this state answers.
     ///
     /// # Errors
     /// The ledger answers with an error.
     pub fn truth(&self, state: &State) -> Result<Value> {
-        let answer = match &self.questions.0 {
+        let answer = match &self.source.0 {
             Kind::One { stated: Some(stated), .. } => stated.clone(),
             Kind::One { .. } | Kind::Mix { .. } => {
                 let mut out = Vec::new();

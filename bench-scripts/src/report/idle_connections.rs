@@ -4,8 +4,8 @@ use super::Run;
 use super::arms::{name, transport};
 use super::charts::{self, Curve, Picture, Scales};
 use super::format::{Table, bytes, count, dash, estimate, list, percent, significant, time_us};
-use crate::analysis::held::{Held, Storm};
-use crate::analysis::lines::FittedLine;
+use crate::analysis::fitted_lines::FittedLine;
+use crate::analysis::idle_connections::{Held, Storm};
 
 /// The chart's file.
 const FILE: &str = "held-connections.svg";
