@@ -124,6 +124,15 @@ fn a_full_set_is_no_throttling_and_a_killed_server_is_out_of_memory() {
     assert_eq!(found.held, Some(100));
 }
 
+/// Nothing is known of the speed of a server that did not start.
+#[test]
+fn a_server_that_never_started_is_not_called_slow() {
+    let died = || observed(Some(100), Outcome::ServerDied { reason: "x".to_owned() });
+    let found = summarized(quarter(), &[died(), died()]);
+    assert_eq!((found.cells[0].held, found.cells[0].verdict), (None, BoxVerdict::NotMeasured));
+    assert_eq!(found.failed.len(), 2);
+}
+
 #[test]
 fn what_is_left_and_what_failed_is_counted() {
     let first = || window(100, 5.0, (0.1, 0.1), None);

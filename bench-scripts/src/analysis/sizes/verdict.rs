@@ -45,6 +45,8 @@ pub enum BoxVerdict {
     },
     /// The load tool could not send the next rate.
     ToolLimited,
+    /// No window gave a figure, as where the server did not start: nothing is known of its speed.
+    NotMeasured,
     /// None of these: the server itself missed the level, with processors free.
     Slow,
     /// The search has not ended.
@@ -66,6 +68,9 @@ impl BoxVerdict {
             return Self::OutOfMemory { kills };
         }
         let samples: Vec<&Sample> = windows.iter().filter_map(|window| window.outcome.evidence()).collect();
+        if samples.is_empty() {
+            return Self::NotMeasured;
+        }
         let median = |figure: &dyn Fn(&Sample) -> Option<f64>| {
             let figures: Vec<f64> = samples.iter().filter_map(|sample| figure(sample)).collect();
             Some(median_of(&figures)?.value)

@@ -48,6 +48,9 @@ fn words(verdict: BoxVerdict) -> String {
             )
         }
         BoxVerdict::ToolLimited => "the load tool sent no more".to_owned(),
+        BoxVerdict::NotMeasured => {
+            "**not measured**: no window gave a figure; see the trials without one".to_owned()
+        }
         BoxVerdict::Slow => "**slow**: it missed the level with processors free, and unthrottled".to_owned(),
         BoxVerdict::Open => "not ended".to_owned(),
     }
@@ -62,6 +65,7 @@ const fn word(verdict: BoxVerdict) -> &'static str {
         BoxVerdict::SetFull { .. } => "CPU full",
         BoxVerdict::MachineFull { .. } => "machine full",
         BoxVerdict::ToolLimited => "tool",
+        BoxVerdict::NotMeasured => "no figure",
         BoxVerdict::Slow => "slow",
         BoxVerdict::Open => "open",
     }
@@ -103,13 +107,17 @@ pub fn headline(run: &Run) -> String {
     let of_kind = |is: fn(&BoxVerdict) -> bool| found.cells.iter().filter(|cell| is(&cell.verdict)).count();
     lines.push(format!(
         "Why boxes hold no more, of {}: throttled in {}, out of memory in {}, processors of their set full in {}, the machine full or the load \
-         tool at its limit in {}, slow by themselves in {}.",
+         tool at its limit in {}, slow by themselves in {}{}.",
         found.cells.len(),
         of_kind(|verdict| matches!(verdict, BoxVerdict::Throttled { .. })),
         of_kind(|verdict| matches!(verdict, BoxVerdict::OutOfMemory { .. })),
         of_kind(|verdict| matches!(verdict, BoxVerdict::SetFull { .. })),
         of_kind(|verdict| matches!(verdict, BoxVerdict::MachineFull { .. } | BoxVerdict::ToolLimited)),
         of_kind(|verdict| matches!(verdict, BoxVerdict::Slow)),
+        match of_kind(|verdict| matches!(verdict, BoxVerdict::NotMeasured)) {
+            0 => String::new(),
+            boxes => format!(", **not measured in {boxes}**"),
+        },
     ));
     lines.push(format!("The service level: {}.", level(sizes)));
     bullets(lines)
