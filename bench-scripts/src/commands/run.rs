@@ -194,8 +194,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     }
     let run = report::write(&folder)?;
     println!("\n{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
-    let measured = run.failed().next().is_none() && run.searches_given_up().is_empty();
-    Ok(measured && run.summary.bounds.iter().all(|bound| bound.holds))
+    let shortcomings = run.shortcomings();
+    if let Some(why) = &shortcomings {
+        eprintln!("exit code 1: {why}");
+    }
+    Ok(shortcomings.is_none())
 }
 
 /// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held no rate is

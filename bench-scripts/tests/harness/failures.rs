@@ -12,7 +12,9 @@ fn a_server_that_is_killed_is_an_observation() {
     until("a load is on", || bench.running("bombardier").first().copied());
     let server = [bench.running("server-actix"), bench.running("server-control")].concat();
     server.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
-    assert_eq!(harness.exit_code(), Some(1), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    let code = harness.exit_code();
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(code == Some(1) && log.contains("exit code 1: 1 trial gave no figure"), "{log}");
     bench.nothing_is_left_running();
     let outcomes = bench.outcomes();
     assert_eq!(outcomes.len(), 4, "the run went on");
