@@ -85,6 +85,7 @@ fn a_leak_is_named_and_a_level_is_flat() {
     let soak = &run.summary.soaks[0];
     assert_eq!([soak.memory, soak.p99].map(|drift| drift.unwrap().course), [Course::Flat; 2]);
     assert!(text.contains("getBalance at 500/s for 10.0 minutes: memory flat, p99 flat"), "{text}");
+    assert!(text.contains("](resources.svg)") && !text.contains("](p99.svg)"), "{text}");
     let (run, text) = reported(soaked(0.3));
     let memory = run.summary.soaks[0].memory.unwrap();
     assert_eq!(memory.course, Course::Growing);

@@ -4,7 +4,7 @@
 use super::super::Run;
 use super::super::format::{at, thousands};
 use super::series::{legend, series};
-use super::{Axis, Chart, Panel, Picture, Plot, Row, Series, short};
+use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
 use crate::analysis::{Cell, Moment};
 
 /// About as many marks on a line; more would hide it.
@@ -95,11 +95,16 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
         .map(|(workload, level)| (at(workload, level), workload, level.amount()))
         .collect();
     let below = "Medians over blocks. A rate stands in the middle of the time that it is of.".to_owned();
+    let resources: &[Resource] = if run.summary.soaks.is_empty() {
+        &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
+    } else {
+        &[MEMORY, LATENCY, CPU, CONNECTIONS]
+    };
     Picture {
         file: "resources.svg".to_owned(),
         alt: "Each server's resources through the window".to_owned(),
         note: note.to_owned(),
-        chart: chart(run, &columns, &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY], 2, below),
+        chart: chart(run, &columns, resources, 2, below),
     }
 }
 
@@ -128,13 +133,20 @@ fn chart(
     note: String,
 ) -> Chart {
     let window_ms = run.plan.campaign.window_ms as f64;
+    let (unit_ms, time, write): (f64, &str, fn(f64) -> String) = match window_ms {
+        60e3.. => (60e3, "time in the window, minutes", short),
+        _ => (1.0, "time in the window, ms", thousands),
+    };
     let row = |(place, resource): (usize, &Resource)| {
         let (title, unit, whole, part) = *resource;
         let panel = |(column, workload, amount): &(String, &str, u32)| {
             let all = series(run);
             let cells: Vec<Option<&Cell>> =
                 all.iter().map(|series| series.cell(run, workload, *amount)).collect();
-            let line = |index: usize, of: fn(&Cell) -> Line| cells[index].map_or_else(Vec::new, of);
+            let in_unit = |(t_ms, value): (f64, f64)| (t_ms / unit_ms, value);
+            let line = |index: usize, of: fn(&Cell) -> Line| -> Line {
+                cells[index].map_or_else(Vec::new, of).into_iter().map(in_unit).collect()
+            };
             let thin = part.into_iter().flat_map(|part| (0..all.len()).map(move |index| (index, part)));
             let thin = thin.map(|(index, part)| Series::line(all[index].style, 1.0, &line(index, part)));
             let thick = (0..all.len()).map(|index| {
@@ -147,11 +159,11 @@ fn chart(
                 ..Panel::default()
             }
         };
-        let name = if place + 1 == resources.len() { "time in the window, ms" } else { "" };
+        let name = if place + 1 == resources.len() { time } else { "" };
         Row::Plot(Plot {
             title: title.to_owned(),
             axes: [
-                Axis { range: Some((0.0, window_ms)), ..Axis::linear(name, thousands) },
+                Axis { range: Some((0.0, window_ms / unit_ms)), ..Axis::linear(name, write) },
                 Axis::linear(unit, short),
             ],
             panels: columns.iter().map(panel).collect(),
@@ -159,6 +171,15 @@ fn chart(
             height: 110.0,
         })
     };
-    let rows = resources.iter().enumerate().map(row).collect();
-    Chart { rows, legend: legend(run, 2.0), note, ..Chart::default() }
+    let rows: Vec<Row> = resources.iter().enumerate().map(row).collect();
+    let mut legend = legend(run, 2.0);
+    // A ceiling may have been measured elsewhere and have no line here.
+    legend.retain(|(key, _)| rows.iter().any(|row| has_line(row, key)));
+    Chart { rows, legend, note, ..Chart::default() }
+}
+
+fn has_line(row: &Row, key: &Key) -> bool {
+    let (Row::Plot(plot), Key::Line(style, ..)) = (row, key) else { return false };
+    let mut series = plot.panels.iter().flat_map(|panel| &panel.series);
+    series.any(|series| series.style == *style && !series.points.is_empty())
 }

@@ -42,6 +42,10 @@ pub(in crate::report) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     if !run.summary.in_flight_memory.is_empty() {
         return Ok(Vec::new());
     }
+    // A soak is about one rate through time.
+    if !run.summary.soaks.is_empty() {
+        return Ok(resources::pictures(run));
+    }
     let mut pictures = against_load(run);
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));

@@ -44,17 +44,23 @@ pub(super) fn zoom(chart: &Chart) -> Option<Zoom> {
         Row::Plot(plot) if plot.axes[0].kind != Kind::Slots => Some(plot),
         _ => None,
     });
-    let panels: Vec<Panel> = plots.flat_map(|plot| panels(plot, &chart.legend)).collect();
+    let plots: Vec<&Plot> = plots.collect();
+    // Of rows below each other the last one alone names their axis.
+    let x_name = plots.last().map_or("", |plot| &plot.axes[0].name);
+    let panels: Vec<Panel> = plots.iter().flat_map(|plot| panels(plot, x_name, &chart.legend)).collect();
     (!panels.is_empty()).then_some(Zoom { panels })
 }
 
-fn panels(plot: &Plot, legend: &[(Key, String)]) -> Vec<Panel> {
+fn panels(plot: &Plot, x_name: &str, legend: &[(Key, String)]) -> Vec<Panel> {
     let all = plot.panels.iter().filter_map(|panel| {
         let lines: Vec<Line> = panel.series.iter().filter_map(|series| line(series, legend)).collect();
         let title = [plot.title.as_str(), panel.title.as_str()];
         let title: Vec<&str> = title.into_iter().filter(|part| !part.is_empty()).collect();
         let [x, y] = &plot.axes;
-        let panel = Panel { title: title.join(": "), x: scale(x), y: scale(y), lines };
+        let mut panel = Panel { title: title.join(": "), x: scale(x), y: scale(y), lines };
+        if panel.x.name.is_empty() {
+            panel.x.name = x_name.to_owned();
+        }
         (!panel.lines.is_empty()).then_some(panel)
     });
     all.collect()
@@ -67,8 +73,7 @@ fn scale(axis: &Axis) -> Scale {
         (_, "90") => "percentile",
         _ => "number",
     };
-    let name = if axis.name.is_empty() { "time in the window, ms" } else { &axis.name };
-    Scale { name: name.to_owned(), log: axis.kind == Kind::Log, write }
+    Scale { name: axis.name.clone(), log: axis.kind == Kind::Log, write }
 }
 
 fn line(series: &Series, legend: &[(Key, String)]) -> Option<Line> {
