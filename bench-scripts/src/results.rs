@@ -1,7 +1,7 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
-//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it (`plan.json.xz` once the run is packed), `environment.json`,
-//! `observations.ndjson` with one line a trial (`observations.ndjson.xz` once the run is packed), `tool-output/` byte for byte;
+//! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`, `observations.ndjson` with one line
+//! a trial (once the run is packed, plan and observations are in `run.tar.xz`), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
 mod pack;
@@ -197,8 +197,8 @@ impl RunFolder {
     pub fn newest(results: &Path) -> Result<Self> {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
         let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
-            let has = |name: &str| pack::is_there(&path.join(name));
-            has(PLAN) && !has(CALIBRATION) && !has(WHY)
+            let has = |name: &str| path.join(name).is_file();
+            !has(CALIBRATION) && !has(WHY) && pack::is_there(&path.join(PLAN))
         });
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
@@ -249,7 +249,7 @@ impl RunFolder {
     /// Adds a line of JSON to a file and brings it to the disk.
     pub fn append_to(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let path = self.0.join(name);
-        ensure!(!pack::packed(&path).exists(), "can't add to {}: it is packed", path.display());
+        ensure!(!pack::is_packed(&self.0), "can't add to {}: it is packed", path.display());
         let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
@@ -305,15 +305,18 @@ impl RunFolder {
         struct Stated {
             format: Option<String>,
         }
-        let Stated { format } = self.read_json(PLAN)?;
+        let path = self.0.join(PLAN);
+        let text = pack::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let context = || format!("{} is not of this version's format", path.display());
+        let Stated { format } = serde_json::from_str(&text).with_context(context)?;
         let format = format.as_deref().unwrap_or("unknown");
         ensure!(
             format == FORMAT,
             "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the run, or measure \
              again",
-            self.0.join(PLAN).display()
+            path.display()
         );
-        self.read_json(PLAN)
+        serde_json::from_str(&text).with_context(context)
     }
 
     /// Removes what the tools printed in a trial.

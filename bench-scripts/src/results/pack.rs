@@ -1,11 +1,11 @@
-//! A finished run made small: its plan and its files of JSON lines are compressed next to their names, its stages (the folders inside
-//! its own) become one archive, and what can be worked out again or what no report reads is removed. A packed run is read like any
-//! other: its archive is unpacked again when it is opened. It is never added to.
+//! A finished run made small: its plan, its files of JSON lines and its stages (the folders inside its own) become one archive, and
+//! what can be worked out again or what no report reads is removed. A packed run is read like any other: its own files are read out of
+//! the archive, and its stages are unpacked when it is opened. It is never added to.
 //!
-//! All of it is xz: of a run's observations gzip leaves half as much again.
+//! The archive is compressed by xz: of a run's observations gzip leaves half as much again.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -13,8 +13,8 @@ use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
 use super::{PLAN, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
 
-/// The stages of a packed run: its duets, thresholds, remedies and the like.
-const STAGES_ARCHIVE: &str = "stages.tar.xz";
+/// The archive of a packed run. First come its plan and its files of lines, then its stages: duets, thresholds, remedies and the like.
+const ARCHIVE: &str = "run.tar.xz";
 
 impl RunFolder {
     /// Opens the folder of a run to resume it.
@@ -31,8 +31,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Compresses the plan and the files of lines of a finished run, puts its stages into one archive, and removes the tools' raw
-    /// output and what can be made again, in the stages too. The same run always gives the same bytes. What is packed already stays as it is.
+    /// Puts the plan, the files of lines and the stages of a finished run into one archive, and removes the tools' raw output and what
+    /// can be made again, in the stages too. The same run always gives the same bytes. What is packed already stays as it is.
     ///
     /// # Errors
     /// The run has no report, or the folder can't be changed.
@@ -44,8 +44,7 @@ impl RunFolder {
             self.0.display()
         );
         remove_unneeded(&self.0)
-            .and_then(|()| archive_stages(&self.0))
-            .and_then(|()| compress_own(&self.0))
+            .and_then(|()| archive(&self.0))
             .with_context(|| format!("can't pack {}", self.0.display()))
     }
 }
@@ -56,7 +55,7 @@ impl RunFolder {
 /// The archive can't be read, or there is no room for its files.
 pub fn unpack_stages(path: &Path) -> Result<()> {
     for folder in path.ancestors() {
-        let archive = folder.join(STAGES_ARCHIVE);
+        let archive = folder.join(ARCHIVE);
         if archive.is_file() {
             unpack(&archive, folder).with_context(|| format!("can't unpack {}", archive.display()))?;
         }
@@ -66,15 +65,15 @@ pub fn unpack_stages(path: &Path) -> Result<()> {
 
 /// Each stage's folder appears whole or not at all, whoever else unpacks the same archive at that moment.
 fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
-    let opened = || Ok::<_, io::Error>(tar::Archive::new(xz_reader(archive)?));
     let missing = || {
-        for entry in opened()?.entries()? {
-            let path = to.join(entry?.path()?);
-            if !path.exists() {
-                return Ok(Some(path));
+        let mut missing = None;
+        in_archive(archive, |path, _| {
+            if missing.is_none() && is_of_stage(path) && !to.join(path).exists() {
+                missing = Some(to.join(path));
             }
-        }
-        Ok::<_, io::Error>(None)
+            Ok(())
+        })?;
+        Ok::<_, io::Error>(missing)
     };
     if missing()?.is_none() {
         return Ok(());
@@ -83,7 +82,12 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     let outside = to.canonicalize()?;
     let draft =
         tempfile::Builder::new().prefix(".stages-").tempdir_in(outside.parent().unwrap_or(&outside))?;
-    opened()?.unpack(draft.path())?;
+    in_archive(
+        archive,
+        |path, file| {
+            if is_of_stage(path) { file.unpack_in(draft.path()).map(drop) } else { Ok(()) }
+        },
+    )?;
     for stage in fs::read_dir(draft.path())? {
         let stage = stage?;
         let place = to.join(stage.file_name());
@@ -103,9 +107,51 @@ fn unpack(archive: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// What was compressed.
-fn xz_reader(path: &Path) -> io::Result<XzReader<BufReader<File>>> {
-    Ok(XzReader::new(BufReader::new(File::open(path)?), false))
+/// Whether a file of an archive is in a folder, as those of stages are.
+fn is_of_stage(path: &Path) -> bool {
+    path.components().nth(1).is_some()
+}
+
+fn opened(archive: &Path) -> io::Result<tar::Archive<XzReader<BufReader<File>>>> {
+    Ok(tar::Archive::new(XzReader::new(BufReader::new(File::open(archive)?), false)))
+}
+
+type Entry<'a> = tar::Entry<'a, XzReader<BufReader<File>>>;
+
+/// Shows every file of an archive. It is read to its end, where xz checks that nothing was cut off or changed.
+fn in_archive(
+    archive: &Path,
+    mut each: impl FnMut(&Path, &mut Entry<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut files = opened(archive)?;
+    for file in files.entries()? {
+        let mut file = file?;
+        let path = file.path()?.into_owned();
+        each(&path, &mut file)?;
+    }
+    io::copy(&mut files.into_inner(), &mut io::sink()).map(drop)
+}
+
+/// What the archive next to a path holds of it; `None` where there is no archive, or the file is not in it. The archive is read as far as
+/// the run's own files go: whether it is whole shows when the run is opened.
+fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let (archive, name) = (path.with_file_name(ARCHIVE), path.file_name().map(Path::new));
+    if !archive.is_file() {
+        return Ok(None);
+    }
+    for file in opened(&archive)?.entries()? {
+        let mut file = file?;
+        let found = file.path()?.into_owned();
+        if Some(found.as_path()) == name {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            return Ok(Some(bytes));
+        }
+        if is_of_stage(&found) {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 /// Puts what is written to it compressed into a file, whole or not at all.
@@ -123,32 +169,22 @@ fn write_xz(path: &Path, write: impl FnOnce(&mut XzWriter<File>) -> io::Result<(
 /// Opens a file of lines, packed or not; `None` where there is neither. Anything but a file, such as a device, holds no line and
 /// may have no end.
 pub(super) fn open_lines(path: &Path) -> io::Result<Option<Box<dyn BufRead>>> {
-    let packed = packed(path);
     if path.is_file() {
-        Ok(Some(Box::new(BufReader::new(File::open(path)?))))
-    } else if packed.is_file() {
-        Ok(Some(Box::new(BufReader::new(xz_reader(&packed)?))))
-    } else {
-        Ok(None)
+        return Ok(Some(Box::new(BufReader::new(File::open(path)?))));
     }
+    Ok(archived(path)?.map(|bytes| Box::new(Cursor::new(bytes)) as Box<dyn BufRead>))
 }
 
 /// Whether a file is there, packed or not.
 pub(super) fn is_there(path: &Path) -> bool {
-    path.is_file() || packed(path).is_file()
+    path.is_file() || archived(path).is_ok_and(|bytes| bytes.is_some())
 }
 
 /// The text of a file, packed or not.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
-    match packed(path) {
-        packed if !path.exists() && packed.is_file() => io::read_to_string(xz_reader(&packed)?),
-        _ => fs::read_to_string(path),
-    }
-}
-
-/// Where a file is once it is packed.
-pub(super) fn packed(path: &Path) -> PathBuf {
-    with_ending(path, ".xz")
+    let archived = if path.exists() { None } else { archived(path)? };
+    archived
+        .map_or_else(|| fs::read_to_string(path), |bytes| String::from_utf8(bytes).map_err(io::Error::other))
 }
 
 /// A path with something after its name.
@@ -159,9 +195,8 @@ pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Whether a folder is that of a packed run or is in one.
-fn is_packed(folder: &Path) -> bool {
-    packed(&folder.join(PLAN)).is_file()
-        || folder.ancestors().any(|folder| folder.join(STAGES_ARCHIVE).is_file())
+pub(super) fn is_packed(folder: &Path) -> bool {
+    folder.ancestors().any(|folder| folder.join(ARCHIVE).is_file())
 }
 
 /// Files that a kept run does not need.
@@ -184,43 +219,34 @@ fn remove_unneeded(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the folders inside a run's own into its archive. They stay: who has the run open goes on reading them. Their files are in it
-/// as they are, so that what is alike in them is stored once.
-fn archive_stages(folder: &Path) -> io::Result<()> {
-    let path = folder.join(STAGES_ARCHIVE);
-    let mut stages = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            stages.push(entry.path());
-        }
-    }
-    if stages.is_empty() || path.exists() {
+/// Puts a run's own plan and files of lines into its archive, and the folders inside its own. Only the folders stay: who has the run open goes
+/// on reading them.
+fn archive(folder: &Path) -> io::Result<()> {
+    let path = folder.join(ARCHIVE);
+    if path.exists() {
         return Ok(());
     }
+    let (mut own, mut stages) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_own = path.ends_with(PLAN) || path.extension().is_some_and(|ending| ending == "ndjson");
+        match path.is_dir() {
+            true => stages.push(path),
+            false if is_own => own.push(path),
+            false => {}
+        }
+    }
+    own.sort_by_key(|path| (!path.ends_with(PLAN), path.clone()));
     write_xz(&path, |writer| {
         let mut archive = tar::Builder::new(writer);
         archive.mode(tar::HeaderMode::Deterministic);
-        for file in files_below(&stages)? {
+        for file in own.iter().cloned().chain(files_below(&stages)?) {
             let name = file.strip_prefix(folder).map_err(io::Error::other)?;
             archive.append_path_with_name(&file, name)?;
         }
         archive.finish()
-    })
-}
-
-/// Compresses the run's own plan and files of lines: those of its stages are in their archive.
-fn compress_own(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_file()
-            && (path.ends_with(PLAN) || path.extension().is_some_and(|ending| ending == "ndjson"))
-        {
-            write_xz(&packed(&path), |writer| io::copy(&mut File::open(&path)?, writer).map(drop))?;
-            fs::remove_file(&path)?;
-        }
-    }
-    Ok(())
+    })?;
+    own.iter().try_for_each(fs::remove_file)
 }
 
 /// All files in folders and the folders inside them, in the order of their names.
@@ -267,7 +293,7 @@ mod tests {
             run.pack().unwrap();
             run.pack().unwrap();
             fs::remove_dir_all(run.0.join("duets")).unwrap();
-            let archive = fs::read(run.0.join(STAGES_ARCHIVE)).unwrap();
+            let archive = fs::read(run.0.join(ARCHIVE)).unwrap();
             let run = RunFolder::open(&run.0).unwrap();
             let inner = run.inside("duets").unwrap();
             for folder in [&run, &inner] {
@@ -280,11 +306,7 @@ mod tests {
             }
             assert!(!run.0.join("observations.ndjson").exists());
             run.pack().unwrap();
-            assert_eq!(
-                fs::read(run.0.join(STAGES_ARCHIVE)).unwrap(),
-                archive,
-                "packed once more after it was read"
-            );
+            assert_eq!(fs::read(run.0.join(ARCHIVE)).unwrap(), archive, "packed once more after it was read");
             archive
         });
         assert_eq!(bytes[0], bytes[1]);
@@ -351,14 +373,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_file_that_was_cut_off_is_an_error() {
+    fn an_archive_that_was_cut_off_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let run = finished(dir.path());
         run.pack().unwrap();
-        let path = run.0.join("observations.ndjson.xz");
+        let path = run.0.join(ARCHIVE);
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 6]).unwrap();
-        let error = format!("{:#}", run.lines::<u32>("observations.ndjson").unwrap_err());
-        assert!(error.contains("observations.ndjson"), "{error}");
+        let error = format!("{:#}", RunFolder::open(&run.0).unwrap_err());
+        assert!(error.contains(ARCHIVE), "{error}");
     }
 }

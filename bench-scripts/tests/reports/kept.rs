@@ -33,7 +33,9 @@ fn rendered(run: &Path, work: &Path) -> String {
 fn every_kept_run_renders_to_its_report() {
     let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../results");
     let entries = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    let mut runs: Vec<PathBuf> = entries.filter(|run| run.join("plan.json.xz").is_file()).collect();
+    let mut runs: Vec<PathBuf> = entries
+        .filter(|run| run.join("run.tar.xz").is_file() && !run.join("bursts.json").is_file())
+        .collect();
     runs.sort();
     assert!(runs.len() > 40, "{}", runs.len());
     let work = tempfile::tempdir().unwrap();

@@ -18,7 +18,8 @@ fn kept() -> PathBuf {
 
 /// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
 fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
-    for (inner, lines) in [("", "observations.ndjson.xz"), ("duets", "observations.ndjson")] {
+    RunFolder::open(&kept()).unwrap();
+    for inner in ["", "duets"] {
         let (from, to) = (kept().join(inner), results.join(name).join(inner));
         fs::create_dir_all(&to).unwrap();
         for file in ["plan.json", "environment.json"] {
@@ -26,7 +27,8 @@ fn copy(results: &Path, name: &str, change: impl Fn(&str, &mut Value)) {
             change(file, &mut value);
             fs::write(to.join(file), pretty(&value).unwrap()).unwrap();
         }
-        fs::copy(from.join(lines), to.join(lines)).unwrap();
+        let observations = RunFolder(from).observations().unwrap();
+        observations.iter().for_each(|observation| RunFolder(to.clone()).append(observation).unwrap());
     }
 }
 

@@ -86,14 +86,14 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
     let conditions =
         own.as_ref().or(outer).with_context(|| format!("{} has no environment.json", folder.0.display()))?;
     let run = Run::not_begun(folder, folder.plan()?, conditions);
-    let file = match folder.0.join("observations.ndjson.xz").is_file() {
-        true => ("xzcat", "observations.ndjson.xz"),
-        false => ("cat", "observations.ndjson"),
+    let name = "observations.ndjson";
+    let print = match folder.0.join(name).is_file() {
+        true if part.is_empty() => format!("cat {name}"),
+        true => format!("cat {part}/{name}"),
+        false => format!("tar -xOf run.tar.xz {name}"),
     };
-    let (print, name) = file;
     for (line, observation) in (1..).zip(folder.observations()?) {
-        let whole =
-            format!("{print} {part}{}{name} | sed -n {line}p", if part.is_empty() { "" } else { "/" });
+        let whole = format!("{print} | sed -n {line}p");
         rows.push(row(&run, part, whole, &observation)?);
     }
     let entries =
