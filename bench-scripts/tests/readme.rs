@@ -1,4 +1,5 @@
-//! The figures of README.md and docs/*.md are those of the runs that they quote, and none stands there without a run.
+//! The figures of README.md and docs/*.md are those of the runs that they quote, and none stands there without a run. The files that they
+//! name are there.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -46,6 +47,23 @@ fn no_figure_stands_without_a_run() {
 }
 
 /// The check can fail: a figure that was changed by hand is found with its line, in a block and in a sentence, and put right.
+/// A path in backticks that begins with a folder of the repository and has no placeholder.
+#[test]
+fn every_path_on_a_page_is_there() {
+    let folders = ["bench-scripts/", "servers/", "load-generator/", "containers/", "docs/"];
+    let mut named = 0;
+    for (page, text) in pages() {
+        for path in text.split('`').skip(1).step_by(2) {
+            let is_path = folders.iter().any(|folder| path.starts_with(folder));
+            if is_path && !path.contains([' ', '*', '{', '\n']) && !path.contains("NAME") {
+                assert!(root().join(path).exists(), "{}: there is no {path}", page.display());
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 20, "{named}");
+}
+
 #[test]
 fn a_figure_that_was_changed_by_hand_is_found() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
