@@ -119,6 +119,8 @@ fn diagnosis() -> rustix::io::Result<File> {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -138,7 +140,12 @@ mod tests {
         let _accepted = listener.accept().unwrap();
         assert_eq!(listening.read(), Some(ListenQueue { waiting: 2, ..before }));
         drop(listener);
-        assert_eq!(listening.read(), None, "nobody listens");
+        // A process that another test starts holds all sockets of this one until it runs its own program.
+        let is_gone = |_| {
+            thread::sleep(Duration::from_millis(10));
+            listening.read().is_none()
+        };
+        assert!((0..500).any(is_gone), "nobody listens");
     }
 
     #[test]
