@@ -48,7 +48,7 @@ pub enum Figure {
     AchievedRate,
     /// 99th percentile of how late a request was sent in an open loop, in microseconds.
     SendLagP99Us,
-    /// The same without what the server is the reason of; in older runs, which do not record that, all of it.
+    /// The same without what the server is the reason of; all of it where the tool does not record that.
     OwnLagP99Us,
     /// Median latency from the send itself in an open loop, in microseconds.
     P50FromSendUs,

@@ -44,17 +44,16 @@ pub struct Comparison {
     pub p99_from_send_ratio: Option<Estimate>,
     /// Blocks left out because a trial was lost to the machine or to the load tool.
     pub invalid_blocks: u32,
-    /// How many were lost to what. Empty in older runs.
+    /// How many were lost to what.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost: BTreeMap<Lost, u32>,
     /// How many of these were run again, as new blocks.
-    #[serde(default)]
     pub run_again: u32,
     /// The ratios of rate and CPU with what was measured in the lost blocks too; none where nothing was.
     pub with_invalid: Option<(f64, f64)>,
     /// The interim analysis, in blocks, at which it was settled; none while it is open.
     pub settled_at: Option<u32>,
-    /// What the ratio of rates is made of, over all valid blocks; not judged. None in older runs.
+    /// What the ratio of rates is made of, over all valid blocks; not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
     /// The ratios of each block that counts, in the order of [`JUDGED`]: what a chart shows behind the estimate.

@@ -17,7 +17,7 @@ pub struct LatencyMoment {
     pub p50_us: f64,
     /// The 99th percentile, in microseconds; of fewer than a hundred requests the slowest.
     pub p99_us: f64,
-    /// Answers a second to the requests that were due in the part; unknown in older runs.
+    /// Answers a second to the requests that were due in the part; `None` where the tool does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_per_s: Option<f64>,
 }

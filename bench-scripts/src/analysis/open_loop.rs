@@ -69,7 +69,7 @@ pub struct Recovery {
     /// by rate, less than 1 confirms that it was one.
     pub overload_answered: Option<Estimate>,
     /// Share of the measured requests due during the overload that were answered in time, from 0 to 1, median over trials. What
-    /// was due and never sent was not answered. None in older runs.
+    /// was due and never sent was not answered. `None` where the tool does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Estimate>,
     /// The same by trial.

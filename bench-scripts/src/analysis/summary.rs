@@ -165,14 +165,14 @@ pub struct Cell {
     /// What to distrust.
     pub marks: Vec<Mark>,
     /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small; empty
-    /// elsewhere and in older runs.
+    /// elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Moment>,
     /// Latency through the window, in an open loop; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyMoment>,
     /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each, in
-    /// microseconds. Only at the headline's load; empty elsewhere and in older runs.
+    /// microseconds. Only at the headline's load; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<(f64, f64)>,
     /// The requests of the trial that has the fewest, where there are quantiles: how far into the tail these reach.

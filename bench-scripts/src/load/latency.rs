@@ -13,7 +13,7 @@ pub struct Latency {
     pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// 99.9th percentile; unknown in older runs.
+    /// 99.9th percentile; `None` where it is not known.
     pub p999: Option<f64>,
     /// The slowest request.
     pub max: f64,

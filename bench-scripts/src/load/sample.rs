@@ -21,13 +21,12 @@ pub struct LoadSample {
     pub time_taken_s: f64,
     /// Bytes that the tool read, heads included; in an open-loop sample those of bodies alone.
     pub bytes_read: u64,
-    /// Bytes that the tool wrote, heads included; `None` of other tools than bombardier and in older runs.
+    /// Bytes that the tool wrote, heads included; `None` of other tools than bombardier.
     pub bytes_written: Option<u64>,
     /// Latency, in microseconds. Failed requests are in it too. In an open-loop sample it counts from when a request was due,
     /// and those that never ended, or of which the tool keeps no time, are not in it.
     pub latency_us: Latency,
-    /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail. Empty in older runs.
-    #[serde(default)]
+    /// The quantile function of latency: probability from 0 to 1 and microseconds, rising, finer in the tail.
     pub quantiles: Vec<(f64, f64)>,
     /// Where requests were due at a rate: how well the tool kept to it.
     pub open: Option<OpenWindow>,
@@ -49,7 +48,7 @@ pub struct Bin {
     pub from_ms: u32,
     /// Requests that were due and ended.
     pub requests: u32,
-    /// Those of them that were answered with a 2xx status; unknown in older runs.
+    /// Those of them that were answered with a 2xx status; `None` where the tool does not say.
     pub answered: Option<u32>,
     /// Median.
     pub p50_us: f64,
@@ -75,7 +74,7 @@ pub struct OpenWindow {
     /// `None` where the tool does not report when a request was due; `latency_us` then counts from when it was sent.
     pub send_lag_us: Option<Latency>,
     /// The part of it that is the tool's own, in microseconds: 0 for a request that waited because all connections were busy.
-    /// `None` as above, and in older runs.
+    /// `None` as above.
     pub own_lag_us: Option<Latency>,
     /// Latency from when a request was sent, in microseconds: what the server took, without what had to wait before.
     pub from_send_us: Latency,

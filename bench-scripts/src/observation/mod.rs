@@ -132,8 +132,7 @@ pub struct Sample {
     pub connecting: Option<Connecting>,
     /// The window up to about its middle, for servers with metrics.
     pub first_half: Option<Half>,
-    /// The server's state through the window, oldest first; empty in older runs.
-    #[serde(default)]
+    /// The server's state through the window, oldest first.
     pub resources: Vec<ResourceSample>,
     /// CPU time that the harness took for `resources` and for the requests of `checked`, in seconds.
     pub sampler_cpu_s: Option<f64>,

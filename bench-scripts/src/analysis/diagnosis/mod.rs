@@ -48,15 +48,12 @@ pub struct Diagnosis {
     /// Trials.
     pub trials: usize,
     /// Trials that failed: with a bad request, or without a window because of the server.
-    #[serde(alias = "bad_trials")]
     pub failed_trials: usize,
     /// Bad requests: those that failed, or took longer than `timeout_ms`; a lower bound.
     pub bad_requests: u64,
     /// Those of them that failed.
-    #[serde(default)]
     pub failed_requests: u64,
     /// The time from which a request is too slow, in milliseconds.
-    #[serde(default)]
     pub timeout_ms: u64,
     /// The most connections that the server held, where there was a trial that did not hold those requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +62,7 @@ pub struct Diagnosis {
     pub requests: u64,
     /// The likely causes, the one that explains most first.
     pub causes: Vec<Cause>,
-    /// Evidence that this machine, or an older run, lacks.
+    /// Evidence that this machine lacks.
     pub unavailable: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ struct Line<'a> {
     took_us: Option<u64>,
     bytes: u64,
     failure: Option<&'a str>,
-    /// Not in older runs.
+    /// Of tools that record it.
     #[serde(default)]
     own_lag_us: Option<u64>,
 }
