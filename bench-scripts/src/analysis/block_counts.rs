@@ -1,4 +1,4 @@
-//! How many blocks a run has, and after which of them its comparisons are judged.
+//! After how many blocks comparisons are judged.
 
 use crate::stats::{FAMILY_ERROR, least_count, nominal_level};
 

@@ -26,10 +26,7 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     if run.searches_left() {
         problems.push("searches have not ended".to_owned());
     }
-    problems.extend(run.searches_given_up());
-    for trial in run.failed() {
-        problems.push(format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
-    }
+    problems.extend(run.shortcomings());
     let ceiling = run.plan.campaign.ceiling.as_ref();
     // A search alone shows what it searched, and the ceiling is none of it.
     let shown = |name: &String| run.has_sweep() || ceiling != Some(name);
@@ -37,15 +34,6 @@ pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
         if !report.contains(&format!("| {} ", server.label())) {
             problems.push(format!("report.md shows no row of {}", server.name));
         }
-    }
-    for bound in run.summary.bounds.iter().filter(|bound| !bound.holds) {
-        problems.push(format!(
-            "{} over {}, {}: not shown to be {}",
-            bound.rule.server,
-            bound.rule.over,
-            bound.workload,
-            bound.rule.words()
-        ));
     }
     problems.iter().for_each(|problem| println!("{problem}"));
     if problems.is_empty() {

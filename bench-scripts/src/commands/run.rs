@@ -195,10 +195,14 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let run = report::write(&folder)?;
     println!("\n{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
     let shortcomings = run.shortcomings();
-    if let Some(why) = &shortcomings {
-        eprintln!("exit code 1: {why}");
+    if let Some(first) = shortcomings.first() {
+        let more = match shortcomings.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        eprintln!("exit code 1: {first}{more}");
     }
-    Ok(shortcomings.is_none())
+    Ok(shortcomings.is_empty())
 }
 
 /// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held no rate is

@@ -52,7 +52,6 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::readable_numbers::counted;
 use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, THRESHOLD, pretty};
 use crate::workload::Workload;
 
@@ -176,17 +175,23 @@ impl Run {
         self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
     }
 
-    /// What the run lacks although it went to its end; `None` where all was measured and every bound holds.
-    pub fn shortcomings(&self) -> Option<String> {
-        let failed = self.failed().count() as u64;
-        let given_up = self.searches_given_up();
-        let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).count() as u64;
-        let mut lacks = Vec::new();
-        lacks.extend((failed > 0).then(|| format!("{} gave no figure", counted(failed, "trial"))));
-        lacks.extend(given_up.first().cloned());
-        lacks.extend((given_up.len() > 1).then(|| format!("{} more like it", given_up.len() - 1)));
-        lacks.extend((missed > 0).then(|| format!("{} does not hold", counted(missed, "bound"))));
-        (!lacks.is_empty()).then(|| lacks.join("; "))
+    /// Why the run is not all that it should be although it went to its end: searches without an answer, trials without a figure, and
+    /// bounds that do not hold, one line each.
+    pub fn shortcomings(&self) -> Vec<String> {
+        let failed = self
+            .failed()
+            .map(|trial| format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
+        let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
+            let rule = &bound.rule;
+            format!(
+                "{} over {}, {}: not shown to be {}",
+                rule.server,
+                rule.over,
+                bound.workload,
+                rule.words()
+            )
+        });
+        self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
     }
 
     /// Trials that ended because connections did not fit in a box: an answer, and neither measured nor failed.

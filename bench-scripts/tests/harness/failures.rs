@@ -14,7 +14,8 @@ fn a_server_that_is_killed_is_an_observation() {
     server.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
     let code = harness.exit_code();
     let log = fs::read_to_string(bench.path("log")).unwrap();
-    assert!(code == Some(1) && log.contains("exit code 1: 1 trial gave no figure"), "{log}");
+    assert!(code == Some(1) && log.contains("exit code 1: trial "), "{log}");
+    assert!(log.trim_end().ends_with("server died: killed (signal 9)"), "{log}");
     bench.nothing_is_left_running();
     let outcomes = bench.outcomes();
     assert_eq!(outcomes.len(), 4, "the run went on");

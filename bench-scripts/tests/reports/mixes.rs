@@ -68,7 +68,7 @@ fn a_seed_decides_the_questions_and_ids_count_up() {
     for body in bodies(7) {
         let mut written = String::new();
         stream.write_next(&mut written);
-        assert_eq!(written, body, "the way without a request draws the same");
+        assert_eq!(written, body, "appending a body to a text draws the same");
     }
 }
 

@@ -25,9 +25,11 @@ pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
     };
     let time = "time in the window, ms";
     let share_axis = Axis { range: Some((0.0, 1.05)), ..Axis::linear("share", percent) };
-    let mut rows =
-        vec![plot(run, "p99 from the intended send", [x(""), Axis::log("latency", time_tick)], 260.0, p99)];
-    if run.summary.cells.iter().flat_map(|cell| &cell.latency).any(|moment| moment.answered_per_s.is_some()) {
+    let mut moments = run.summary.cells.iter().flat_map(|cell| &cell.latency);
+    let has_share = moments.any(|moment| moment.answered_per_s.is_some());
+    let axes = [x(if has_share { "" } else { time }), Axis::log("latency", time_tick)];
+    let mut rows = vec![plot(run, "p99 from the intended send", axes, 260.0, p99)];
+    if has_share {
         rows.push(plot(run, "answered in time, of all that were due", [x(time), share_axis], 160.0, share));
     }
     Some(Chart { rows, legend: legend(run, 2.0), ..Chart::default() })
