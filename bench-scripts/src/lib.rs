@@ -22,6 +22,7 @@ pub mod observation;
 pub mod owned_process;
 pub mod plan;
 pub mod probe;
+pub mod provenance;
 pub mod readable_numbers;
 pub mod report;
 pub mod results;

@@ -96,7 +96,7 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     vec![
         ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
-        ("processor", host.cpu.clone(), true),
+        ("processor", host.processor_name(), true),
         ("number of cores", host.cores.to_string(), true),
         ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
         ("kernel", available(host.kernel.as_ref()), true),

@@ -38,6 +38,7 @@ use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
+use crate::provenance::programs;
 use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
@@ -180,6 +181,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
         tool: tools.get(plan.campaign.tool)?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
         command: command.to_owned(),
         resumed: Vec::new(),
     };
@@ -244,6 +246,9 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     let environment = &plan.campaign.environment;
     let request = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
+    let begun_with = std::mem::take(&mut conditions.programs);
+    conditions.programs = programs(plan.servers.iter(), Path::new("."));
+    conditions.programs.extend(begun_with);
     for server in &plan.servers {
         if conditions.servers.contains_key(&server.name) {
             continue;
