@@ -13,6 +13,7 @@ use super::{
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
 use crate::figure::Figure;
+use crate::layouts;
 use crate::load::toolchain::Tool;
 use crate::workload::Workload;
 
@@ -276,7 +277,8 @@ pub(super) fn environment(run: &Run) -> String {
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
     let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
-    let rows = rows.into_iter().chain(open_loop).chain(users).chain(sampling);
+    let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
+    let rows = rows.into_iter().chain(layouts).chain(open_loop).chain(users).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");
