@@ -15,6 +15,7 @@ pub mod cost;
 mod field_checks;
 pub mod figure;
 pub mod interrupt;
+pub mod layouts;
 pub mod link;
 pub mod load;
 pub mod metrics;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::format::{Table, available, bytes, known};
 use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
+use crate::layouts;
 
 const MISSING: &str = "unavailable";
 
@@ -113,6 +114,11 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),
+        (
+            "layouts of the servers",
+            known(layouts::words(&run.plan), "one of each server", |words| words),
+            true,
+        ),
     ]
 }
 

@@ -13,6 +13,7 @@ use super::{
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
 use crate::figure::Figure;
+use crate::layouts;
 use crate::load::toolchain::Tool;
 use crate::workload::Workload;
 
@@ -280,7 +281,9 @@ pub(super) fn environment(run: &Run) -> String {
         let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
         ("servers' fingerprints", of.collect::<Vec<_>>().join(", "))
     });
-    let rows = rows.into_iter().chain(programs).chain(open_loop).chain(users).chain(sampling);
+    let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
+    let rows = rows.into_iter().chain(programs).chain(layouts);
+    let rows = rows.chain(open_loop).chain(users).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");

@@ -33,6 +33,7 @@ use anyhow::{Context, Error, Result, ensure};
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
+use crate::layouts;
 use crate::link::Link;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
@@ -111,7 +112,8 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
              see `just doctor`"
         );
     }
-    let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
+    let mut trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
+    layouts::draw(&campaign, &servers, &mut trials);
     Ok(Plan {
         campaign,
         workloads,
@@ -253,6 +255,9 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
         if conditions.servers.contains_key(&server.name) {
             continue;
         }
+        // What a program says of its settings does not depend on its layout.
+        let program = plan.programs(server).into_iter().next().unwrap_or_default();
+        let server = &Server { program, ..server.clone() };
         match Subject::start(server, environment, &request, &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
@@ -286,7 +291,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     let Campaign { name, sizes, .. } = &plan.campaign;
     requirements::check_limits(plan, name)?;
     sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
-    build_servers(&plan.servers)?;
+    layouts::build(plan)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }
 
