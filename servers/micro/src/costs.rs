@@ -24,9 +24,9 @@ pub enum Server {
     Legacy,
     /// tokio and jsonrpsee
     Jsonrpsee,
-    /// actix-web and typed JSON-RPC
+    /// actix-web and hand-written JSON-RPC
     Actix,
-    /// axum and typed JSON-RPC
+    /// axum and hand-written JSON-RPC
     Axum,
     /// actix-web and jsonrpc-core
     ActixJsonrpcCore,
