@@ -225,7 +225,7 @@ fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
     RunRatio {
         run: (*name).to_owned(),
         started_at: conditions.started_at.clone(),
-        cpu: conditions.host.cpu.clone(),
+        cpu: conditions.host.processor_name(),
         cores: conditions.host.cores,
         kernel: conditions.host.kernel.clone(),
         commit: conditions.host.commit.clone(),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::format::{Table, available, bytes, known};
 use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
+use crate::layouts;
 
 const MISSING: &str = "unavailable";
 
@@ -96,7 +97,7 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     vec![
         ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
-        ("processor", host.cpu.clone(), true),
+        ("processor", host.processor_name(), true),
         ("number of cores", host.cores.to_string(), true),
         ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
         ("kernel", available(host.kernel.as_ref()), true),
@@ -113,6 +114,11 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),
+        (
+            "layouts of the servers",
+            known(layouts::words(&run.plan), "one of each server", |words| words),
+            true,
+        ),
     ]
 }
 

@@ -53,6 +53,7 @@ fn conditions() -> Conditions {
         started_at: "2026-01-01T00:00:00Z".into(),
         host: Host {
             cpu: "a processor".into(),
+            processor: None,
             cores: 2,
             memory_bytes: Some(1 << 34),
             kernel: known("6.1"),
@@ -63,6 +64,7 @@ fn conditions() -> Conditions {
             one_core: None,
             rustc: known("rustc 1.95.0"),
             commit: known("aaaa"),
+            changed_files: None,
         },
         tool: Tool {
             path: PathBuf::new(),
@@ -73,6 +75,7 @@ fn conditions() -> Conditions {
         },
         open_loop_tools: Vec::new(),
         servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
         command: "a test".into(),
         resumed: Vec::new(),
     }

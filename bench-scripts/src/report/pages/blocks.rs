@@ -174,7 +174,7 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         aliases.to_results,
         pooled::CHART,
         host.cores,
-        host.cpu
+        host.processor_name()
     ))
 }
 
@@ -183,7 +183,8 @@ fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
     let command = &conditions.command;
     format!(
         "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.\n",
-        host.cores, host.cpu
+        host.cores,
+        host.processor_name()
     )
 }
 
