@@ -65,7 +65,7 @@ pub fn is_well_formed(row: &Value) -> bool {
 }
 
 /// Whether an answer to a malformed request is one that the contract allows.
-fn bounded(node: &Node, row: &Value, got: &HttpAnswer) -> Result<(), String> {
+pub fn bounded(node: &Node, row: &Value, got: &HttpAnswer) -> Result<(), String> {
     if got.status >= 500 {
         return Err(format!("status {}", got.status));
     }
@@ -73,7 +73,7 @@ fn bounded(node: &Node, row: &Value, got: &HttpAnswer) -> Result<(), String> {
 }
 
 /// The recorded request as bytes.
-fn request(row: &Value) -> Vec<u8> {
+pub fn request(row: &Value) -> Vec<u8> {
     let (method, path) = (row["method"].as_str().unwrap(), row["path"].as_str().unwrap());
     let body = body(row);
     let mut request =
@@ -97,7 +97,7 @@ pub fn body(row: &Value) -> Vec<u8> {
     row["body"].as_str().unwrap().as_bytes().to_vec()
 }
 
-fn compare(row: &Value, got: &HttpAnswer) -> Result<(), String> {
+pub fn compare(row: &Value, got: &HttpAnswer) -> Result<(), String> {
     let text = |member: &str| row[member].as_str().unwrap_or_default();
     let expected = normal(text("response"), text("state"));
     let answer = normal(&got.body, text("state"));
