@@ -6,7 +6,7 @@ use std::fmt::Display;
 use anyhow::{Result, bail, ensure};
 
 use super::comparison::{JUDGED, demand};
-use super::observed::{Observed, Samples, invalid, log_ratios, valid};
+use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
 use crate::config::Percent;
@@ -138,14 +138,17 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     same_task(runs, &places)?;
     let observed = runs.map(|run| Observed::new(&run.observations));
     let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
-    let invalid_trials = |run: fn(&Both<Samples<'_>>) -> usize| places.iter().map(|p| run(&samples(p))).sum();
+    let invalid_trials = |observed: &Observed<'_>| {
+        let of = |(server, workload, level): &CellKey<'_>| observed.invalid((server, None, workload, *level));
+        places.iter().flat_map(|place| of(place).into_values()).sum()
+    };
     let demand = demand(&runs.after.plan.campaign);
     let reference = chosen_reference(runs, reference, &places, &observed)?;
     let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
     let relative = reference.map_or_else(Vec::new, |reference| {
         changes(&others, demand, |place, figure| {
-            let over = samples(&(reference, place.1, place.2)).map(valid);
-            let of = samples(place).map(valid);
+            let over = samples(&(reference, place.1, place.2));
+            let of = samples(place);
             Both {
                 before: log_ratios(figure, &of.before, &over.before).into_values().collect(),
                 after: log_ratios(figure, &of.after, &over.after).into_values().collect(),
@@ -154,14 +157,14 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     });
     Ok(Between {
         absolute: changes(&places, demand, |place, figure| {
-            samples(place).map(|samples| logs(figure, &valid(samples)))
+            samples(place).map(|samples| logs(figure, samples))
         }),
         reference: reference.map(str::to_owned),
         relative,
         margin: runs.after.plan.campaign.margin,
         invalid_trials: Both {
-            before: invalid_trials(|samples| invalid_count(&samples.before)),
-            after: invalid_trials(|samples| invalid_count(&samples.after)),
+            before: invalid_trials(&observed.before),
+            after: invalid_trials(&observed.after),
         },
         unshared: Both {
             before: unshared(&runs.before.plan, &runs.after.plan),
@@ -178,10 +181,6 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
 fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
     let values = samples.values().filter_map(|sample| Some(sample.figure(figure)?.ln()));
     values.filter(|value| value.is_finite()).collect()
-}
-
-fn invalid_count(samples: &Samples<'_>) -> usize {
-    samples.values().filter(|sample| invalid(sample).is_some()).count()
 }
 
 /// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
@@ -268,7 +267,7 @@ fn chosen_reference<'a>(
         let level = FAMILY_ERROR / others(reference) as f64;
         places.iter().filter(|place| place.0 != *reference).any(|place| {
             let pairs = observed.map(|observed| {
-                let samples = |server| valid(&observed.samples(server, place.1, place.2));
+                let samples = |server| observed.samples(server, place.1, place.2);
                 log_ratios(Figure::RequestsPerSecond, &samples(place.0), &samples(reference)).len()
             });
             smallest_p(pairs.before, pairs.after) <= level

@@ -212,7 +212,7 @@ fn table(answer: &Answer) -> Table {
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
-            let Some(value) = value else { return "-".to_owned() };
+            let Some(value) = value else { return "not measured".to_owned() };
             cell(answer, row, server, *value, best.contains(&server))
         };
         let name = format!("{} {}", name(answer, row), row.from).trim_end().to_owned();
