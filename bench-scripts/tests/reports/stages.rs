@@ -138,7 +138,10 @@ fn a_busy_k6_and_failures_are_marked() {
     assert_eq!(actix[5..8], ["12", "400 µs **k**", "2.50 ms **k**"]);
     assert_eq!(actix[13], "85 %");
     assert!(report.contains("**failed requests: 12 over HTTP**"), "{report}");
-    assert!(report.contains("actix-web + hand-written JSON-RPC, HTTP, getBalance: 12 times timeout"), "{report}");
+    assert!(
+        report.contains("actix-web + hand-written JSON-RPC, HTTP, getBalance: 12 times timeout"),
+        "{report}"
+    );
     assert!(!row(&report, "jsonrpc-core", "HTTP")[7].contains("**k**"));
 }
 
