@@ -143,6 +143,13 @@ fn argument<'a>(server: &'a Server, flag: &str) -> Option<&'a str> {
     server.build.get(place + 1).map(String::as_str)
 }
 
+/// The way to the repository's root from where cargo starts rustc: the workspace, which a manifest of its own is one of. The way is
+/// relative, because cargo makes names of functions from all arguments, and they are to be the same in each clone.
+fn root_from_workspace(server: &Server) -> String {
+    let folders = argument(server, "--manifest-path").map_or(0, |manifest| manifest.matches('/').count());
+    "../".repeat(folders)
+}
+
 /// `cargo rustc` for the layouts of one alignment: even numbers are aligned.
 fn command(server: &Server, layouts: Layouts, aligned: bool) -> Vec<String> {
     let mut command = vec!["cargo".to_owned(), "rustc".to_owned()];
@@ -159,14 +166,15 @@ fn command(server: &Server, layouts: Layouts, aligned: bool) -> Vec<String> {
         command.extend(["--bin", name].map(str::to_owned));
     }
     command.extend(["--target-dir", &target_dir(server), "--", "-C"].map(str::to_owned));
-    command.push(format!("linker={LINKER}"));
+    let root = root_from_workspace(server);
+    command.push(format!("linker={root}{LINKER}"));
     if aligned {
         command.extend(["-C", ALIGNED].map(str::to_owned));
     }
     for number in layouts.numbers().filter(|number| (number % 2 == 0) == aligned) {
         let order = u64::from(layouts.seed) * 1_000 + u64::from(number);
         let program = layouts.program(server, number);
-        command.extend(["-C".to_owned(), format!("link-arg=--layout={order}:{program}")]);
+        command.extend(["-C".to_owned(), format!("link-arg=--layout={order}:{root}{program}")]);
     }
     command
 }

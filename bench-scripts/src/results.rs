@@ -4,6 +4,7 @@
 //! a trial (once the run is packed, plan and observations are in `run.tar.xz`), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
+mod kept;
 mod pack;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
 use crate::provenance::Program;
 
+pub use kept::kept;
 pub use pack::{unpack_stages, with_ending};
 
 /// What a run was measured with and on.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ceilings::holds;
-use super::observed::{Observed, median_figure, valid};
+use super::observed::{Observed, median_figure};
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Sample};
@@ -84,7 +84,7 @@ pub fn by_rate(plan: &Plan, observations: &[Observation]) -> Vec<ByRate> {
     for workload in &plan.campaign.workloads {
         for server in plan.campaign.servers.iter().filter(is_measured) {
             let point = |(&rate, &level): (&u32, &Level)| {
-                let samples = valid(&observed.samples(server, workload, level));
+                let samples = observed.samples(server, workload, level);
                 let spread = |figure| Spread::of(samples.values().filter_map(|sample| sample.figure(figure)));
                 let median = |figure| Some(median_figure(&samples, figure)?.value);
                 Some(RatePoint {

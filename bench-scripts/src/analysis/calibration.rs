@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::block_counts::planned_block_counts;
 use super::comparison::JUDGED;
 use super::interim_analyses::{Decision, PairedRatios, Rules, replay};
-use super::observed::{Observed, Samples, log_ratios, median_of, valid};
+use super::observed::{Observed, Samples, log_ratios, median_of};
 use super::verdict::{Better, Demand, Finding, Verdict};
 use crate::config::{Arm, Calibration, Placement};
 use crate::figure::Figure;
@@ -135,7 +135,7 @@ pub fn calibrate(
     observations: &[Observation],
 ) -> CalibrationSummary {
     let observed = Observed::new(observations);
-    let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
+    let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let base = samples(&calibration.server);
     let times = Times::new(calibration, observations);
     let mut ours = Vec::new();
@@ -214,7 +214,7 @@ pub fn finished(
     observations: &[Observation],
 ) -> u32 {
     let observed = Observed::new(observations);
-    let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
+    let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let ratios = by_block(&log_ratios(figure, &samples(&arm.name), &samples(&calibration.server)), windows);
     power(calibration, (figure, Better::Less), arm, &ratios, |_| 0.0).claimed.of
 }

@@ -143,14 +143,12 @@ impl Mark {
                  more CPU than one of its second"
             }
             Self::Steal => {
-                "the hypervisor took over 2 % of the processors' time away in some trials; their blocks are not compared"
+                "the hypervisor took over 2 % of the processors' time away in some trials, which count nowhere"
             }
             Self::ForeignCpu => {
-                "another process used the CPU in some trials, beyond what the campaign allows; their blocks are not compared"
+                "another process used the CPU in some trials, beyond what the campaign allows; these count nowhere"
             }
-            Self::Throttled => {
-                "the control group was held back in some trials; their blocks are not compared"
-            }
+            Self::Throttled => "the control group was held back in some trials, which count nowhere",
             Self::RateNotReached => {
                 "less than 99 % of the requested rate was sent: the figures are of a lower rate than the row's"
             }

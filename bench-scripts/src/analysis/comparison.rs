@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_counts::planned_block_counts;
 use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
-use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, valid};
+use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios};
 use super::verdict::{Better, Demand, Finding};
 use crate::config::{Campaign, Placement};
 use crate::figure::Figure;
@@ -257,6 +257,14 @@ impl Pair {
         (a, b)
     }
 
+    /// The ratios of the rates and of CPU per request if invalid trials counted too; `None` where there are none.
+    fn with_invalid(&self, observed: &Observed<'_>) -> Option<(f64, f64)> {
+        let [a, b] = self.places().map(|place| observed.samples_with_invalid(place));
+        let value = |figure| ratio(figure, &a, &b).map(|ratio| ratio.value);
+        a.keys().any(|block| b.contains_key(block) && self.lost(observed, *block).is_some()).then_some(())?;
+        value(Figure::RequestsPerSecond).zip(value(Figure::CpuUsPerRequest))
+    }
+
     /// The cells of both servers.
     fn places(&self) -> [Place<'_>; 2] {
         let place = |server, other| {
@@ -301,7 +309,6 @@ impl Pair {
 
     fn paired_ratios(&self, observed: &Observed<'_>, blocks: &Blocks) -> PairedRatios {
         let (a, b) = self.samples(observed);
-        let (a, b) = (valid(&a), valid(&b));
         let by_count = |(figure, _): (Figure, Better)| {
             let ratios = log_ratios(figure, &a, &b);
             let counted = (1..).zip(&blocks.counted);
@@ -319,11 +326,6 @@ impl Pair {
     ) -> Option<Comparison> {
         let &[Some(rate), Some(cpu)] = decision.findings.as_slice() else { return None };
         let (a, b) = self.samples(observed);
-        let is_measured = |block: &u32| a.contains_key(block) && b.contains_key(block);
-        let last = a.keys().chain(b.keys()).copied().max().unwrap_or(0);
-        let has_invalid = (1..=last).any(|block| is_measured(&block) && self.lost(observed, block).is_some());
-        let value = |figure| ratio(figure, &a, &b).map(|ratio| ratio.value);
-        let with_invalid = value(Figure::RequestsPerSecond).zip(value(Figure::CpuUsPerRequest));
         Some(Comparison {
             server: self.server.clone(),
             over: self.over.clone(),
@@ -331,14 +333,14 @@ impl Pair {
             level: self.level,
             rate,
             cpu,
-            p99_ratio: ratio(Figure::P99Us, &valid(&a), &valid(&b)),
-            p99_from_send_ratio: ratio(Figure::P99FromSendUs, &valid(&a), &valid(&b)),
+            p99_ratio: ratio(Figure::P99Us, &a, &b),
+            p99_from_send_ratio: ratio(Figure::P99FromSendUs, &a, &b),
             invalid_blocks: blocks.lost.values().sum(),
             lost: blocks.lost.clone(),
             run_again: blocks.run_again.len() as u32,
-            with_invalid: with_invalid.filter(|_| has_invalid),
+            with_invalid: self.with_invalid(observed),
             settled_at: decision.settled_at,
-            terms: Terms::new(&valid(&a), &valid(&b)),
+            terms: Terms::new(&a, &b),
             block_ratios: Default::default(),
         })
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::Comparison;
-use super::observed::{Observed, log_ratios, valid};
+use super::observed::{Observed, log_ratios};
 use crate::config::Server;
 use crate::figure::Figure;
 use crate::load::Level;
@@ -180,7 +180,7 @@ impl CrossedLoad<'_> {
 
     fn logs(&self, server: &str, over: &str) -> Logs {
         let placement = self.plan.campaign.environment.placement;
-        let samples = |pair| valid(&self.observed.samples_in(placement, pair, self.workload, self.level));
+        let samples = |pair| self.observed.samples_in(placement, pair, self.workload, self.level);
         log_ratios(Figure::CpuUsPerRequest, &samples([server, over]), &samples([over, server]))
     }
 

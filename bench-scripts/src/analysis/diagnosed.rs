@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::diagnosis::{Cause, Confirmation, Diagnosis, LoadSetting, confirm, diagnose};
+use super::observed::disturbed;
 use crate::config::Campaign;
 use crate::load::{Client, Level};
 use crate::observation::Observation;
@@ -68,7 +69,10 @@ impl TriedRemedy {
     /// Compares the trials without the remedy with those with it.
     pub fn new(plan: RemedyPlan, timeout_ms: u64, observations: &[Observation]) -> Self {
         let of = |server: &str| -> Vec<Observation> {
-            observations.iter().filter(|observation| observation.trial.server == server).cloned().collect()
+            let is_of = |observation: &&Observation| {
+                observation.trial.server == server && !disturbed(&observation.outcome)
+            };
+            observations.iter().filter(is_of).cloned().collect()
         };
         let confirmation = plan
             .remedied
@@ -78,7 +82,7 @@ impl TriedRemedy {
     }
 }
 
-/// Diagnoses every server, workload and load of a run's observations; those with nothing to explain are left out. `ready` are
+/// Diagnoses every server, workload and load of a run's observations, without those that the machine disturbed; those with nothing to explain are left out. `ready` are
 /// the servers' ready lines, `cores` the machine's.
 pub fn diagnosed(
     campaign: &Campaign,
@@ -87,7 +91,7 @@ pub fn diagnosed(
     observations: &[Observation],
 ) -> Vec<Diagnosed> {
     let mut cells: BTreeMap<(&str, &str, Level, Client), Vec<&Observation>> = BTreeMap::new();
-    for observation in observations {
+    for observation in observations.iter().filter(|observation| !disturbed(&observation.outcome)) {
         let trial = &observation.trial;
         let cell = (trial.workload.as_str(), trial.server.as_str(), trial.level(), trial.client);
         cells.entry(cell).or_default().push(observation);

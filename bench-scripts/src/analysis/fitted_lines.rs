@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, median_of, valid};
+use super::observed::{Observed, median_of};
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
@@ -70,7 +70,7 @@ impl FittedLine {
     ) -> Self {
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for &(place, level) in loads {
-            for (block, sample) in valid(&observed.samples(server, workload, level)) {
+            for (block, sample) in observed.samples(server, workload, level) {
                 let bytes = sample.figure(Figure::HeldMemoryBytes);
                 blocks.entry(block).or_default().extend(bytes.map(|bytes| (place, bytes)));
             }
@@ -134,7 +134,7 @@ fn by_block(
 ) -> BTreeMap<u32, Vec<(f64, f64)>> {
     let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for workload in workloads {
-        for (block, sample) in valid(&observed.samples(server, &workload.name, level)) {
+        for (block, sample) in observed.samples(server, &workload.name, level) {
             let cpu_us = sample.figure(Figure::CpuUsPerRequest).filter(|cpu_us| *cpu_us > 0.0);
             if let Some(cpu_us) = cpu_us {
                 blocks.entry(block).or_default().push((sample.answer_bytes as f64, cpu_us));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, Samples, median_of, valid};
+use super::observed::{Observed, Samples, median_of};
 use crate::load::{Latency, Level};
 use crate::observation::{Observation, Sample};
 use crate::plan::Plan;
@@ -75,7 +75,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn samples(&self, server: &str, workload: &Workload) -> Samples<'_> {
-        valid(&self.observed.samples(server, &workload.name, self.level))
+        self.observed.samples(server, &workload.name, self.level)
     }
 
     fn in_mix(&self, server: &str) -> Latencies {

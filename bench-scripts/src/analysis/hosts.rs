@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::observed::{Samples, invalid};
+use super::observed::{Samples, valid};
 use crate::figure::Figure;
 use crate::load::LoadSample;
 use crate::load::sample_details::HostShare;
@@ -55,7 +55,7 @@ pub struct HostSummary {
 /// The hosts of a run; empty where it has none.
 pub fn hosts(observations: &[Observation]) -> Vec<HostSummary> {
     let measured = |observation: &Observation| -> Option<Vec<HostShare>> {
-        let sample = observation.outcome.sample().filter(|sample| invalid(sample).is_none())?;
+        let sample = valid(observation)?;
         Some(sample.load.details.hosts.clone()).filter(|hosts| !hosts.is_empty())
     };
     let trials: Vec<Vec<HostShare>> = observations.iter().filter_map(measured).collect();

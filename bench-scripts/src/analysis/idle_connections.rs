@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::fitted_lines::FittedLine;
-use super::observed::{Observed, Samples, median_figure, median_of, valid};
+use super::observed::{Observed, Samples, median_figure, median_of};
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::{Observation, Sample, failed_requests};
@@ -56,7 +56,7 @@ pub fn held(plan: &Plan, observations: &[Observation]) -> Vec<Held> {
     let of = |server: &String| {
         let mut storms = Vec::new();
         for (_, level) in &levels {
-            storms.extend(storm(&valid(&observed.samples(server, workload, *level)), level.connections));
+            storms.extend(storm(&observed.samples(server, workload, *level), level.connections));
         }
         (!storms.is_empty()).then(|| Held {
             server: server.clone(),

@@ -1,4 +1,4 @@
-//! Trials that count in no comparison: those that gave no figure, and those that the machine spoiled.
+//! Trials that count nowhere: those that gave no figure, and those that the machine spoiled.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct FailedTrial {
     pub reason: String,
 }
 
-/// A trial that was measured and counts in no comparison.
+/// A trial that was measured and counts nowhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvalidTrial {
     /// Its number.

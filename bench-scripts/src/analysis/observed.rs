@@ -1,4 +1,4 @@
-//! Observations by server, workload and load, and which of them may be compared.
+//! Observations by server, workload and load, and which of them count.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::stats::{Estimate, median};
 /// Steal above this share of the processors' time makes a trial invalid.
 const MUCH_STEAL: f64 = 0.02;
 
-/// Samples of one cell by block.
+/// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
 pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
 
 /// Server, the server that runs at the same time in a duet, workload, load.
@@ -55,12 +55,12 @@ impl<'a> Observed<'a> {
         self.cells.values().flat_map(BTreeMap::values).map(|observation| observation.took_s)
     }
 
-    /// What was measured of a server by itself.
+    /// What was measured of a server by itself, without invalid trials.
     pub fn samples(&self, server: &str, workload: &str, level: impl Into<Level>) -> Samples<'a> {
         self.samples_of((server, None, workload, level.into()))
     }
 
-    /// What was measured of a server, in a duet of what ran at the same time as the other.
+    /// What was measured of a server, in a duet of what ran at the same time as the other, without invalid trials.
     pub fn samples_in(
         &self,
         placement: Placement,
@@ -74,7 +74,22 @@ impl<'a> Observed<'a> {
 
     pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {
         let blocks = self.cells.get(&place).into_iter().flatten();
+        blocks.filter_map(|(block, observation)| Some((*block, valid(observation)?))).collect()
+    }
+
+    /// What was measured, invalid trials among it: for a comparison that is shown once with them and once without.
+    pub(super) fn samples_with_invalid(&self, place: Place<'_>) -> Samples<'a> {
+        let blocks = self.cells.get(&place).into_iter().flatten();
         blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
+    }
+
+    /// How many trials of a cell were measured and are invalid, by what they were lost to.
+    pub(super) fn invalid(&self, place: Place<'_>) -> BTreeMap<Lost, usize> {
+        let mut counts = BTreeMap::new();
+        for lost in self.samples_with_invalid(place).into_values().filter_map(invalid) {
+            *counts.entry(lost).or_default() += 1;
+        }
+        counts
     }
 
     /// What became of a block's trial in a cell; `None` where there is no observation.
@@ -95,7 +110,7 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Why a trial is in no comparison though its server did nothing wrong: reasons of the machine and of the load tool, named
+/// Why a trial counts nowhere though its server did nothing wrong: reasons of the machine and of the load tool, named
 /// beforehand, and never the trial's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,8 +155,19 @@ pub fn disturbed(outcome: &Outcome) -> bool {
     outcome.evidence().is_some_and(|sample| invalid(sample).is_some())
 }
 
+/// What a trial measured, where that counts: `None` of a trial that gave no figure, and of one that the machine spoiled. Every
+/// cell, table, chart and headline is made of these samples alone.
+pub fn valid(observation: &Observation) -> Option<&Sample> {
+    observation.outcome.sample().filter(|sample| invalid(sample).is_none())
+}
+
+/// The same of a trial in which the server failed and which has figures all the same.
+pub fn valid_evidence(observation: &Observation) -> Option<&Sample> {
+    observation.outcome.evidence().filter(|sample| invalid(sample).is_none())
+}
+
 /// Why a trial that was measured may not be compared.
-pub fn invalid(sample: &Sample) -> Option<Lost> {
+pub(super) fn invalid(sample: &Sample) -> Option<Lost> {
     if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
         return Some(Lost::Steal);
     }
@@ -191,13 +217,4 @@ pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<
         ratio.is_finite().then_some((*block, ratio))
     };
     a.iter().filter_map(ratio).collect()
-}
-
-/// The samples that may be compared.
-pub fn valid<'a>(samples: &Samples<'a>) -> Samples<'a> {
-    samples
-        .iter()
-        .filter(|(_, sample)| invalid(sample).is_none())
-        .map(|(block, sample)| (*block, *sample))
-        .collect()
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::ratio;
 use super::latency_course::width_ms;
-use super::observed::{Observed, median_figure, median_of, valid};
+use super::observed::{Observed, median_figure, median_of};
 use crate::config::{Background, Campaign};
 use crate::figure::Figure;
 use crate::load::{Bin, Level, LoadSample, LoadTool};
@@ -132,8 +132,8 @@ pub fn isolation(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
             continue;
         }
         for (server, workload) in places(campaign) {
-            let alone = valid(&observed.samples(server, workload, level));
-            let disturbed = valid(&observed.samples(server, workload, with));
+            let alone = observed.samples(server, workload, level);
+            let disturbed = observed.samples(server, workload, with);
             let (other_per_s, other_answered) = other_load(disturbed.values().copied());
             found.push(Isolation {
                 server: server.clone(),
@@ -241,8 +241,8 @@ pub fn agreement(campaign: &Campaign, levels: &[Level], observed: &Observed<'_>)
     let mut found = Vec::new();
     for &level in levels {
         for (server, workload) in places(campaign) {
-            let own = valid(&observed.samples(server, workload, level));
-            let other = valid(&observed.samples(server, workload, Level { tool: against, ..level }));
+            let own = observed.samples(server, workload, level);
+            let other = observed.samples(server, workload, Level { tool: against, ..level });
             let unseen = own.values().find_map(|sample| match &sample.wire {
                 Some(Wire::Unseen { reason }) => Some(reason.clone()),
                 _ => None,

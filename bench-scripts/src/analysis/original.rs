@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, Samples, median_of, quantile_us, valid};
+use super::observed::{Observed, Samples, median_of, quantile_us};
 use crate::config::OriginalRun;
 use crate::figure::Figure;
 use crate::load::Level;
@@ -114,7 +114,7 @@ pub fn reproduced(plan: &Plan, observations: &[Observation]) -> Vec<Reproduced> 
     for workload in &campaign.workloads {
         for level in plan.levels() {
             for arm in &campaign.arms {
-                let samples = valid(&observed.samples(&arm.name, workload, level));
+                let samples = observed.samples(&arm.name, workload, level);
                 let cpu = median_of(samples.values().filter_map(|sample| sample.cpu_us_per_request()));
                 let Some((printed, cpu)) = Printed::of_samples(&samples).zip(cpu) else { continue };
                 found.push(Reproduced {

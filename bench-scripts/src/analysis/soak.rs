@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::observed::invalid;
+use super::observed::valid;
 use crate::config::Campaign;
 use crate::observation::{Observation, Sample};
 use crate::stats::{CONFIDENCE, Estimate, line_residual, slope};
@@ -73,7 +73,7 @@ pub fn soaks(campaign: &Campaign, observations: &[Observation]) -> Vec<Soak> {
         return Vec::new();
     }
     let of = |observation: &Observation| {
-        let sample = observation.outcome.sample().filter(|sample| invalid(sample).is_none())?;
+        let sample = valid(observation)?;
         let trial = &observation.trial;
         let window_s = campaign.window_ms as f64 / 1e3;
         Some(Soak {

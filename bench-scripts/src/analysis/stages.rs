@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::observed::{Observed, Samples, valid};
+use super::observed::{Observed, Samples};
 use crate::figure::Figure;
 use crate::load::k6::{Second, Staged};
 use crate::load::{Latency, Level};
@@ -101,7 +101,7 @@ pub fn staged(plan: &Plan, observations: &[Observation]) -> Vec<StagedCell> {
 }
 
 fn cell(observed: &Observed<'_>, server: &str, workload: &str, level: Level) -> Option<StagedCell> {
-    let samples: Samples<'_> = valid(&observed.samples(server, workload, level));
+    let samples: Samples<'_> = observed.samples(server, workload, level);
     let with_users: Vec<(&Sample, &Staged)> =
         samples.values().filter_map(|sample| Some((*sample, sample.load.staged.as_deref()?))).collect();
     let of =

@@ -17,7 +17,7 @@ use super::idle_connections::Held;
 use super::in_flight_memory::InFlightMemory;
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency_course::{LatencyMoment, latency_course};
-use super::observed::{Lost, Observed, Place, Samples, invalid, median_figure, median_of, valid};
+use super::observed::{Lost, Observed, Place, Samples, median_figure, median_of, valid};
 use super::open_loop::{Agreement, Isolation, Recovery, agreement, isolation, recovery};
 use super::original::Reproduced;
 use super::quantiles::{fewest_requests, quantiles};
@@ -60,7 +60,7 @@ pub struct Summary {
     pub original: Vec<Reproduced>,
     /// Trials that gave no figure, in order.
     pub failed: Vec<FailedTrial>,
-    /// Trials that were measured and count in no comparison, in order.
+    /// Trials that were measured and count nowhere, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<InvalidTrial>,
     /// What it cost to read the servers' resources: CPU time of the harness over the window's length, in processors. None
@@ -145,9 +145,12 @@ pub struct Cell {
     /// The load.
     #[serde(flatten)]
     pub level: Level,
-    /// Trials that were measured.
+    /// Trials that were measured and are valid: all that the cell shows is of these.
     pub completed: usize,
-    /// Estimates over the trials, by figure. Empty where no trial was measured.
+    /// Trials that were measured and are invalid, by what they were lost to; nothing else of the cell is of these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub invalid: BTreeMap<Lost, usize>,
+    /// Estimates over the trials, by figure. Empty where no trial counts.
     pub figures: BTreeMap<Figure, Estimate>,
     /// Rate over the ceiling's rate, from 0.
     pub share_of_ceiling: Option<f64>,
@@ -201,6 +204,11 @@ impl Cell {
     pub fn figure(&self, figure: Figure) -> Option<Estimate> {
         self.figures.get(&figure).copied()
     }
+
+    /// Why a cell that was measured has no figures: each of its trials is invalid. `None` of any other.
+    pub fn all_invalid(&self) -> Option<Lost> {
+        self.invalid.keys().next().copied().filter(|_| self.completed == 0)
+    }
 }
 
 impl Summary {
@@ -232,7 +240,7 @@ impl Summary {
 
 /// What carried packets, each once.
 fn carriers(observations: &[Observation]) -> Vec<Carrier> {
-    let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
+    let samples = observations.iter().filter_map(valid);
     let mut carriers: Vec<Carrier> = Vec::new();
     for link in samples.filter_map(|sample| sample.link) {
         if !carriers.contains(&link.carrier) {
@@ -268,7 +276,8 @@ pub fn summarize(
             for (server, beside) in cells_of {
                 let place = (server.as_str(), beside.as_deref(), workload.as_str(), level);
                 let measured = observed.samples_of(place);
-                let mut cell = cell(place, &measured, ceiling.as_ref(), &failed);
+                let invalid = observed.invalid(place);
+                let mut cell = cell(place, &measured, &invalid, ceiling.as_ref(), &failed);
                 if level.rate.is_some() || level == campaign.headline_level(workload, &levels) {
                     cell.timeline = timeline(measured.values().copied(), campaign.window_ms);
                     cell.latency = latency_course(measured.values().copied());
@@ -288,9 +297,7 @@ pub fn summarize(
                 let ratio = match (rule.figure, compared) {
                     (Figure::CpuUsPerRequest, Some(pair)) => Some(pair.cpu.ratio),
                     (Figure::RequestsPerSecond, Some(pair)) => Some(pair.rate.ratio),
-                    (figure, _) => {
-                        ratio(figure, &valid(&samples(&rule.server)), &valid(&samples(&rule.over)))
-                    }
+                    (figure, _) => ratio(figure, &samples(&rule.server), &samples(&rule.over)),
                 };
                 let holds = ratio.is_some_and(|ratio| rule.holds(ratio));
                 let (rule, workload) = (rule.clone(), workload.clone());
@@ -346,7 +353,7 @@ fn arms(campaign: &Campaign) -> Vec<(String, Option<String>)> {
 }
 
 fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
-    let samples = observations.iter().filter_map(|observation| observation.outcome.sample());
+    let samples = observations.iter().filter_map(valid);
     let cores: Vec<f64> =
         samples.filter_map(|sample| Some(sample.sampler_cpu_s? / sample.window_s)).collect();
     Some(SamplingCores {
@@ -358,6 +365,7 @@ fn sampling_cores(observations: &[Observation]) -> Option<SamplingCores> {
 fn cell(
     place: Place<'_>,
     measured: &Samples<'_>,
+    invalid: &BTreeMap<Lost, usize>,
     ceiling: Option<&Samples<'_>>,
     failed: &[FailedTrial],
 ) -> Cell {
@@ -383,7 +391,7 @@ fn cell(
         |figure: Figure| value(figure).filter(|_| !is_open).map(|value| value / f64::from(level.connections));
     let of_cell =
         |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
-    let lost_to = |lost: Lost| measured.values().filter(|sample| invalid(sample) == Some(lost)).count();
+    let lost_to = |lost: Lost| invalid.get(&lost).copied().unwrap_or(0);
     let marks = Mark::of(Evidence {
         client_bound: !is_open && is_client_bound(value, measured),
         share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
@@ -408,6 +416,7 @@ fn cell(
         workload: workload.to_owned(),
         level,
         completed: measured.len(),
+        invalid: invalid.clone(),
         figures,
         share_of_ceiling,
         failed_requests,

@@ -6,10 +6,10 @@ use std::fmt::Display;
 use anyhow::{Result, bail, ensure};
 
 use super::comparison::{JUDGED, demand};
-use super::observed::{Observed, Samples, invalid, log_ratios, valid};
+use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
-use crate::config::{Percent, Tuning};
+use crate::config::Percent;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
@@ -138,14 +138,17 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     same_task(runs, &places)?;
     let observed = runs.map(|run| Observed::new(&run.observations));
     let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
-    let invalid_trials = |run: fn(&Both<Samples<'_>>) -> usize| places.iter().map(|p| run(&samples(p))).sum();
+    let invalid_trials = |observed: &Observed<'_>| {
+        let of = |(server, workload, level): &CellKey<'_>| observed.invalid((server, None, workload, *level));
+        places.iter().flat_map(|place| of(place).into_values()).sum()
+    };
     let demand = demand(&runs.after.plan.campaign);
     let reference = chosen_reference(runs, reference, &places, &observed)?;
     let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
     let relative = reference.map_or_else(Vec::new, |reference| {
         changes(&others, demand, |place, figure| {
-            let over = samples(&(reference, place.1, place.2)).map(valid);
-            let of = samples(place).map(valid);
+            let over = samples(&(reference, place.1, place.2));
+            let of = samples(place);
             Both {
                 before: log_ratios(figure, &of.before, &over.before).into_values().collect(),
                 after: log_ratios(figure, &of.after, &over.after).into_values().collect(),
@@ -154,14 +157,14 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
     });
     Ok(Between {
         absolute: changes(&places, demand, |place, figure| {
-            samples(place).map(|samples| logs(figure, &valid(samples)))
+            samples(place).map(|samples| logs(figure, samples))
         }),
         reference: reference.map(str::to_owned),
         relative,
         margin: runs.after.plan.campaign.margin,
         invalid_trials: Both {
-            before: invalid_trials(|samples| invalid_count(&samples.before)),
-            after: invalid_trials(|samples| invalid_count(&samples.after)),
+            before: invalid_trials(&observed.before),
+            after: invalid_trials(&observed.after),
         },
         unshared: Both {
             before: unshared(&runs.before.plan, &runs.after.plan),
@@ -178,10 +181,6 @@ pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between
 fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
     let values = samples.values().filter_map(|sample| Some(sample.figure(figure)?.ln()));
     values.filter(|value| value.is_finite()).collect()
-}
-
-fn invalid_count(samples: &Samples<'_>) -> usize {
-    samples.values().filter(|sample| invalid(sample).is_some()).count()
 }
 
 /// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
@@ -268,7 +267,7 @@ fn chosen_reference<'a>(
         let level = FAMILY_ERROR / others(reference) as f64;
         places.iter().filter(|place| place.0 != *reference).any(|place| {
             let pairs = observed.map(|observed| {
-                let samples = |server| valid(&observed.samples(server, place.1, place.2));
+                let samples = |server| observed.samples(server, place.1, place.2);
                 log_ratios(Figure::RequestsPerSecond, &samples(place.0), &samples(reference)).len()
             });
             smallest_p(pairs.before, pairs.after) <= level
@@ -337,29 +336,22 @@ fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
 /// The settings of all cells of a run, as words.
 fn task(plan: &Plan) -> Vec<(&'static str, String)> {
     let campaign = &plan.campaign;
-    let environment = &campaign.environment;
-    let threads = match environment.tuning {
-        Tuning::Equal => plan.threads.to_string(),
-        Tuning::Shipped => "the framework's own".to_owned(),
-    };
-    vec![
-        ("tuning", environment.tuning.flag().to_owned()),
-        ("the number of threads", threads),
-        ("placement", format!("{:?}", environment.placement)),
-        ("the number of accounts", environment.accounts.to_string()),
-        ("the number of slots", environment.slots.to_string()),
-        ("the ledger's seed", environment.ledger_seed.to_string()),
-        ("the global queue interval", environment.global_queue_interval.unwrap_or(0).to_string()),
-        ("the simulated walk", format!("{} ns a slot", environment.walk_ns_per_slot.unwrap_or(0))),
-        ("the load tool's niceness", environment.tool_niceness.unwrap_or(0).to_string()),
-        ("the transport", environment.transport().name().to_owned()),
-        ("the number of requests in flight on a connection", environment.in_flight().to_string()),
+    let described = campaign.environment.described(plan.threads).into_iter();
+    let mut task: Vec<_> = described.filter(|setting| setting.is_task).map(|s| (s.name, s.words)).collect();
+    let open = campaign.open.as_ref();
+    task.extend([
         ("the load tool of closed loops", campaign.tool.name().to_owned()),
         ("the arms' settings", own_settings(plan)),
+        ("whether connections are only held", campaign.hold.to_string()),
+        ("the background load", format!("{:?}", open.and_then(|open| open.background.as_ref()))),
+        ("how servers are stopped", format!("{:?}", open.and_then(|open| open.stall))),
         ("warm-up", format!("{} ms", campaign.warmup_ms)),
+        ("connections of the warm-up", format!("{:?}", campaign.warmup_connections)),
         ("the window", format!("{} ms", campaign.window_ms)),
         ("the timeout", format!("{} ms", campaign.timeout_ms)),
-    ]
+        ("the time for connecting", format!("{} ms", campaign.connect_ms)),
+    ]);
+    task
 }
 
 /// The servers' settings that differ from the environment's, as words.

@@ -105,6 +105,10 @@ fn servers_of_one_program_share_its_builds() {
         "other features, apart: {other}"
     );
     assert!(!other.contains("--target-dir target/system-allocator"), "{other}");
+    // Cargo starts rustc in the workspace, and this one has its own.
+    let own = command(&shipped().server("axum-ajj").unwrap(), layouts, false).join(" ");
+    assert!(own.contains("-C linker=../../target/layouts/linker.sh"), "{own}");
+    assert!(own.contains(":../../target/layouts/programs/axum-ajj/release/server-axum-ajj-3-1"), "{own}");
 }
 
 #[test]

@@ -94,7 +94,9 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
     let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
     let precision = known(campaign.precision, "none", |precision| precision.to_string());
-    vec![
+    let settings = campaign.environment.described(run.plan.threads).into_iter();
+    let mut facts: Vec<_> = settings.map(|setting| (setting.name, setting.words, true)).collect();
+    facts.extend([
         ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
         ("processor", host.processor_name(), true),
@@ -119,7 +121,8 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
             known(layouts::words(&run.plan), "one of each server", |words| words),
             true,
         ),
-    ]
+    ]);
+    facts
 }
 
 /// Where common servers were started in another way or reported other settings when ready. A setting that only one version

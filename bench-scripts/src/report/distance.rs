@@ -4,7 +4,7 @@
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{Table, at, bullets, count, dash, percent, significant, thousands, time_us};
-use super::tables::failed_requests;
+use super::tables::{failed_requests, none};
 use crate::analysis::Cell;
 use crate::config::{Network, Server};
 use crate::figure::Figure;
@@ -218,7 +218,7 @@ fn closed_loop(run: &Run, all: &[Placed<'_>]) -> Table {
             at(&placed.cell.workload, placed.cell.level),
             network(placed),
             dash(placed.value(Figure::RoundTripUs), time_us),
-            dash(rate, thousands),
+            rate.map_or_else(|| none(placed.cell), thousands),
             dash(placed.by_arithmetic(), thousands),
             dash(rate.zip(bound), |(rate, bound)| percent(rate / bound)),
         ];

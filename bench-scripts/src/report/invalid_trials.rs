@@ -31,7 +31,7 @@ pub(super) fn warnings(run: &Run) -> String {
         // Writing to a String can't fail, here and below.
         let _ = writeln!(
             out,
-            "> **{count} trial{s} invalid: {cause}.** {}. They count in no comparison; \"What failed\" lists them.\n",
+            "> **{count} trial{s} invalid: {cause}.** {}. They count nowhere; \"What failed\" lists them.\n",
             capitalised(&trials[0].named())
         );
     }

@@ -199,7 +199,7 @@ impl Run {
         self.summary.boxed.iter().flat_map(|of| &of.levels).map(|level| level.killed).sum()
     }
 
-    /// Trials that were measured and are in no comparison, in the sweep and in the runs inside it.
+    /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
     pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
         self.summary.invalid.iter().chain(self.inner().flat_map(|inner| &inner.summary.invalid))
     }

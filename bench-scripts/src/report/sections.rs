@@ -245,7 +245,7 @@ fn failed(run: &Run) -> String {
     }
     if run.invalid().next().is_some() {
         out.push_str(
-            "\nInvalid trials were measured and are in no comparison, because the machine spoiled them.\n\n",
+            "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n",
         );
     }
     if table.is_empty() { out } else { out + &table.markdown() }

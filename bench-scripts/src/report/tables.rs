@@ -9,9 +9,14 @@ use super::{Run, batches, invalid_trials};
 use crate::analysis::{Cell, Finding};
 use crate::figure::Figure;
 
-/// A cell's figure with its interval.
+/// A cell's figure with its interval, or why there is none.
 pub(super) fn shown(cell: &Cell, figure: Figure, write: fn(f64) -> String) -> String {
-    dash(cell.figure(figure), |value| estimate(value, write))
+    cell.figure(figure).map_or_else(|| none(cell), |value| estimate(value, write))
+}
+
+/// Why a cell has no figure: a dash, unless all of its trials are invalid.
+pub(super) fn none(cell: &Cell) -> String {
+    cell.all_invalid().map_or("-".to_owned(), |lost| format!("invalid: {}", lost.words()))
 }
 
 /// The median alone, for figures next to others.

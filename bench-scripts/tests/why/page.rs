@@ -177,7 +177,7 @@ fn without_programs_there_is_no_ladder() {
 fn a_page_notices_a_changed_figure() {
     let (dir, folder) = folder(&complete(ACTIX, LEGACY));
     why::write(&folder).unwrap();
-    let sources = Sources::new(dir.path());
+    let sources = Sources::new(dir.path(), dir.path());
     let page = |asked: &str| {
         let name = folder.name();
         format!(

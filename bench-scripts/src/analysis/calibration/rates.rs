@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::observed::{Observed, Samples, log_ratios, median_of, valid};
+use super::super::observed::{Observed, Samples, log_ratios, median_of};
 use super::super::verdict::Better;
 use super::resampled::{Resampled, resample};
 use super::{Power, Times, block_counts, failures, power, standard_deviation};
@@ -56,7 +56,7 @@ pub fn calibrate_way(
     const RATE: Figure = Figure::RequestsPerSecond;
     let arms = calibration.arms(sizing);
     let observed = Observed::new(observations);
-    let samples = |name: &str| valid(&observed.samples(name, &calibration.workload, calibration.connections));
+    let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let base = samples(&calibration.server);
     let times = Times::new(calibration, observations);
     let windows = way.windows;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::invalid_reason;
+use super::observed::{disturbed, valid};
 use super::slo::Judge;
 use crate::config::{SizedBox, Sizes};
 use crate::observation::{Observation, Outcome, Sample};
@@ -255,6 +255,7 @@ impl<'a> Cell<'a> {
         };
         let judge = judge(self.sizes, self.cores);
         let missed: Vec<&Observation> = not_held.map(at).unwrap_or_default();
+        let missed: Vec<_> = missed.into_iter().filter(|window| !disturbed(&window.outcome)).collect();
         let mut complaints = BTreeMap::new();
         for kind in missed.iter().flat_map(|window| judge.missed(window)) {
             *complaints.entry(kind.kind()).or_insert(0) += 1;
@@ -283,9 +284,7 @@ impl<'a> Cell<'a> {
 
 /// Medians over windows; `None` where none has a figure. Windows that the machine disturbed are left out.
 fn figures(windows: &[&Observation]) -> Option<Figures> {
-    let is_valid = |sample: &&Sample| invalid_reason(sample).is_none();
-    let samples: Vec<&Sample> =
-        windows.iter().filter_map(|window| window.outcome.sample()).filter(is_valid).collect();
+    let samples: Vec<&Sample> = windows.iter().filter_map(|window| valid(window)).collect();
     let of = |figure: &dyn Fn(&Sample) -> Option<f64>| {
         let figures: Vec<f64> = samples.iter().filter_map(|sample| figure(sample)).collect();
         Some(median(&figures)?.value)

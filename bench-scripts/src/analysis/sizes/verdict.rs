@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ladder::End;
+use crate::analysis::observed::valid_evidence;
 use crate::cgroup::Usage;
 use crate::config::SizedBox;
 use crate::observation::{Observation, Outcome, Sample};
@@ -67,7 +68,7 @@ impl BoxVerdict {
         if kills > 0 {
             return Self::OutOfMemory { kills };
         }
-        let samples: Vec<&Sample> = windows.iter().filter_map(|window| window.outcome.evidence()).collect();
+        let samples: Vec<&Sample> = windows.iter().filter_map(|window| valid_evidence(window)).collect();
         if samples.is_empty() {
             return Self::NotMeasured;
         }

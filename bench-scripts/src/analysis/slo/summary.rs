@@ -12,6 +12,7 @@ use super::plan::{SloPlan, SloSearched};
 use crate::analysis::ceilings::Ceiling;
 use crate::analysis::diagnosed::{Diagnosed, diagnosed};
 use crate::analysis::interleaved_searches::{Judged, Searches, failing, to_explain};
+use crate::analysis::observed::valid;
 use crate::analysis::search::Judgement;
 use crate::config::{Campaign, Slo};
 use crate::observation::{Observation, Sample};
@@ -74,7 +75,7 @@ pub struct Point {
     pub duration_ms: u64,
     /// What it showed.
     pub result: PointResult,
-    /// 99th percentile of latency, in microseconds; none where there was no window.
+    /// 99th percentile of latency, in microseconds; none where there was no window, or an invalid one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
 }
@@ -151,7 +152,7 @@ fn at_lower(plan: &SloPlan, found: &FoundRate, judged: &[Judged<'_>]) -> Option<
             let is_full = trial.window_ms.is_some_and(|window_ms| window_ms >= plan.slo.final_trial_ms);
             trial.rate == Some(lower.rate) && is_full && judgement.passed() == Some(true)
         })
-        .filter_map(|of| of.observation.outcome.sample())
+        .filter_map(|of| valid(of.observation))
         .collect();
     let middle = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
@@ -171,7 +172,7 @@ fn point(Judged { observation, judgement }: &Judged<'_>) -> Point {
         Judgement::NotReached => PointResult::ToolLimited,
         Judgement::Nothing => PointResult::Nothing,
     };
-    let p99_us = observation.outcome.sample().map(|sample| sample.load.latency_us.p99);
+    let p99_us = valid(observation).map(|sample| sample.load.latency_us.p99);
     Point {
         rate: trial.rate.unwrap_or_default(),
         duration_ms: trial.window_ms.unwrap_or_default(),
@@ -183,7 +184,7 @@ fn point(Judged { observation, judgement }: &Judged<'_>) -> Point {
 fn tool_limited(judged: &[Judged<'_>]) -> Option<ToolLimited> {
     let limited = judged.iter().filter(|of| of.judgement == Judgement::NotReached);
     let lowest = limited.map(|of| of.observation).min_by_key(|observation| observation.trial.rate)?;
-    let sample = lowest.outcome.sample()?;
+    let sample = valid(lowest)?;
     Some(ToolLimited {
         rate: lowest.trial.rate?,
         achieved: achieved_share(&sample.load)?,

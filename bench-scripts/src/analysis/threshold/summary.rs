@@ -9,6 +9,7 @@ use super::search::Doubling;
 use super::searched::{SearchPlan, Searched};
 use crate::analysis::diagnosed::{Diagnosed, TriedRemedy};
 use crate::analysis::interleaved_searches::{Judged, Replay, Searches, failing, to_explain};
+use crate::analysis::observed::valid_evidence;
 use crate::observation::{Connecting, Observation, Outcome, Sample};
 
 /// What the searches of a run found.
@@ -128,7 +129,7 @@ impl SearchPlan {
         });
         let wrong = to_explain(judged, &failing_at(judged, found.fails_at()));
         let slowest_ms =
-            |observation: &&Observation| Some(observation.outcome.evidence()?.load.latency_us.max / 1e3);
+            |observation: &&Observation| Some(valid_evidence(observation)?.load.latency_us.max / 1e3);
         SearchSummary {
             searched: searched.clone(),
             complaints: self.complaints_of(&wrong),
@@ -144,7 +145,7 @@ impl SearchPlan {
 fn connecting(own: &[&Observation]) -> Vec<ConnectingAt> {
     let mut counts: BTreeMap<u32, Vec<(Connecting, &Sample)>> = BTreeMap::new();
     for observation in own {
-        let Some(sample) = observation.outcome.evidence() else { continue };
+        let Some(sample) = valid_evidence(observation) else { continue };
         let Some(connecting) = sample.connecting else { continue };
         counts.entry(observation.trial.connections).or_default().push((connecting, sample));
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::{Comparisons, Terms};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
-use super::observed::{Observed, Samples, median_figure, median_of, valid};
+use super::observed::{Observed, Samples, median_figure, median_of};
 use crate::config::Placement;
 use crate::cost::{CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use crate::figure::Figure;
@@ -163,7 +163,7 @@ fn samples<'a>(seen: &Seen<'a>, server: &str, workload: &str, request: &WhyPlan)
     let campaign = &seen.plan.campaign;
     let connections = campaign.connections.first().copied().unwrap_or(request.connections);
     let observed = Observed::new(seen.observations);
-    valid(&observed.samples_in(campaign.environment.placement, [server, other], workload, connections))
+    observed.samples_in(campaign.environment.placement, [server, other], workload, connections)
 }
 
 /// All planned observations of a stage: its trials, and, in duets, two rungs for each request, block and server with an in-process

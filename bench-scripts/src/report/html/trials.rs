@@ -117,7 +117,7 @@ fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Resul
     };
     let paired =
         trial.beside.as_ref().map_or_else(String::new, |other| format!(" paired with {}", run.label(other)));
-    // Measured, and in no comparison.
+    // Measured, and counted nowhere.
     let spoiled = || outcome.sample().and_then(invalid_reason).map(|reason| format!("invalid: {reason}"));
     Ok(Row {
         part: part.to_owned(),

@@ -1,14 +1,33 @@
 //! A figure in a sentence: `<!--= quick#/comparisons[server=actix]/cpu/ratio ratio -->0.54 [0.51, 0.56]<!--/-->`, which renders to the figure
 //! alone. Before `#` stands an alias of the page, where needed with a file of the run behind it (`quick/duets/summary.json#…`); then a
-//! pointer and a format ([`super::pointer`]).
+//! pointer and a format ([`super::pointer`]). A figure of a cell whose trials are all invalid is `invalid`.
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use super::{Aliases, Difference, Sources, Spliced, line_of, pointer};
 
 pub(super) const BEGIN: &str = "<!--=";
 const END_OF_EXPRESSION: &str = "-->";
 pub(super) const END: &str = "<!--/-->";
+
+/// The alias and the pointer of each figure in a text's sentences; of an expression that is none, nothing.
+pub(super) fn quoted(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut before = "";
+    for part in text.split(BEGIN) {
+        // The first part stands before any figure, and code shows how one is written.
+        let is_figure = part.as_ptr() != text.as_ptr() && !before.ends_with('`');
+        let expression = part.split(END_OF_EXPRESSION).next().unwrap_or_default().trim();
+        let (path, _) = expression.rsplit_once(' ').unwrap_or_default();
+        if let Some((source, pointer)) = path.split_once('#').filter(|_| is_figure) {
+            let alias = source.split('/').next().unwrap_or_default();
+            found.push((alias.to_owned(), pointer.to_owned()));
+        }
+        before = part;
+    }
+    found
+}
 
 /// Works out again each figure in a text's sentences.
 pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
@@ -56,5 +75,14 @@ fn value(expression: &str, aliases: &Aliases, sources: &Sources) -> Result<Strin
         None => (source, None),
     };
     let json = sources.json(aliases.get(alias)?, file)?;
+    if pointer.split_once("/figures/").is_some_and(|(cell, _)| is_invalid(&json, cell)) {
+        return Ok("invalid".to_owned());
+    }
     pointer::print(pointer::find(&json, pointer)?, format)
+}
+
+/// Whether a pointer's cell was measured and each of its trials is invalid.
+fn is_invalid(json: &Value, cell: &str) -> bool {
+    let cell = pointer::find(json, cell).ok();
+    cell.is_some_and(|cell| cell.get("completed") == Some(&Value::from(0)) && cell.get("invalid").is_some())
 }
