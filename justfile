@@ -96,6 +96,18 @@ open *run:
 pack +runs:
     @{{bench}} pack {{runs}}
 
+# Write a run into one file, to be sent with the figures of your processor: just send results/RUN (--to DIR)
+[group('measure')]
+[no-exit-message]
+send run *options:
+    @{{bench}} send {{run}} {{options}}
+
+# Put runs that were sent into results/
+[group('develop')]
+[no-exit-message]
+take +files:
+    @{{bench}} take {{files}}
+
 # Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
 [group('measure')]
 [no-exit-message]
@@ -233,6 +245,12 @@ check-instructions *options:
 [group('develop')]
 [no-exit-message]
 accept-instructions: (check-instructions "--accept")
+
+# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); an hour
+[group('develop')]
+[no-exit-message]
+reference *options:
+    @{{bench}} reference {{options}}
 
 # Work out again all that README.md and docs/ quote of runs; a page's link definitions say which runs (--check: change nothing)
 [group('develop')]
