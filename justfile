@@ -172,7 +172,7 @@ tools *names:
 [group('develop')]
 test:
     cargo test --workspace --no-fail-fast
-    cargo test --workspace --features handicap,count-allocations --lib --test handicap -- handicap allocat
+    cargo test --workspace --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]

@@ -3,6 +3,7 @@
 //! Trials that will be compared stand next to each other, in an order drawn from the campaign's seed: on a machine that
 //! drifts, what ran just before decides more than one would like.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
+use crate::layouts;
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::transport::Transport;
 use crate::workload::Workload;
@@ -135,9 +137,11 @@ impl Plan {
         let names = servers.iter().map(|server| server.name.clone()).collect();
         let campaign = Campaign { servers: names, ..campaign };
         let workloads = self.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
+        let mut trials = trials(&campaign);
+        layouts::draw(&campaign, &servers, &mut trials);
         Self {
             workloads: workloads.cloned().collect(),
-            trials: trials(&campaign),
+            trials,
             campaign,
             servers,
             threads: self.threads,
@@ -173,6 +177,31 @@ impl Plan {
     pub fn server(&self, name: &str) -> Result<&Server> {
         let found = self.servers.iter().find(|server| server.name == name);
         found.with_context(|| format!("the plan has no {name:?}"))
+    }
+
+    /// The server of a trial, as it is in the trial's layout.
+    ///
+    /// # Errors
+    /// The plan has no such server.
+    pub fn server_of(&self, trial: &Trial) -> Result<Cow<'_, Server>> {
+        let server = self.server(&trial.server)?;
+        Ok(match self.campaign.layouts.zip(trial.layout) {
+            Some((layouts, number)) => Cow::Owned(layouts::in_layout(server, layouts, number)),
+            None => Cow::Borrowed(server),
+        })
+    }
+
+    /// The programs that run as a server, relative to the repository's root: one for each layout. Empty where it runs already.
+    pub fn programs(&self, server: &Server) -> Vec<String> {
+        let layouts = self.campaign.layouts.filter(|_| layouts::can_be_drawn(server));
+        let Some(layouts) = layouts else {
+            return Some(&server.program)
+                .filter(|program| !program.is_empty())
+                .into_iter()
+                .cloned()
+                .collect();
+        };
+        layouts.numbers().map(|number| layouts::in_layout(server, layouts, number).program).collect()
     }
 
     /// Its workload of that name.
@@ -215,6 +244,8 @@ pub struct Trial {
     /// Whether `connections` is the number of requests in flight; see [`Level::in_flight`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_flight: bool,
+    /// Which of its server's layouts runs, from 1; `None` is the program as cargo links it.
+    pub layout: Option<u32>,
     /// The measured window in milliseconds, where it is not the campaign's.
     pub window_ms: Option<u64>,
 }

@@ -4,8 +4,10 @@
 //! a trial (once the run is packed, plan and observations are in `run.tar.xz`), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
+mod kept;
 mod pack;
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,9 @@ use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 use crate::probe::host::Host;
+use crate::provenance::Program;
 
+pub use kept::kept;
 pub use pack::{unpack_stages, with_ending};
 
 /// What a run was measured with and on.
@@ -35,7 +39,10 @@ pub struct Conditions {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_loop_tools: Vec<Tool>,
     /// What each server said when it was ready: every effective setting.
-    pub servers: std::collections::BTreeMap<String, Value>,
+    pub servers: BTreeMap<String, Value>,
+    /// Each server's program and what it was built from. Older runs have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, Program>,
     /// How the harness was called.
     pub command: String,
     /// When it was resumed, where it was stopped.

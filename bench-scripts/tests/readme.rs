@@ -3,22 +3,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rpc_bench::report::pages::{self, Sources};
 use rpc_bench::report::pooled;
+use rpc_bench::results::{RunFolder, kept};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn sources() -> Sources {
-    Sources::new(&root().join("results"))
+    Sources::new(&root().join("results"), &root())
 }
 
 fn pages() -> Vec<(PathBuf, String)> {
     let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
         (path, text)
     };
     let pages: Vec<_> = pages::paths(&root()).unwrap().into_iter().map(read).collect();
@@ -36,6 +38,41 @@ fn every_quoted_figure_is_what_its_run_gives() {
         });
         assert_eq!(spliced.differences, [], "{}: run: just splice", path.display());
         assert_eq!(spliced.text, text, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_first_screen_is_of_todays_servers() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let sources = sources();
+    let runs = pages::answered_by(&readme).unwrap();
+    assert!(runs.len() >= 2, "{runs:?}");
+    let older: Vec<String> = runs
+        .iter()
+        .filter_map(|run| {
+            let changed = sources.changed_servers(run).unwrap();
+            (!changed.is_empty()).then(|| format!("{run} ({})", changed.join(", ")))
+        })
+        .collect();
+    assert!(
+        older.is_empty(),
+        "README's first screen quotes runs whose servers are not built from what is here now: {}. Commit, and measure them \
+         again: just reference (bench-scripts/reference.toml)",
+        older.join("; ")
+    );
+}
+
+/// Of a run that knows it: no server and nothing else but pages and results had changed since the commit.
+#[test]
+fn no_kept_run_is_of_a_changed_tree() {
+    for path in kept(&root().join("results")).unwrap() {
+        let Ok(conditions) = RunFolder(path.clone()).conditions() else { continue };
+        for (server, program) in &conditions.programs {
+            assert_ne!(program.changed, Some(true), "{}: {server}", path.display());
+        }
+        let changed = conditions.host.changed_files.unwrap_or_default();
+        let counts = changed.iter().find(|file| !file.ends_with(".md") && !file.starts_with("results/"));
+        assert_eq!(counts, None, "{}", path.display());
     }
 }
 
@@ -66,7 +103,7 @@ fn every_path_on_a_page_is_there() {
 
 #[test]
 fn a_figure_that_was_changed_by_hand_is_found() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
     for (there, changed) in [
         ("CPU per request, with ", "CPU per request, 1 with "),
         ("timeouts count -->", "timeouts count -->1"),
@@ -88,7 +125,7 @@ fn a_figure_that_was_changed_by_hand_is_found() {
 /// A page can't quote what is not there: the complaint names the line.
 #[test]
 fn a_wrong_quotation_is_an_error_with_its_line() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let defined = readme.lines().find(|line| line.starts_with("[quick]: ")).unwrap();
     let quick = format!("{defined}\n[all]: results/pooled.md\n");
     for (text, named) in [
@@ -115,7 +152,7 @@ fn a_wrong_quotation_is_an_error_with_its_line() {
 fn what_was_pooled_is_what_the_kept_runs_give() {
     let results = root().join("results");
     for (name, text) in pooled::files(&pooled::load(&results).unwrap()).unwrap() {
-        let kept = std::fs::read_to_string(results.join(name)).unwrap();
+        let kept = fs::read_to_string(results.join(name)).unwrap();
         assert!(kept == text, "results/{name} is old; run: just compare --all --write");
     }
 }
@@ -124,7 +161,7 @@ fn what_was_pooled_is_what_the_kept_runs_give() {
 fn docs_and_reports_agree_on_requests_never_sent() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for page in ["docs/METHODOLOGY.md", "docs/OPEN-LOOP.md"] {
-        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let text = fs::read_to_string(root.join(page)).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(
             words.join(" ").contains(rpc_bench::report::NEVER_SENT),

@@ -74,6 +74,26 @@ impl Value {
     }
 }
 
+/// A row's values on one model of processor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnModel {
+    /// The processor, as readers know it.
+    pub processor: String,
+    /// By server.
+    pub values: Vec<Option<Value>>,
+}
+
+/// How a server stands to the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Surely less.
+    Less,
+    /// Surely more.
+    More,
+    /// Not resolved.
+    Open,
+}
+
 /// One measured quantity over all servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerRow {
@@ -87,14 +107,38 @@ pub struct AnswerRow {
     pub from: String,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
+    /// The same by model of processor, where several were measured; else empty.
+    pub models: Vec<OnModel>,
 }
 
 impl AnswerRow {
-    /// The servers that nothing measured is better than: one, or several whose difference is not resolved. Empty where fewer than
-    /// two servers were measured, or where none is worse than the best.
+    /// The servers that nothing measured is better than, on every processor: one, or several whose difference is not resolved. Empty where
+    /// fewer than two servers were measured, where none is worse than the best, or where processors have no best in common.
     pub fn best(&self) -> Vec<usize> {
-        let measured =
-            || self.values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
+        let mut common = self.best_of(self.every().next().unwrap_or(&self.values));
+        for values in self.every().skip(1) {
+            // None is best where all are.
+            let best = self.best_of(values);
+            if common.is_empty() {
+                common = best;
+            } else if !best.is_empty() {
+                common.retain(|server| best.contains(server));
+                if common.is_empty() {
+                    break;
+                }
+            }
+        }
+        common
+    }
+
+    /// The values of each model; those of the row where there is one model.
+    fn every(&self) -> impl Iterator<Item = &[Option<Value>]> {
+        let alone = self.models.is_empty().then_some(self.values.as_slice());
+        alone.into_iter().chain(self.models.iter().map(|model| model.values.as_slice()))
+    }
+
+    fn best_of(&self, values: &[Option<Value>]) -> Vec<usize> {
+        let measured = || values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
         let order = |a: &Value, b: &Value| match self.topic.better() {
             Better::More => b.compared.value.total_cmp(&a.compared.value),
             Better::Less => a.compared.value.total_cmp(&b.compared.value),
@@ -105,10 +149,55 @@ impl AnswerRow {
         if best.len() == measured().count() { Vec::new() } else { best }
     }
 
-    /// Whether a server's difference from the baseline is resolved; true of the baseline itself.
+    /// Whether a server's difference from the baseline is resolved, on every processor and in one direction; true of the baseline itself.
     pub fn is_resolved(&self, server: usize, baseline: usize) -> bool {
-        let value = |server: usize| self.values.get(server).copied().flatten();
-        server == baseline || value(server).zip(value(baseline)).is_none_or(|(a, b)| a.differs(&b))
+        let measured = |values: &&[Option<Value>]| values.get(server).copied().flatten().is_some();
+        let mut standings = self.every().filter(measured).map(|values| standing(values, server, baseline));
+        let first = standings.next();
+        server == baseline
+            || first.is_none_or(|first| first != Standing::Open && standings.all(|other| other == first))
+    }
+
+    /// The servers whose standing to the baseline is not the same on all processors, each with the processors and the standings there.
+    pub fn disagreements(&self, baseline: usize) -> Vec<(usize, Vec<(&str, Standing)>)> {
+        let of = |server: usize| {
+            let measured = self.models.iter().filter(|model| model.values[server].is_some());
+            let standings =
+                measured.map(|model| (&*model.processor, standing(&model.values, server, baseline)));
+            standings.collect::<Vec<_>>()
+        };
+        let servers = (0..self.values.len()).filter(|server| *server != baseline);
+        let all = servers.map(|server| (server, of(server)));
+        all.filter(|(_, standings)| standings.windows(2).any(|two| two[0].1 != two[1].1)).collect()
+    }
+
+    /// The smallest and the largest value of a server over processors, as a table shows them.
+    pub fn range(&self, server: usize) -> Option<(f64, f64)> {
+        let shown = || self.every().filter_map(|values| Some(values.get(server).copied().flatten()?.shown));
+        let ends = (shown().fold(f64::INFINITY, f64::min), shown().fold(f64::NEG_INFINITY, f64::max));
+        shown().next().map(|_| ends)
+    }
+
+    /// By what factor a server is surely behind another, on every processor: the smallest.
+    fn factor_behind(&self, server: usize, other: usize) -> Option<f64> {
+        let factor = |values: &[Option<Value>]| {
+            let (own, better) = (values[server]?, values[other]?);
+            let ratio = own.compared.value / better.compared.value;
+            own.differs(&better).then_some(ratio.max(1.0 / ratio))
+        };
+        let factors = self.every().map(factor).collect::<Option<Vec<f64>>>()?;
+        factors.into_iter().min_by(f64::total_cmp)
+    }
+}
+
+fn standing(values: &[Option<Value>], server: usize, baseline: usize) -> Standing {
+    let value = |server: usize| values.get(server).copied().flatten();
+    match value(server).zip(value(baseline)) {
+        // Without the baseline there is nothing to differ from.
+        None => Standing::Less,
+        Some((own, over)) if !own.differs(&over) => Standing::Open,
+        Some((own, over)) if own.compared.value < over.compared.value => Standing::Less,
+        Some(_) => Standing::More,
     }
 }
 
@@ -203,10 +292,8 @@ impl Answer {
     /// The rows in which a server is surely worse than the best, by the largest factors.
     fn price(&self, decided_by: Option<Topic>, server: usize) -> Vec<usize> {
         let factor = |row: &AnswerRow| {
-            let own = row.values[server]?;
-            let better = row.best().first().and_then(|first| row.values[*first])?;
-            let ratio = own.compared.value / better.compared.value;
-            (Some(row.topic) != decided_by && own.differs(&better)).then_some(ratio.max(1.0 / ratio))
+            let better = row.best().first().copied()?;
+            row.factor_behind(server, better).filter(|_| Some(row.topic) != decided_by)
         };
         let behind = self.rows.iter().enumerate().filter_map(|(place, row)| Some((place, factor(row)?)));
         let mut behind: Vec<(usize, f64)> = behind.collect();
@@ -230,6 +317,7 @@ mod tests {
             at: String::new(),
             from: String::new(),
             values: values.to_vec(),
+            models: Vec::new(),
         };
         let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
         Answer { servers, baseline: 0, rows: rows.iter().map(row).collect() }
@@ -275,6 +363,31 @@ mod tests {
         for recommendation in answer.recommendations() {
             assert!(recommendation.decided_by.is_none() && recommendation.best.is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_said_of_several_processors_is_true_on_each() {
+        let mut answer = answer(&[(Topic::Cpu, "x", [value(1.0, 0.0), value(1.4, 0.01), value(0.7, 0.01)])]);
+        let on = |b: f64, c: f64| OnModel {
+            processor: format!("{b}"),
+            values: vec![value(1.0, 0.0), value(b, 0.01), value(c, 0.01)],
+        };
+        answer.rows[0].models = vec![on(1.4, 0.7), on(1.1, 0.8)];
+        let row = &answer.rows[0];
+        assert_eq!((row.best(), row.range(2)), (vec![2], Some((0.7, 0.8))));
+        assert!(row.disagreements(0).is_empty() && row.is_resolved(1, 0));
+
+        answer.rows[0].models[1] = on(1.005, 0.8);
+        let row = &answer.rows[0];
+        let open = vec![("1.4", Standing::More), ("1.005", Standing::Open)];
+        assert_eq!((row.disagreements(0), row.is_resolved(1, 0)), (vec![(1, open)], false));
+        assert!(row.is_resolved(2, 0));
+
+        answer.rows[0].models[1] = on(0.5, 0.8);
+        let row = &answer.rows[0];
+        assert!(row.best().is_empty(), "one is best here and another there");
+        assert_eq!(row.disagreements(0).len(), 1);
+        assert_eq!(answer.recommendations()[0].best, []);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::comparison::{JUDGED, demand};
 use super::observed::{Observed, Samples, log_ratios};
 use super::summary::{Summary, summarize};
 use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
-use crate::config::{Percent, Tuning};
+use crate::config::Percent;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::observation::Observation;
@@ -336,29 +336,22 @@ fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
 /// The settings of all cells of a run, as words.
 fn task(plan: &Plan) -> Vec<(&'static str, String)> {
     let campaign = &plan.campaign;
-    let environment = &campaign.environment;
-    let threads = match environment.tuning {
-        Tuning::Equal => plan.threads.to_string(),
-        Tuning::Shipped => "the framework's own".to_owned(),
-    };
-    vec![
-        ("tuning", environment.tuning.flag().to_owned()),
-        ("the number of threads", threads),
-        ("placement", format!("{:?}", environment.placement)),
-        ("the number of accounts", environment.accounts.to_string()),
-        ("the number of slots", environment.slots.to_string()),
-        ("the ledger's seed", environment.ledger_seed.to_string()),
-        ("the global queue interval", environment.global_queue_interval.unwrap_or(0).to_string()),
-        ("the simulated walk", format!("{} ns a slot", environment.walk_ns_per_slot.unwrap_or(0))),
-        ("the load tool's niceness", environment.tool_niceness.unwrap_or(0).to_string()),
-        ("the transport", environment.transport().name().to_owned()),
-        ("the number of requests in flight on a connection", environment.in_flight().to_string()),
+    let described = campaign.environment.described(plan.threads).into_iter();
+    let mut task: Vec<_> = described.filter(|setting| setting.is_task).map(|s| (s.name, s.words)).collect();
+    let open = campaign.open.as_ref();
+    task.extend([
         ("the load tool of closed loops", campaign.tool.name().to_owned()),
         ("the arms' settings", own_settings(plan)),
+        ("whether connections are only held", campaign.hold.to_string()),
+        ("the background load", format!("{:?}", open.and_then(|open| open.background.as_ref()))),
+        ("how servers are stopped", format!("{:?}", open.and_then(|open| open.stall))),
         ("warm-up", format!("{} ms", campaign.warmup_ms)),
+        ("connections of the warm-up", format!("{:?}", campaign.warmup_connections)),
         ("the window", format!("{} ms", campaign.window_ms)),
         ("the timeout", format!("{} ms", campaign.timeout_ms)),
-    ]
+        ("the time for connecting", format!("{} ms", campaign.connect_ms)),
+    ]);
+    task
 }
 
 /// The servers' settings that differ from the environment's, as words.

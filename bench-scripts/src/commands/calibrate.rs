@@ -50,7 +50,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     let tools = Tools::find(&[], &config.0.join("tools"))?;
     let folder = match opened {
         Some(folder) => {
-            super::run::same_tools(&folder, &tools)?;
+            super::run::check_as_begun(&folder, &tools)?;
             build(&folder.plan()?)?;
             resume(&folder)?;
             folder

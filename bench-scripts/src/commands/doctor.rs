@@ -72,7 +72,8 @@ fn resolution(config: &ConfigDir, results: &Path, host: &Host) -> String {
     let calibrations = fs::read_dir(results).into_iter().flatten().filter_map(|entry| {
         let folder = RunFolder::open(&entry.ok()?.path()).ok().filter(RunFolder::is_calibration)?;
         let measured_on = folder.conditions().ok()?.host;
-        let is_here = measured_on.cpu == host.cpu && measured_on.cores == host.cores;
+        let is_here =
+            measured_on.processor_name() == host.processor_name() && measured_on.cores == host.cores;
         (is_here && is_as_now(&folder)).then_some(folder)
     });
     let Some(newest) = calibrations.max_by_key(RunFolder::name) else {

@@ -3,13 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rpc_bench::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
 use rpc_bench::plan::{MostLoad, Plan};
 use rpc_bench::probe::host;
+use rpc_bench::provenance::check_unchanged;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
@@ -165,7 +166,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     run::build(&plan)?;
     let folder = match opened {
         Some(folder) => {
-            same_tools(&folder, &tools)?;
+            check_as_begun(&folder, &tools)?;
             run::resume(&folder)?;
             folder
         }
@@ -227,9 +228,11 @@ fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
         .collect()
 }
 
-/// A run is measured with the same load tools throughout, or its parts are not comparable.
-pub(super) fn same_tools(folder: &RunFolder, tools: &Tools) -> Result<()> {
+/// A run is measured with the same load tools and servers throughout, or its parts are not comparable.
+pub(super) fn check_as_begun(folder: &RunFolder, tools: &Tools) -> Result<()> {
     let conditions = folder.conditions()?;
+    check_unchanged(&conditions.programs, &folder.plan()?.servers, Path::new("."))
+        .with_context(|| folder.0.display().to_string())?;
     for before in std::iter::once(&conditions.tool).chain(&conditions.open_loop_tools) {
         let now = tools.named(&before.name)?;
         ensure!(

@@ -17,7 +17,7 @@ pub struct Args {
 /// Renews or checks each page. Figures that are bound to no run are found either way; a person must bind them.
 pub fn splice(results: &Path, args: &Args) -> Result<bool> {
     let root = Path::new(".");
-    let sources = Sources::new(results);
+    let sources = Sources::new(results, root);
     let mut all_well = pooled_is_current(results, args.check)?;
     for path in pages::paths(root)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();

@@ -41,7 +41,7 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     };
     eprintln!("results go to {}", folder.0.display());
     let tools = Tools::find(&[], &config.0.join("tools"))?;
-    super::run::same_tools(&folder, &tools)?;
+    super::run::check_as_begun(&folder, &tools)?;
     let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
     if let Err(error) = carry_out(&folder, &tools, &interrupt) {
         eprintln!("\nwhat was observed is kept; resume with: {again}");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CampaignArm, Environment, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold};
 use crate::field_checks::{distinct, known, within};
+use crate::layouts::Layouts;
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 
@@ -84,8 +85,11 @@ pub struct Campaign {
     /// How narrow an interval answers the question by itself, as half of its width. Where it is given, comparisons that are
     /// answered stop; where it is not, every trial is repeated `max_blocks` times.
     pub precision: Option<Percent>,
-    /// Decides the order of the trials.
+    /// Decides the order of the trials, and which layout of its server each has.
     pub seed: u64,
+    /// In how many layouts each server is built; where left out, all its trials are of the program as cargo links it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<Layouts>,
     /// Load before the measured window, in milliseconds.
     pub warmup_ms: u64,
     /// Connections of that load at most; as many as in the window where left out.
@@ -332,6 +336,7 @@ impl Campaign {
             "field in_flight_memory: a line needs three numbers of requests in flight; name them in connections, without hold"
         );
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
+        self.check_layouts(searches)?;
         ensure!(
             self.tools().all(|tool| !tool.driver().has_users()),
             "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in place of it",
@@ -351,6 +356,18 @@ impl Campaign {
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
         let sizes = self.sizes.iter().map(|_| self.tool);
         closed.into_iter().chain(open).chain(sizes)
+    }
+
+    /// Layouts are drawn for the trials of a sweep of closed loops and of duets.
+    fn check_layouts(&self, has_other_parts: bool) -> Result<()> {
+        let Some(layouts) = self.layouts else { return Ok(()) };
+        layouts.check()?;
+        ensure!(
+            !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
+            "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, remedy_trials, [open], \
+             [threshold], [slo], [stores], [stages] and [sizes]"
+        );
+        Ok(())
     }
 
     /// A campaign that holds connections sends nothing that could be compared.

@@ -36,7 +36,7 @@ pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
-pub use server_settings::{Environment, Overrides, Placeholders, Placement, Tuning};
+pub use server_settings::{Described, Environment, Overrides, Placeholders, Placement, Tuning};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use slo::Slo;
 pub use stages::{Ramp, Stages};

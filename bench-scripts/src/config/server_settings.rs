@@ -1,7 +1,7 @@
 //! What servers run in: the settings that a campaign gives all of them, and those that an arm changes.
 //!
 //! A setting is a field of [`Environment`] and, where arms may change it, a field of [`Overrides`] and an entry of [`SETTINGS`]. From
-//! here come the arguments of a started server, and the words for a reader.
+//! here come the arguments of a started server, the words for a reader, and what two runs must share to be compared.
 
 use std::collections::BTreeMap;
 
@@ -75,6 +75,17 @@ fn default_max_foreign_cpu() -> Percent {
     Percent(MUCH_FOREIGN)
 }
 
+/// A setting in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// What a reader knows it by.
+    pub name: &'static str,
+    /// Its value.
+    pub words: String,
+    /// Whether it is part of what a run does, and not of what counts of it.
+    pub is_task: bool,
+}
+
 /// Whose setting it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -94,6 +105,10 @@ struct Setting {
     /// From 0 on, a server need not have an argument for it: 0 leaves the argument out.
     least: u64,
     most: u64,
+    /// What a reader knows it by.
+    title: &'static str,
+    /// The value that is the same as none, where there is such a value.
+    left_out: Option<u64>,
     value: fn(&Overrides) -> Option<u64>,
     words: fn(u64) -> String,
 }
@@ -104,10 +119,11 @@ impl Setting {
     }
 }
 
-/// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its range, and its
-/// words.
+/// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its range, what a
+/// reader knows it by, the value that is the same as none, and its words.
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $words:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $title:literal, $left_out:expr,
+        $words:expr;)+) => {
         /// Settings of one server where they differ from the campaign's environment.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -128,6 +144,8 @@ macro_rules! settings {
             name: stringify!($name),
             least: $least,
             most: $most,
+            title: $title,
+            left_out: $left_out,
             value: |own| own.$name.map(u64::from),
             words: $words,
         },)+];
@@ -136,44 +154,44 @@ macro_rules! settings {
 
 settings! {
     /// Threads that answer.
-    threads: u32 = Server, 1, 1_024, |threads| counted(threads, "worker");
+    threads: u32 = Server, 1, 1_024, "the number of threads", None, |threads| counted(threads, "worker");
     /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
-    global_queue_interval: u32 = Server, 0, 1_000_000, |polls| match polls {
+    global_queue_interval: u32 = Server, 0, 1_000_000, "the global queue interval", Some(0), |polls| match polls {
         0 => "global queue interval left to tokio".to_owned(),
         polls => format!("global queue interval {polls}"),
     };
     /// Slots in the seeded ledger.
-    slots: u64 = Server, 1, 20_000_000, |slots| format!("chain of {} slots", count(slots));
+    slots: u64 = Server, 1, 20_000_000, "the number of slots", None, |slots| format!("chain of {} slots", count(slots));
     /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
-    walk_ns_per_slot: u64 = Server, 0, 1_000_000, |ns| match ns {
+    walk_ns_per_slot: u64 = Server, 0, 1_000_000, "the simulated walk", Some(0), |ns| match ns {
         0 => "no simulated walk".to_owned(),
         ns => format!("simulated walk of {ns} ns a slot"),
     };
     /// See [`Environment::tool_niceness`].
-    tool_niceness: u8 = Tool, 0, 19, |niceness| match niceness {
+    tool_niceness: u8 = Tool, 0, 19, "the load tool's niceness", Some(0), |niceness| match niceness {
         0 => "load tool with the server's priority".to_owned(),
         niceness => format!("load tool with niceness {niceness}"),
     };
     /// See [`Environment::transport`].
-    transport: Transport = Tool, 0, 1, |place| {
+    transport: Transport = Tool, 0, 1, "the transport", Some(0), |place| {
         let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);
         format!("over {}", of.unwrap_or_default().name())
     };
     /// See [`Environment::in_flight`].
-    in_flight: u32 = Tool, 1, 10_000, |requests| format!("{requests} in flight on a connection");
+    in_flight: u32 = Tool, 1, 10_000, "the number of requests in flight on a connection", Some(1), |requests| format!("{requests} in flight on a connection");
     /// See [`Environment::batch`].
-    batch: u32 = Tool, 1, 10_000, |calls| match calls {
+    batch: u32 = Tool, 1, 10_000, "the number of calls in a request", Some(1), |calls| match calls {
         1 => "one call in a message".to_owned(),
         calls => format!("batches of {}", count(calls)),
     };
     /// See [`Environment::network`].
-    network: Network = Tool, 0, 18_446_744_073_709_551_615, |both| format!("a network of {}", Network::from(both).words());
+    network: Network = Tool, 0, 18_446_744_073_709_551_615, "the network", None, |both| format!("a network of {}", Network::from(both).words());
     /// See [`Environment::cpu_quota`].
-    cpu_quota: Cpus = Process, 10, 1_024_000, |milli| Cpus(milli as u32).words();
+    cpu_quota: Cpus = Process, 10, 1_024_000, "the processor time that a server may use", None, |milli| Cpus(milli as u32).words();
     /// See [`Environment::cpuset`].
-    cpuset: Cpuset = Process, 1, u64::MAX, |processors| Cpuset(processors).words();
+    cpuset: Cpuset = Process, 1, u64::MAX, "the processors that a server may use", None, |processors| Cpuset(processors).words();
     /// See [`Environment::memory_max`].
-    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, |bytes| MemoryMax(bytes).words();
+    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, "the memory that a server may use", None, |bytes| MemoryMax(bytes).words();
 }
 
 /// Placeholders of an environment that always have a value.
@@ -263,6 +281,35 @@ impl Environment {
             memory_max: own.memory_max,
             ..self.clone()
         }
+    }
+
+    /// Every setting, what a reader knows it by and its words, where `threads` is the number that a server has by default. Two runs
+    /// are of the same task only where all are the same, but for those that decide only which trials count.
+    pub fn described(&self, threads: u32) -> Vec<Described> {
+        let settings = self.settings();
+        let Self { tuning, accounts, ledger_seed, placement, max_foreign_cpu, .. } = self;
+        let fixed = [
+            ("tuning", tuning.flag().to_owned()),
+            ("placement", placement.words().to_owned()),
+            ("the number of accounts", count(*accounts as u64)),
+            ("the ledger's seed", ledger_seed.to_string()),
+        ];
+        let of_arms = SETTINGS.iter().map(|setting| {
+            let stated = (setting.value)(&settings).or(setting.left_out);
+            let words = match (setting.name, tuning) {
+                ("threads", Tuning::Shipped) => "the framework's own".to_owned(),
+                ("threads", Tuning::Equal) => (setting.words)(stated.unwrap_or(threads.into())),
+                _ => stated.map_or_else(|| "none stated".to_owned(), setting.words),
+            };
+            (setting.title, words)
+        });
+        let described = |(name, words)| Described { name, words, is_task: true };
+        let counts = Described {
+            name: "the CPU time that other processes may use",
+            words: max_foreign_cpu.to_string(),
+            is_task: false,
+        };
+        fixed.into_iter().chain(of_arms).map(described).chain([counts]).collect()
     }
 
     /// How the load reaches a server.

@@ -248,7 +248,7 @@ fn rubbish_in_a_server_is_named() {
     let cases = [
         ("http = \"hyper 0.14\"", "", "fields http and rpc"),
         ("http = \"hyper 0.14\"", "http = \" \"", "field http"),
-        ("label = \"axum + typed JSON-RPC\"", "label = \"a|b\"", "field label"),
+        ("label = \"axum + hand-written JSON-RPC\"", "label = \"a|b\"", "field label"),
         ("colour = 1", "colour = 0", "field colour"),
         ("colour = 1", "colour = 8", "field colour"),
         ("\"--global-queue-interval={global_queue_interval}\"", "\"{global_queue_interval}\"", "left out"),

@@ -10,11 +10,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::LoadTool;
 use super::load_tool::About;
 use crate::probe::host::on_path;
+use crate::provenance;
 
 /// A load tool that was found, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,8 +197,7 @@ impl Tool {
     }
 
     fn at(path: PathBuf, tool: LoadTool, version: String, source: Source) -> Result<Self> {
-        let bytes = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = provenance::sha256_of_file(&path)?;
         Ok(Self { path, name: tool.name().to_owned(), version, source, sha256 })
     }
 

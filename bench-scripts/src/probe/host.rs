@@ -11,11 +11,17 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::processor::Processor;
+use crate::provenance;
+
 /// What of a machine decides figures. Names no person, no path and no address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Processor model.
+    /// What the processor calls itself.
     pub cpu: String,
+    /// What it is: its name alone says little. None in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<Processor>,
     /// Processors that this process may use.
     pub cores: usize,
     /// Memory, in bytes.
@@ -36,6 +42,9 @@ pub struct Host {
     pub rustc: Option<String>,
     /// The commit that was measured, with `+` where files had changed since.
     pub commit: Option<String>,
+    /// The files that git tracks and that had changed since, by their paths in the repository; none where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<Vec<String>>,
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
@@ -50,14 +59,22 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 impl Host {
     /// Looks at the machine, and at what the harness was built from.
     pub fn read() -> Self {
-        Self { rustc: said("rustc", &["--version"]), commit: commit(), ..Self::machine() }
+        let changed_files = provenance::changed_files(Path::new("."));
+        Self { rustc: said("rustc", &["--version"]), commit: commit(), changed_files, ..Self::machine() }
+    }
+
+    /// The processor for readers: by vendor, family and model where these are known, such as `AMD EPYC (family 25, model 17)`.
+    pub fn processor_name(&self) -> String {
+        self.processor.as_ref().map_or_else(|| self.cpu.clone(), |processor| processor.name(&self.cpu))
     }
 
     /// Looks at the machine alone, for which no program is started.
     pub fn machine() -> Self {
-        let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
+        let info = CpuInfo::current().ok();
+        let model = info.as_ref().and_then(|info| info.model_name(0).map(str::to_owned));
         Self {
             cpu: model.unwrap_or_else(|| "unknown".to_owned()),
+            processor: info.as_ref().and_then(Processor::of),
             cores: cores(),
             memory_bytes: Meminfo::current().ok().map(|memory| memory.mem_total),
             kernel: text("/proc/sys/kernel/osrelease"),
@@ -68,6 +85,7 @@ impl Host {
             one_core: last_processor(),
             rustc: None,
             commit: None,
+            changed_files: None,
         }
     }
 }
@@ -204,6 +222,9 @@ mod tests {
     fn the_machine_is_seen() {
         let host = Host::read();
         assert!(host.cores >= 1 && host.open_files > 0);
+        assert!(
+            host.processor_name().len() > 2 && host.processor.is_none_or(|found| !found.flags.is_empty())
+        );
         assert!(HostActivity::read().busy_s.is_none_or(|busy| busy > 0.0));
     }
 }

@@ -11,6 +11,7 @@ pub mod network;
 pub mod other_processes;
 mod proc_reader;
 pub mod process_usage;
+pub mod processor;
 pub mod resources;
 pub mod syscalls;
 pub mod threads;

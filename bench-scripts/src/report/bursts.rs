@@ -86,7 +86,7 @@ fn text(plan: &BurstPlan, arms: &[Tried], outcomes: &[Outcome]) -> String {
          seed {}, begun {}.\n",
         table(arms, outcomes, true),
         table(arms, outcomes, false),
-        plan.host.cpu,
+        plan.host.processor_name(),
         plan.host.cores,
         count(u64::from(plan.most)),
         plan.seed,

@@ -351,7 +351,7 @@ fn environment(
         ("trials", summary.all_trials().to_string()),
         ("each trial", trials.collect::<Vec<_>>().join("; ")),
         ("commit", available(host.commit.as_ref())),
-        ("processor", format!("{}, {} cores", host.cpu, host.cores)),
+        ("processor", format!("{}, {} cores", host.processor_name(), host.cores)),
         ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
         ("kernel", available(host.kernel.as_ref())),
         ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::format::{Table, available, bytes, known};
 use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
+use crate::layouts;
 
 const MISSING: &str = "unavailable";
 
@@ -93,10 +94,12 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
     let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
     let precision = known(campaign.precision, "none", |precision| precision.to_string());
-    vec![
+    let settings = campaign.environment.described(run.plan.threads).into_iter();
+    let mut facts: Vec<_> = settings.map(|setting| (setting.name, setting.words, true)).collect();
+    facts.extend([
         ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
-        ("processor", host.cpu.clone(), true),
+        ("processor", host.processor_name(), true),
         ("number of cores", host.cores.to_string(), true),
         ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
         ("kernel", available(host.kernel.as_ref()), true),
@@ -113,7 +116,13 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("requested precision", precision, false),
         ("most blocks", campaign.max_blocks.to_string(), false),
         ("seed of the order", campaign.seed.to_string(), false),
-    ]
+        (
+            "layouts of the servers",
+            known(layouts::words(&run.plan), "one of each server", |words| words),
+            true,
+        ),
+    ]);
+    facts
 }
 
 /// Where common servers were started in another way or reported other settings when ready. A setting that only one version

@@ -1,10 +1,11 @@
 //! The section on duets: what compared servers need for a request, measured side by side.
 
-use super::format::{PAIRED_RATIOS, Table, at, count, list, ratio, significant};
+use super::format::{PAIRED_RATIOS, Table, at, count, known, list, ratio, significant};
 use super::tables::{resolution, shown};
 use super::{Run, invalid_trials};
 use crate::analysis::{Cell, Comparison};
 use crate::figure::Figure;
+use crate::layouts;
 
 /// The comparison of a pair on a workload.
 pub(super) fn of<'a>(duets: &'a Run, server: &str, over: &str, workload: &str) -> Option<&'a Comparison> {
@@ -44,11 +45,12 @@ pub(super) fn section(duets: &Run) -> String {
          comparison of CPU time per request that this machine allows; the figures of one server alone are those of a core that \
          four processes share. Rates are not compared here, because the kernel divides the core.\n\n{}\n{PAIRED_RATIOS} Judged after {} \
          valid blocks; \
-         all {} comparisons and all interim analyses share an error of 5 %. Windows of {} ms.\n{}",
+         all {} comparisons and all interim analyses share an error of 5 %. Windows of {} ms.\n{}{}",
         Table::of(headers, 2, rows).markdown(),
         list(&duets.summary.block_counts),
         duets.summary.comparisons.len(),
         count(duets.plan.campaign.window_ms),
+        known(layouts::words(&duets.plan), "", |words| format!("\nLayouts: {words}.\n")),
         duets.summary.comparisons.iter().map(invalid_trials::blocks).collect::<String>(),
     )
 }

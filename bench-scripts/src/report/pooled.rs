@@ -2,17 +2,16 @@
 //! `results/pooled.md`, and as `results/pooled.json`, which pages quote.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::format::{Table, available, bullets, count, dash, known, percent, ratio};
 use super::{Run, charts};
-use crate::analysis::pooled::{Group, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
+use crate::analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use crate::config::Placement;
-use crate::results::{DUETS, LADDER, RunFolder};
+use crate::results::{DUETS, LADDER, RunFolder, kept};
 use crate::stats::Estimate;
 
 /// The files that hold it, in the folder of runs.
@@ -42,15 +41,13 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Reads every run in a folder of runs and pools what they share. Calibrations, whose servers are handicapped on purpose, and folders
+/// Reads every kept run of a folder of runs ([`kept`]) and pools what they share. Calibrations, whose servers are handicapped on purpose, and folders
 /// of other programs are passed over.
 ///
 /// # Errors
 /// The folder can't be read.
 pub fn load(results: &Path) -> Result<PooledRuns> {
-    let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
-    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
+    let paths = kept(results)?;
     let mut parts: Vec<(String, Run)> = Vec::new();
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     for folder in paths.iter().filter_map(|path| RunFolder::open(path).ok()) {
@@ -102,12 +99,18 @@ pub fn markdown(pooled: &PooledRuns) -> String {
         "# All kept runs\n\nMade by `just compare --all --write` from {} runs. Ratios are of the first server over the second.\n\n",
         pooled.runs.len()
     );
-    let shown: Vec<&Group> = pooled.groups.iter().filter(|group| group.pooled.is_some()).collect();
-    out.push_str("## Pooled\n\n");
+    let shown: Vec<&Group> = pooled.groups.iter().filter(|group| group.is_repeated()).collect();
+    out.push_str("## By processor\n\n");
     if shown.is_empty() {
-        out.push_str("No ratio was measured in two runs with the same servers and settings.\n");
+        out.push_str("No ratio was measured in two runs with the same builds and settings.\n");
     } else {
-        let _ = writeln!(out, "{}\n{HOW_TO_READ}", table(shown.iter().copied()).markdown());
+        let _ = writeln!(out, "{}\n{HOW_TO_READ}", by_processor(&shown).markdown());
+    }
+    for processor in processors(&shown) {
+        let table = table(shown.iter().copied(), processor);
+        if !table.is_empty() {
+            let _ = write!(out, "\n## Pooled: {processor}\n\n{}", table.markdown());
+        }
     }
     out.push_str("\n## Run by run\n");
     for group in &pooled.groups {
@@ -131,31 +134,89 @@ pub fn files(pooled: &PooledRuns) -> Result<Vec<(&'static str, String)>> {
 }
 
 const HOW_TO_READ: &str = "\
-Pooled on logarithms by a random-effects model: the mean over runs with the 95 % interval of Hartung and Knapp, the variance between runs \
+**By processor** has a column for each model of processor: the ratio with its 95 % interval and the number of runs. **All models** is the \
+range from the smallest to the largest of them; from three models on a mean over models with its 95 % interval stands behind it. Few models \
+were measured, and another one may lie outside of the range.
+
+Within a model ratios are pooled on logarithms by a random-effects model: the mean over runs with the 95 % interval of Hartung and Knapp, the variance between runs \
 by restricted maximum likelihood. **Within** is the typical standard error of one run's ratio, worked back from the interval that its \
 report prints; **between** is the standard deviation of the true ratios from run to run, which no single run knows of; **I²** is the share \
 of the variance that lies between runs. **A new run** is the 95 % prediction interval of Higgins, Thompson and Spiegelhalter for the true \
-ratio of one more run; what that run prints is off by its own error within, too. Below three runs there is none, and of few runs the spread \
+ratio of one more run on the same model; what that run prints is off by its own error within, too. Below three runs there is none, and of few runs the spread \
 between them is known badly, which makes these intervals wide. Only runs with the same request, answer length, connections, placement, \
-tuning, threads and ledger are pooled, and only where both servers have the same title and effective settings. Length of windows, number of blocks, \
-processor, kernel and commit may differ: they are part of what varies between runs.
+tuning, threads and ledger are pooled, and only where both servers have the same title, effective settings and build: sources, versions of \
+all crates, profile and compiler. Runs without a fingerprint of these are pooled where they are of one commit. Length of windows, number of \
+blocks, kernel and the rest of the repository may differ: they are part of what varies between runs.
 ";
 
-/// One row for each pooled ratio.
-pub fn table<'a>(groups: impl Iterator<Item = &'a Group>) -> Table {
-    let row = |Group { setting, pooled, .. }: &Group| {
-        let Pooled { runs, ratio: mean, prediction, within, between, i_squared } = pooled.as_ref()?;
-        Some(vec![
-            figure(setting).to_owned(),
-            place(setting),
-            format!("{} / {}", setting.server, setting.over),
+/// The models of processors that groups have, in the order of their names.
+pub fn processors<'a>(groups: &[&'a Group]) -> Vec<&'a str> {
+    let models = groups.iter().flat_map(|group| &group.models);
+    let mut processors: Vec<&str> = models.map(|model| model.processor.as_str()).collect();
+    processors.sort_unstable();
+    processors.dedup();
+    processors
+}
+
+/// A column for each model of processor, and one for all of them.
+pub fn by_processor(groups: &[&Group]) -> Table {
+    let processors = processors(groups);
+    let mut headers = vec!["figure", "request", "servers", "built from"];
+    headers.extend(&processors);
+    headers.push("all models");
+    let mut table = Table::new(&headers, 4);
+    for group in groups {
+        let mut row = place_of(&group.setting);
+        row.push(built(&group.setting));
+        row.extend(processors.iter().map(|name| {
+            let model = group.models.iter().find(|model| model.processor == **name);
+            dash(model, |model| {
+                let times = match model.runs.len() {
+                    1 => "1 run".to_owned(),
+                    several => format!("{several} runs"),
+                };
+                format!("{} ({times})", ratio(model.ratio()))
+            })
+        }));
+        row.push(dash(group.across, all_models));
+        table.row(row);
+    }
+    table
+}
+
+/// `0.72 to 0.82`, from three models on with the mean and its interval.
+fn all_models(across: Across) -> String {
+    let (low, high) = across.range;
+    let mean = across.ratio.map_or_else(String::new, |mean| format!(", mean {}", ratio(mean)));
+    format!("{low:.2} to {high:.2}{mean}")
+}
+
+/// Figure, request and servers of a row.
+fn place_of(setting: &Setting) -> Vec<String> {
+    vec![figure(setting).to_owned(), place(setting), format!("{} / {}", setting.server, setting.over)]
+}
+
+/// What both servers of a ratio were built from.
+fn built(setting: &Setting) -> String {
+    let [own, over] = [&setting.servers[0], &setting.servers[1]].map(|server| server.built.words());
+    if own == over { own } else { format!("{own} / {over}") }
+}
+
+/// One row for each ratio that was pooled on a model of processor.
+pub fn table<'a>(groups: impl Iterator<Item = &'a Group>, processor: &str) -> Table {
+    let row = |Group { setting, models, .. }: &Group| {
+        let model = models.iter().find(|model| model.processor == processor)?;
+        let Pooled { runs, ratio: mean, prediction, within, between, i_squared, .. } =
+            model.pooled.as_ref()?;
+        let measured = [
             runs.to_string(),
             ratio(*mean),
             format!("{:.1} %", within * 100.0),
             format!("{:.1} %", between * 100.0),
             percent(*i_squared),
             dash(*prediction, |ends| interval(mean, ends)),
-        ])
+        ];
+        Some(place_of(setting).into_iter().chain(measured).collect::<Vec<_>>())
     };
     let headers = "figure | request | servers | runs | pooled ratio | within | between | I² | a new run";
     Table::of(headers, 3, groups.filter_map(row))
@@ -187,22 +248,23 @@ fn title(setting: &Setting) -> String {
     let answer = known(setting.answer_bytes, "", |bytes| format!(", {} B an answer", count(bytes)));
     let titles = format!("{} / {}", a.title, b.title);
     format!(
-        "{}: {}, {} / {} ({titles}; tuning {}, {} threads{answer})",
+        "{}: {}, {} / {} ({titles}; tuning {}, {} threads{answer}; built from {})",
         figure(setting),
         place(setting),
         setting.server,
         setting.over,
         setting.environment.tuning.flag(),
-        setting.threads
+        setting.threads,
+        built(setting)
     )
 }
 
 fn runs(group: &Group) -> Table {
-    let row = |run: &RunRatio| {
+    let row = |processor: &str, run: &RunRatio| {
         let error = |error: f64| format!("{:.1} %", error.exp_m1() * 100.0);
         vec![
             run.run.clone(),
-            format!("{}, {} cores", run.cpu, run.cores),
+            format!("{processor}, {} cores", run.cores),
             available(run.kernel.as_ref()),
             available(run.commit.as_ref()),
             format!("{} ms", count(run.window_ms)),
@@ -211,13 +273,19 @@ fn runs(group: &Group) -> Table {
             known(run.log_standard_error, "too few blocks", error),
         ]
     };
-    let pooled = group.pooled.as_ref().map(|pooled| {
+    let pooled = |model: &Model| {
+        let pooled = model.pooled?;
         let mut row = vec![String::new(); 8];
         row[0] = "**pooled**".to_owned();
+        row[1] = model.processor.clone();
         row[6] = format!("**{}**", ratio(pooled.ratio));
         row[7] = format!("between runs {:.1} %", pooled.between * 100.0);
-        row
-    });
+        Some(row)
+    };
     let headers = "run | machine | kernel | commit | window | blocks | ratio | standard error";
-    Table::of(headers, 4, group.runs.iter().map(row).chain(pooled))
+    let rows = group.models.iter().flat_map(|model| {
+        let runs = model.runs.iter().map(|run| row(&model.processor, run));
+        runs.chain(pooled(model)).collect::<Vec<_>>()
+    });
+    Table::of(headers, 4, rows)
 }

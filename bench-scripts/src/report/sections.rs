@@ -13,6 +13,7 @@ use super::{
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
 use crate::figure::Figure;
+use crate::layouts;
 use crate::load::toolchain::Tool;
 use crate::workload::Workload;
 
@@ -262,7 +263,7 @@ pub(super) fn environment(run: &Run) -> String {
     let rows = [
         ("run", conditions.history()),
         ("commit", available(host.commit.as_ref())),
-        ("processor", format!("{}, {} cores", host.cpu, host.cores)),
+        ("processor", format!("{}, {} cores", host.processor_name(), host.cores)),
         ("placement", run.plan.campaign.environment.placement.words().to_owned()),
         ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
         ("kernel", available(host.kernel.as_ref())),
@@ -276,7 +277,13 @@ pub(super) fn environment(run: &Run) -> String {
         run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
     let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
     let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
-    let rows = rows.into_iter().chain(open_loop).chain(users).chain(sampling);
+    let programs = (!conditions.programs.is_empty()).then(|| {
+        let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
+        ("servers' fingerprints", of.collect::<Vec<_>>().join(", "))
+    });
+    let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
+    let rows = rows.into_iter().chain(programs).chain(layouts);
+    let rows = rows.chain(open_loop).chain(users).chain(sampling);
     let table = facts(rows).markdown();
     if !run.has_sweep() {
         return format!("## Environment\n\n{table}");

@@ -33,11 +33,13 @@ use anyhow::{Context, Error, Result, ensure};
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
+use crate::layouts;
 use crate::link::Link;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
+use crate::provenance::programs;
 use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
@@ -110,7 +112,8 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
              see `just doctor`"
         );
     }
-    let trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
+    let mut trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
+    layouts::draw(&campaign, &servers, &mut trials);
     Ok(Plan {
         campaign,
         workloads,
@@ -180,6 +183,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
         tool: tools.get(plan.campaign.tool)?.clone(),
         open_loop_tools: tools.open_loop(),
         servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
         command: command.to_owned(),
         resumed: Vec::new(),
     };
@@ -244,10 +248,16 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     let environment = &plan.campaign.environment;
     let request = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
+    let begun_with = std::mem::take(&mut conditions.programs);
+    conditions.programs = programs(plan.servers.iter(), Path::new("."));
+    conditions.programs.extend(begun_with);
     for server in &plan.servers {
         if conditions.servers.contains_key(&server.name) {
             continue;
         }
+        // What a program says of its settings does not depend on its layout.
+        let program = plan.programs(server).into_iter().next().unwrap_or_default();
+        let server = &Server { program, ..server.clone() };
         match Subject::start(server, environment, &request, &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
@@ -281,7 +291,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     let Campaign { name, sizes, .. } = &plan.campaign;
     requirements::check_limits(plan, name)?;
     sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
-    build_servers(&plan.servers)?;
+    layouts::build(plan)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }
 

@@ -153,7 +153,7 @@ impl Bench<'_> {
     fn run_here(&self, trial: &Trial, paired: Option<Side>, link: Option<&Arc<Link>>) -> Result<Observation> {
         let started = Instant::now();
         let started_at = super::now();
-        let server = self.plan.server(&trial.server)?;
+        let server = self.plan.server_of(trial)?;
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
@@ -164,7 +164,7 @@ impl Bench<'_> {
             (None, Some(address)) => Place::At(address),
             (None, None) => Place::Loopback,
         };
-        let started_server = Subject::start_at(place, server, environment, request, &stderr, self.interrupt);
+        let started_server = Subject::start_at(place, &server, environment, request, &stderr, self.interrupt);
         let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {

@@ -151,6 +151,14 @@ impl Bench {
         link
     }
 
+    /// A link, by the server's own name, to axum's build whose calls are timed.
+    pub fn link_timed_axum(&self) -> PathBuf {
+        built(["--features", "server-axum/calls", "--example", "timed-axum"]);
+        let link = self.path("server-axum");
+        symlink(programs().join("examples/timed-axum"), &link).unwrap();
+        link
+    }
+
     /// A link to the server with planted faults.
     pub fn link_faulty(&self) -> PathBuf {
         let link = self.path("faulty-actix");

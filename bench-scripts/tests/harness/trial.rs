@@ -24,6 +24,10 @@ fn a_short_trial_on_one_core_measures_all_that_there_is() {
     let conditions: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("environment.json")).unwrap()).unwrap();
     assert!(conditions["host"]["one_core"].is_u64(), "{conditions}");
+    for program in conditions["programs"].as_object().unwrap().values() {
+        assert_eq!(program["sha256"].as_str().unwrap().len(), 64, "{conditions}");
+    }
+    assert!(conditions["programs"].get("actix").is_some(), "{conditions}");
     for observation in bench.observations() {
         check(&observation["outcome"]);
     }

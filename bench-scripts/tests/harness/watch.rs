@@ -133,7 +133,7 @@ impl Watch {
 /// axum with its calls timed, for what only a server with tokio's runtime and the flag has; and control as the harness needs it.
 fn watched_bench() -> Option<Bench> {
     let bench = Bench::new(2)?;
-    let program = bench.link("server-axum");
+    let program = bench.link_timed_axum();
     let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
     let axum = format!(
         "[[server]]\nname = \"axum\"\ntitle = \"axum of a test\"\nprogram = {program:?}\n\

@@ -230,7 +230,7 @@ fn a_server_has_one_colour_in_all_charts() {
     for (name, chart) in
         charts.iter().filter(|(name, _)| !["cpu-per-request.svg", "ratios.svg"].contains(&name.as_str()))
     {
-        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + typed JSON-RPC", "#008a65")] {
+        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + hand-written JSON-RPC", "#008a65")] {
             let named = chart.lines().position(|line| line.ends_with(&format!(">{server}</text>"))).unwrap();
             let key = chart.lines().nth(named - 2).unwrap();
             assert!(key.contains(own), "{server} in {name}: {key}");

@@ -190,15 +190,15 @@ fn the_report_says_what_each_layer_does() {
          jsonrpc-core.",
         "| HTTP \\ JSON-RPC |",
         "| hyper 0.14      |         1 (baseline) | not built ",
-        "- **actix-web + typed JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with jsonrpc-core) takes **0.8",
-        "; changing JSON-RPC alone (from jsonrpc-core to typed, both on actix-web) takes **0.50 [",
+        "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with jsonrpc-core) takes **0.8",
+        "; changing JSON-RPC alone (from jsonrpc-core to hand-written, both on actix-web) takes **0.50 [",
         "both together 0.40 [",
         "(the two multiplied: 0.40",
         "Of the logarithm of the whole, HTTP makes 24 % [",
         "- Changing HTTP alone (from axum to actix-web, both with jsonrpc-core) takes **0.88",
         "- jsonrpsee is no cell of this table; it takes **1.1",
         "## Side by side",
-        "| getBalance at 25 | actix-web + typed JSON-RPC / axum + typed JSON-RPC ",
+        "| getBalance at 25 | actix-web + hand-written JSON-RPC / axum + hand-written JSON-RPC ",
     ] {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }

@@ -12,8 +12,8 @@ use serde_json::Value;
 /// The newest quick run of the repository, which has a sweep and duets, to make others from.
 fn kept() -> PathBuf {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let runs = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    runs.filter(|run| run.to_string_lossy().ends_with("Z-quick")).max().unwrap()
+    let runs = rpc_bench::results::kept(&results).unwrap();
+    runs.into_iter().rfind(|run| run.to_string_lossy().ends_with("Z-quick")).unwrap()
 }
 
 /// Copies the kept run under another name, with its environment or plan changed, in the sweep and in the duets.
@@ -36,7 +36,7 @@ fn same(_: &str, _: &mut Value) {}
 
 fn counts(pooled: &PooledRuns, server: &str) -> Vec<usize> {
     let groups = pooled.groups.iter().filter(|group| group.setting.server == server);
-    let mut counts: Vec<usize> = groups.map(|group| group.runs.len()).collect();
+    let mut counts: Vec<usize> = groups.map(|group| group.runs().count()).collect();
     counts.dedup();
     counts
 }
@@ -56,8 +56,8 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
     assert_eq!(pooled.runs, ["a", "b", "c"]);
     assert_eq!((counts(&pooled, "actix"), counts(&pooled, "jsonrpsee")), (vec![3], vec![3]));
     for group in &pooled.groups {
-        let all = group.pooled.unwrap();
-        let [first, ..] = group.runs.as_slice() else { return };
+        let [model] = group.models.as_slice() else { std::panic::panic_any("one processor") };
+        let (all, first) = (model.pooled.unwrap(), &model.runs[0]);
         assert!((all.ratio.value / first.ratio.value - 1.0).abs() < 1e-9, "{group:?}");
         assert_eq!((all.runs, all.between, all.i_squared), (3, 0.0, 0.0));
         let (low, high) = all.ratio.interval.unwrap();
@@ -67,10 +67,9 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
     }
     // Duets have no ratio of rates, since the kernel divides their core.
     let has = |figure, duet| {
-        pooled
-            .groups
-            .iter()
-            .any(|group| group.setting.figure == figure && group.runs[0].run.ends_with("duets") == duet)
+        pooled.groups.iter().any(|group| {
+            group.setting.figure == figure && group.models[0].runs[0].run.ends_with("duets") == duet
+        })
     };
     assert!(has(PooledFigure::Rate, false) && has(PooledFigure::Cpu, true) && !has(PooledFigure::Rate, true));
 }
@@ -78,7 +77,26 @@ fn runs_of_the_same_servers_and_settings_are_pooled() {
 #[test]
 fn another_server_setting_or_ledger_is_another_ratio() {
     type Change = fn(&str, &mut Value);
-    let cases: [(&str, Change, bool); 6] = [
+    let cases: [(&str, Change, bool); 8] = [
+        (
+            "the commit, where no fingerprint is known",
+            |file, value| {
+                if file == "environment.json" {
+                    value.as_object_mut().unwrap().remove("programs");
+                    value["host"]["commit"] = "another".into();
+                }
+            },
+            false,
+        ),
+        (
+            "the sources of legacy",
+            |file, value| {
+                if file == "environment.json" {
+                    value["programs"]["legacy"] = serde_json::json!({ "sha256": "1", "sources": "another" });
+                }
+            },
+            false,
+        ),
         (
             "the title of legacy",
             |file, value| {
@@ -140,9 +158,70 @@ fn another_server_setting_or_ledger_is_another_ratio() {
         copy(dir.path(), "b", change);
         let pooled = load(dir.path()).unwrap();
         let with_legacy = pooled.groups.iter().filter(|group| group.setting.over == "legacy");
-        let pooled: Vec<bool> = with_legacy.map(|group| group.pooled.is_some()).collect();
+        let pooled: Vec<bool> = with_legacy.map(|group| group.models[0].pooled.is_some()).collect();
         assert!(!pooled.is_empty() && pooled.iter().all(|pooled| *pooled == together), "{what}: {pooled:?}");
     }
+}
+
+/// The servers of a run as built from these sources, at a commit of its own, on a processor of this family.
+fn built(sources: &'static str, commit: &'static str, family: &'static str) -> impl Fn(&str, &mut Value) {
+    move |file, value| {
+        if file != "environment.json" {
+            return;
+        }
+        let names: Vec<String> = value["servers"].as_object().unwrap().keys().cloned().collect();
+        for name in names {
+            value["programs"][name] =
+                serde_json::json!({ "sha256": commit, "sources": sources, "compiler": "rustc" });
+        }
+        value["host"]["commit"] = commit.into();
+        value["host"]["cpu"] = "AMD EPYC".into();
+        value["host"]["processor"] =
+            serde_json::json!({ "vendor": "AuthenticAMD", "family": family, "model": "17" });
+    }
+}
+
+#[test]
+fn runs_are_pooled_by_build_and_by_model_of_processor() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, sources, commit, family) in [
+        ("a", "first", "1", "25"),
+        ("b", "first", "2", "25"),
+        ("c", "first", "2", "26"),
+        ("d", "second", "3", "25"),
+    ] {
+        let change = built(sources, commit, family);
+        copy(dir.path(), name, |file, value| {
+            change(file, value);
+            if file == "environment.json" {
+                value["started_at"] = format!("2026-12-01T00:00:0{}Z", commit).into();
+            }
+        });
+    }
+    let pooled = load(dir.path()).unwrap();
+    let of_actix: Vec<_> = pooled
+        .groups
+        .iter()
+        .filter(|group| (&*group.setting.server, &*group.setting.over) == ("actix", "legacy"))
+        .filter(|group| group.setting.placement == rpc_bench::config::Placement::Duet)
+        .filter(|group| group.setting.workload == "getBlocks")
+        .collect();
+    let [second, first] = of_actix.as_slice() else { std::panic::panic_any(format!("{of_actix:?}")) };
+    assert!(second.newest && !first.newest, "the newest builds come first");
+    assert!(second.across.is_none() && second.models[0].pooled.is_none());
+    let [old, new] = first.models.as_slice() else { std::panic::panic_any(format!("{first:?}")) };
+    assert_eq!((old.processor.as_str(), old.runs.len()), ("AMD EPYC (family 25, model 17)", 2));
+    assert_eq!((new.processor.as_str(), new.runs.len()), ("AMD EPYC (family 26, model 17)", 1));
+    assert!(old.pooled.is_some() && new.pooled.is_none());
+    let across = first.across.unwrap();
+    assert_eq!((across.models, across.ratio), (2, None), "no interval below three models");
+    assert!((across.range.0 / across.range.1 - 1.0).abs() < 1e-9, "the same figures on both");
+    let page = rpc_bench::report::pooled::markdown(&pooled);
+    assert!(
+        page.contains("| AMD EPYC (family 25, model 17) | AMD EPYC (family 26, model 17) | all models"),
+        "{page}"
+    );
+    assert!(page.contains("## Pooled: AMD EPYC (family 25, model 17)"), "{page}");
 }
 
 #[test]

@@ -134,11 +134,14 @@ fn a_busy_k6_and_failures_are_marked() {
         completed(sample)
     });
     assert!(report.contains("k6 used more than 80 % of the machine over HTTP (**k**)"), "{report}");
-    let actix = row(&report, "actix-web + typed JSON-RPC", "HTTP");
+    let actix = row(&report, "actix-web + hand-written JSON-RPC", "HTTP");
     assert_eq!(actix[5..8], ["12", "400 µs **k**", "2.50 ms **k**"]);
     assert_eq!(actix[13], "85 %");
     assert!(report.contains("**failed requests: 12 over HTTP**"), "{report}");
-    assert!(report.contains("actix-web + typed JSON-RPC, HTTP, getBalance: 12 times timeout"), "{report}");
+    assert!(
+        report.contains("actix-web + hand-written JSON-RPC, HTTP, getBalance: 12 times timeout"),
+        "{report}"
+    );
     assert!(!row(&report, "jsonrpc-core", "HTTP")[7].contains("**k**"));
 }
 
@@ -151,7 +154,7 @@ fn a_k6_that_failed_leaves_no_figure() {
         }
         completed(staged(trial))
     });
-    let axum = row(&report, "axum + typed JSON-RPC", "WebSocket");
+    let axum = row(&report, "axum + hand-written JSON-RPC", "WebSocket");
     assert_eq!(axum[4..17].iter().filter(|cell| *cell == "-").count(), 12, "{axum:?}");
     assert_eq!(axum[16], "0");
     assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
@@ -173,7 +176,7 @@ fn gateways_stand_over_the_transports_that_they_take_with_the_server_behind_them
     let through = row(&report, "gateway, one WebSocket behind it", "WebSocket");
     assert_eq!(through[3..5], ["balances", "200"]);
     assert_eq!(through[13..15], ["10.0 µs", "30.0 MiB"]);
-    assert_eq!(row(&report, "actix-web + typed JSON-RPC", "WebSocket")[13..15], ["-", "-"]);
+    assert_eq!(row(&report, "actix-web + hand-written JSON-RPC", "WebSocket")[13..15], ["-", "-"]);
     assert_eq!(row(&report, "gateway, HTTP behind it", "HTTP")[14], "30.0 MiB");
     assert!(!report.contains("| gateway, HTTP behind it          | WebSocket"), "{report}");
     assert!(

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::two_runs::{Between, Both, Change, Gate, Measured, between};
 use rpc_bench::analysis::{Better, Finding, Verdict};
-use rpc_bench::config::{Campaign, ConfigDir, Placement, Tuning};
+use rpc_bench::config::{Campaign, ConfigDir, Environment, Percent, Placement, Tuning};
 use rpc_bench::load::toolchain::{Source, Tool};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Plan;
@@ -19,6 +19,7 @@ use rpc_bench::probe::host::Host;
 use rpc_bench::report::compare;
 use rpc_bench::results::{Conditions, RunFolder, pretty};
 use rpc_bench::stats::Estimate;
+use rpc_bench::transport::Transport;
 use rpc_bench::workload::Traffic;
 
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
@@ -53,6 +54,7 @@ fn conditions() -> Conditions {
         started_at: "2026-01-01T00:00:00Z".into(),
         host: Host {
             cpu: "a processor".into(),
+            processor: None,
             cores: 2,
             memory_bytes: Some(1 << 34),
             kernel: known("6.1"),
@@ -63,6 +65,7 @@ fn conditions() -> Conditions {
             one_core: None,
             rustc: known("rustc 1.95.0"),
             commit: known("aaaa"),
+            changed_files: None,
         },
         tool: Tool {
             path: PathBuf::new(),
@@ -73,6 +76,7 @@ fn conditions() -> Conditions {
         },
         open_loop_tools: Vec::new(),
         servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
         command: "a test".into(),
         resumed: Vec::new(),
     }
@@ -283,7 +287,10 @@ fn what_is_not_the_same_task_is_refused() {
         (|run| run.plan.campaign.environment.ledger_seed += 1, "the ledger's seed"),
         (|run| run.plan.campaign.environment.accounts += 1, "the number of accounts"),
         (|run| run.plan.campaign.environment.tuning = Tuning::Shipped, "tuning is equal in the first"),
-        (|run| run.plan.threads = 4, "the number of threads is 2 in the first and 4 in the second"),
+        (
+            |run| run.plan.threads = 4,
+            "the number of threads is 2 workers in the first and 4 workers in the second",
+        ),
         (|run| run.plan.campaign.environment.placement = Placement::OneCore, "placement"),
         (|run| run.plan.campaign.warmup_ms += 1, "warm-up"),
         (|run| run.plan.campaign.window_ms += 1, "the window"),
@@ -313,6 +320,68 @@ fn what_is_not_the_same_task_is_refused() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && said.contains(named), "{said}");
     }
+}
+
+/// All fields are named, so that a new one has its value here too.
+fn other_environment() -> Environment {
+    Environment {
+        tuning: Tuning::Shipped,
+        threads: Some(7),
+        accounts: 7,
+        slots: 7,
+        ledger_seed: 7,
+        global_queue_interval: Some(7),
+        walk_ns_per_slot: Some(7),
+        tool_niceness: Some(7),
+        transport: Some(Transport::WebSocket),
+        in_flight: Some(7),
+        batch: Some(7),
+        network: Some(serde_json::from_str(r#"{"delay_ms": 0.0}"#).unwrap()),
+        cpu_quota: Some(serde_json::from_str("0.5").unwrap()),
+        cpuset: Some(serde_json::from_str(r#""0""#).unwrap()),
+        memory_max: Some(serde_json::from_str(r#""64MiB""#).unwrap()),
+        placement: Placement::OneCore,
+        max_foreign_cpu: Percent(0.07),
+    }
+}
+
+#[test]
+fn each_setting_of_the_environment_is_part_of_the_task() {
+    let (before, usual) = (usual("a", 15), usual("b", 16));
+    let other = serde_json::to_value(other_environment()).unwrap();
+    let mut compared_all_the_same = Vec::new();
+    for (name, value) in other.as_object().unwrap() {
+        let mut after = usual.clone();
+        let mut environment = serde_json::to_value(&after.plan.campaign.environment).unwrap();
+        environment[name] = value.clone();
+        after.plan.campaign.environment = serde_json::from_value(environment).unwrap();
+        for runs in [Both { before: &before, after: &after }, Both { before: &after, after: &before }] {
+            match between(runs, None) {
+                // Requests in flight are a part of the load, so that such runs share no cell.
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(said.contains("can't be compared") || said.contains("no cell"), "{name}: {said}");
+                }
+                Ok(_) => compared_all_the_same.push(name.as_str()),
+            }
+        }
+    }
+    assert_eq!(compared_all_the_same, ["max_foreign_cpu"; 2], "this one decides only which trials count");
+    let mut after = usual;
+    after.plan.campaign.environment.max_foreign_cpu = Percent(0.07);
+    let text = compare::markdown(Both { before: &before, after: &after }, &compared(&before, &after));
+    assert!(text.contains("the CPU time that other processes may use"), "{text}");
+}
+
+#[test]
+fn what_is_left_out_is_the_same_as_its_value() {
+    let (before, mut after) = (usual("a", 15), usual("b", 16));
+    let environment = &mut after.plan.campaign.environment;
+    environment.threads = Some(2);
+    (environment.global_queue_interval, environment.walk_ns_per_slot) = (Some(0), Some(0));
+    (environment.in_flight, environment.batch) = (Some(1), Some(1));
+    environment.transport = Some(Transport::Http);
+    assert!(between(Both { before: &before, after: &after }, None).is_ok());
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let names = header(table);
     let at = |name: &str| names.iter().position(|known| known == name).unwrap();
     let (above, behind) = (at("p50 above direct"), at("CPU µs/request behind it"));
-    let direct = of("actix-web + typed JSON-RPC");
+    let direct = of("actix-web + hand-written JSON-RPC");
     assert_eq!((direct[above].as_str(), direct[behind].as_str()), ("-", "-"));
     let http = of("gateway, HTTP behind it");
     assert_eq!((http[above].as_str(), http[behind].as_str()), ("+150 µs", "12.0"));

@@ -72,15 +72,15 @@ fn a_report_has_what_a_reader_needs() {
     assert_eq!(summary.left, 0);
     let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     for needed in [
-        "# Why actix-web + typed JSON-RPC and jsonrpc-core differ on getBlocks",
-        "**actix-web + typed JSON-RPC answers getBlocks 1.000 [1.000, 1.000] times as fast as jsonrpc-core** at 500 connections",
+        "# Why actix-web + hand-written JSON-RPC and jsonrpc-core differ on getBlocks",
+        "**actix-web + hand-written JSON-RPC answers getBlocks 1.000 [1.000, 1.000] times as fast as jsonrpc-core** at 500 connections",
         "µs are **unexplained**",
         "The parts give **80 % [80 %, 80 %]** of the difference (of user time alone, which is where the prediction can miss, 74 %",
         "| parsing, dispatch, serialising",
         "| - as for getHealth",
         "![CPU time for a request, by part](ladder.svg)",
         "![CPU time for a request against slots returned](slope.svg)",
-        "Each slot more in the answer costs actix-web + typed JSON-RPC 22.4 ns and jsonrpc-core 56.0 ns (0.40 [0.40, 0.40] times as much)",
+        "Each slot more in the answer costs actix-web + hand-written JSON-RPC 22.4 ns and jsonrpc-core 56.0 ns (0.40 [0.40, 0.40] times as much)",
         "7.25",
         "- system calls of jsonrpc-core: no strace",
         "epoll_wait",
@@ -157,7 +157,7 @@ fn without_programs_there_is_no_ladder() {
 fn a_page_notices_a_changed_figure() {
     let (dir, folder) = folder(&complete(ACTIX, LEGACY));
     why::write(&folder).unwrap();
-    let sources = Sources::new(dir.path());
+    let sources = Sources::new(dir.path(), dir.path());
     let page = |asked: &str| {
         let name = folder.name();
         format!(

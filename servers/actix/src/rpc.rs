@@ -9,27 +9,24 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Bytes, Data, PayloadConfig, ServiceConfig};
 use actix_web::{Error, FromRequest, HttpResponse, Resource, Route, guard};
 use core_rpc::{Handler, Meta};
-use server_kit::{
-    CallCounters, Counters, NoResult, Offload, Rpc, SlotFeed, SlotQueue, Subscriptions, is_json,
-};
-use validator_state::{Observer, Params, State, Unobserved};
+use server_kit::{Counters, NoResult, Offload, Rpc, SlotFeed, SlotQueue, Subscriptions, is_json};
+use validator_state::{Params, State};
 
 use crate::ws;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// What [`typed`] answers with.
-pub struct Node<O> {
+pub struct Node {
     state: Arc<State>,
     counters: Counters,
-    observer: O,
     pub offload: Option<Offload>,
 }
 
-impl<O: Observer> Node<O> {
+impl Node {
     pub fn answer(&self, body: &str) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
-        let tally = typed_rpc::answer_with(&self.state, None, self.observer, body, &mut answer);
+        let tally = typed_rpc::answer(&self.state, body, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
@@ -38,51 +35,32 @@ impl<O: Observer> Node<O> {
     pub fn answer_message(&self, message: &str, subscriptions: &Subscriptions) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
         let others = |name: &str, params: Params<'_>| subscriptions.call(name, params);
-        let tally = typed_rpc::answer_with(&self.state, Some(&others), self.observer, message, &mut answer);
+        let tally = typed_rpc::answer_with(&self.state, Some(&others), message, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
 }
 
-/// Adds the routes to a worker's app.
-pub type Routes = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
-
-/// The routes, for a worker's app. Calls are timed where there is something that counts them.
+/// The routes, for a worker's app.
 pub fn routes(
     rpc: Rpc,
     state: &Arc<State>,
     counters: Counters,
-    calls: Option<CallCounters>,
     offload: Option<Offload>,
     max_body_bytes: usize,
     slots: &SlotFeed,
-) -> Routes {
-    match calls {
-        None => Arc::new(observed_routes(rpc, state, counters, Unobserved, offload, max_body_bytes, slots)),
-        Some(calls) => Arc::new(observed_routes(rpc, state, counters, calls, offload, max_body_bytes, slots)),
-    }
-}
-
-fn observed_routes<O: Observer>(
-    rpc: Rpc,
-    state: &Arc<State>,
-    counters: Counters,
-    observer: O,
-    offload: Option<Offload>,
-    max_body_bytes: usize,
-    slots: &SlotFeed,
-) -> impl Fn(&mut ServiceConfig) + Send + Sync + 'static {
+) -> impl Fn(&mut ServiceConfig) + Clone + Send + use<> {
     let slots = slots.clone();
-    let handler = Data::new(core_rpc::handler(state, counters, observer, offload.as_ref()));
-    let node = Data::new(Node { state: Arc::clone(state), counters, observer, offload });
+    let handler = Data::new(core_rpc::handler(state, counters, offload.as_ref()));
+    let node = Data::new(Node { state: Arc::clone(state), counters, offload });
     move |app| {
         let post = || match rpc {
-            Rpc::Typed => web::post().to(typed::<O>),
-            Rpc::JsonrpcCore => web::post().to(jsonrpc_core::<O>),
+            Rpc::Typed => web::post().to(typed),
+            Rpc::JsonrpcCore => web::post().to(jsonrpc_core),
         };
         let upgrade = || match rpc {
-            Rpc::Typed => upgrade::<Data<Node<O>>>(max_body_bytes, &slots),
-            Rpc::JsonrpcCore => upgrade::<Data<Handler<O>>>(max_body_bytes, &slots),
+            Rpc::Typed => upgrade::<Data<Node>>(max_body_bytes, &slots),
+            Rpc::JsonrpcCore => upgrade::<Data<Handler>>(max_body_bytes, &slots),
         };
         app.app_data(node.clone())
             .app_data(handler.clone())
@@ -118,7 +96,7 @@ async fn health() -> &'static str {
     "ok"
 }
 
-async fn typed<O: Observer>(node: Data<Node<O>>, body: Bytes) -> Result<HttpResponse, Error> {
+async fn typed(node: Data<Node>, body: Bytes) -> Result<HttpResponse, Error> {
     let text = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
     let answer = match &node.offload {
         Some(offload) if typed_rpc::may_list_blocks(text) => {
@@ -131,7 +109,7 @@ async fn typed<O: Observer>(node: Data<Node<O>>, body: Bytes) -> Result<HttpResp
     Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, JSON)).body(answer))
 }
 
-async fn jsonrpc_core<O: Observer>(handler: Data<Handler<O>>, body: Bytes) -> Result<HttpResponse, Error> {
+async fn jsonrpc_core(handler: Data<Handler>, body: Bytes) -> Result<HttpResponse, Error> {
     let body = std::str::from_utf8(&body).map_err(ErrorBadRequest)?;
     let answer = handler.handle_request(body, Meta::default()).await.unwrap_or_default();
     Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, JSON)).body(answer))

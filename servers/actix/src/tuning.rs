@@ -61,8 +61,9 @@ pub fn serve(
         // Else a connection that sends nothing for 5 s at its start is closed, which no other server here does.
         server = server.client_request_timeout(Duration::ZERO);
     }
-    if context.metrics().calls.is_some() {
-        // Only then: actix-http hands on to each request what it keeps of its connection.
+    #[cfg(feature = "calls")]
+    {
+        // Only in this build: actix-http hands on to each request what it keeps of its connection.
         let accepted = context.metrics().connections.accepted();
         server = server.on_connect(move |_, _| accepted.add());
     }

@@ -27,8 +27,8 @@ impl Unsocketed {
     /// The framework refuses to be set up.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Result<Self, StartError> {
         let slots = SlotFeed::default();
-        let routes = routes(rpc, state, Counters::default(), None, None, MAX_BODY_BYTES, &slots);
-        let app = App::new().configure(|app| routes(app));
+        let routes = routes(rpc, state, Counters::default(), None, MAX_BODY_BYTES, &slots);
+        let app = App::new().configure(routes);
         let service = at_once(test::init_service(app))
             .ok_or_else(|| StartError::failed("set up actix-web", "its app has to wait for something"))?;
         let ask = move |request| {

@@ -11,7 +11,6 @@ use actix_ws::{
 use core_rpc::{Handler, Meta};
 use server_kit::{NoResult, Overrun, SlotQueue, Subscriptions};
 use tokio::select;
-use validator_state::Observer;
 
 use crate::rpc::Node;
 
@@ -21,7 +20,7 @@ pub trait Answers: 'static {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult>;
 }
 
-impl<O: Observer> Answers for Data<Node<O>> {
+impl Answers for Data<Node> {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let answer = match &self.offload {
             Some(offload) if typed_rpc::may_list_blocks(text) => {
@@ -34,7 +33,7 @@ impl<O: Observer> Answers for Data<Node<O>> {
     }
 }
 
-impl<O: Observer> Answers for Data<Handler<O>> {
+impl Answers for Data<Handler> {
     async fn answer(&self, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let meta = Meta::with_subscriptions(subscriptions);
         Ok(self.handle_request(text, meta).await.unwrap_or_default())

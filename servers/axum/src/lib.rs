@@ -30,7 +30,6 @@ pub fn run() -> ExitCode {
 fn serve(context: Context, flags: RpcFlags) -> Result<(), StartError> {
     let offload = Offload::new(flags.blocks_on.blocks_on)?;
     let most = context.settings.max_body_bytes;
-    let (calls, slots) = (context.metrics().calls, &context.slots);
-    let router = rpc::router(flags.rpc, &context.state, context.counters, calls, offload, most, slots);
+    let router = rpc::router(flags.rpc, &context.state, context.counters, offload, most, &context.slots);
     serving::serve(&context, router)
 }

@@ -10,8 +10,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use core_rpc::{Handler, Meta};
-use server_kit::{CallCounters, Counters, NoResult, Offload, Rpc, SlotFeed, Subscriptions, is_json};
-use validator_state::{Observer, Params, Unobserved};
+use server_kit::{Counters, NoResult, Offload, Rpc, SlotFeed, Subscriptions, is_json};
+use validator_state::Params;
 
 use crate::ws;
 
@@ -25,17 +25,16 @@ pub struct Shared<M> {
 }
 
 /// What [`typed`] answers with.
-pub struct Node<O> {
+pub struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
-    observer: O,
     pub offload: Option<Offload>,
 }
 
-impl<O: Observer> Node<O> {
+impl Node {
     pub fn answer(&self, body: &str) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
-        let tally = typed_rpc::answer_with(&self.state, None, self.observer, body, &mut answer);
+        let tally = typed_rpc::answer(&self.state, body, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
@@ -44,34 +43,18 @@ impl<O: Observer> Node<O> {
     pub fn answer_message(&self, message: &str, subscriptions: &Subscriptions) -> Vec<u8> {
         let mut answer = Vec::with_capacity(128);
         let others = |name: &str, params: Params<'_>| subscriptions.call(name, params);
-        let tally = typed_rpc::answer_with(&self.state, Some(&others), self.observer, message, &mut answer);
+        let tally = typed_rpc::answer_with(&self.state, Some(&others), message, &mut answer);
         self.counters.count(tally.answered, tally.errors);
         answer
     }
 }
 
 /// The routes: any path takes JSON by POST and WebSocket connections by GET, but for `/health`; other HTTP methods get the
-/// framework's 405. Calls are timed where there is something that counts them.
+/// framework's 405.
 pub fn router(
     rpc: Rpc,
     state: &Arc<validator_state::State>,
     counters: Counters,
-    calls: Option<CallCounters>,
-    offload: Option<Offload>,
-    max_body_bytes: usize,
-    slots: &SlotFeed,
-) -> Router {
-    match calls {
-        None => observed_router(rpc, state, counters, Unobserved, offload, max_body_bytes, slots),
-        Some(calls) => observed_router(rpc, state, counters, calls, offload, max_body_bytes, slots),
-    }
-}
-
-fn observed_router<O: Observer>(
-    rpc: Rpc,
-    state: &Arc<validator_state::State>,
-    counters: Counters,
-    observer: O,
     offload: Option<Offload>,
     max_body_bytes: usize,
     slots: &SlotFeed,
@@ -79,14 +62,14 @@ fn observed_router<O: Observer>(
     let slots = slots.clone();
     let rpc = match rpc {
         Rpc::Typed => {
-            let methods = Node { state: Arc::clone(state), counters, observer, offload };
+            let methods = Node { state: Arc::clone(state), counters, offload };
             let shared = Arc::new(Shared { methods, max_body_bytes, slots });
-            post(typed::<O>).get(ws::upgrade::<Node<O>>).with_state(shared)
+            post(typed).get(ws::upgrade::<Node>).with_state(shared)
         }
         Rpc::JsonrpcCore => {
-            let methods = core_rpc::handler(state, counters, observer, offload.as_ref());
+            let methods = core_rpc::handler(state, counters, offload.as_ref());
             let shared = Arc::new(Shared { methods, max_body_bytes, slots });
-            post(jsonrpc_core::<O>).get(ws::upgrade::<Handler<O>>).with_state(shared)
+            post(jsonrpc_core).get(ws::upgrade::<Handler>).with_state(shared)
         }
     };
     let rpc = rpc.options(async || ());
@@ -114,8 +97,8 @@ async fn health() -> &'static str {
     "ok"
 }
 
-async fn typed<O: Observer>(
-    State(shared): State<Arc<Shared<Node<O>>>>,
+async fn typed(
+    State(shared): State<Arc<Shared<Node>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
     let text = text(&body)?;
@@ -130,8 +113,8 @@ async fn typed<O: Observer>(
     Ok(([(CONTENT_TYPE, JSON)], Body::from(answer)))
 }
 
-async fn jsonrpc_core<O: Observer>(
-    State(shared): State<Arc<Shared<Handler<O>>>>,
+async fn jsonrpc_core(
+    State(shared): State<Arc<Shared<Handler>>>,
     JsonBody(body): JsonBody,
 ) -> Result<impl IntoResponse, StatusCode> {
     let answer = shared.methods.handle_request(text(&body)?, Meta::default()).await.unwrap_or_default();

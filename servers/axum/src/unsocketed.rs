@@ -24,7 +24,7 @@ impl Unsocketed {
     /// Set up as the server sets it up with `--tuning equal`.
     pub fn new(rpc: Rpc, state: &Arc<State>) -> Self {
         let slots = SlotFeed::default();
-        Self { router: router(rpc, state, Counters::default(), None, None, MAX_BODY_BYTES, &slots) }
+        Self { router: router(rpc, state, Counters::default(), None, MAX_BODY_BYTES, &slots) }
     }
 }
 

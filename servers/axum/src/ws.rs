@@ -12,7 +12,6 @@ use axum::response::{IntoResponse, Response};
 use core_rpc::{Handler, Meta};
 use server_kit::{NoResult, SlotQueue, Subscriptions};
 use tokio::select;
-use validator_state::Observer;
 
 use crate::rpc::{Node, Shared};
 
@@ -26,7 +25,7 @@ pub trait Answers: Send + Sync + 'static {
     ) -> impl Future<Output = Result<String, NoResult>> + Send;
 }
 
-impl<O: Observer> Answers for Shared<Node<O>> {
+impl Answers for Shared<Node> {
     async fn answer(self: &Arc<Self>, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let answer = match &self.methods.offload {
             Some(offload) if typed_rpc::may_list_blocks(text) => {
@@ -40,7 +39,7 @@ impl<O: Observer> Answers for Shared<Node<O>> {
     }
 }
 
-impl<O: Observer> Answers for Shared<Handler<O>> {
+impl Answers for Shared<Handler> {
     async fn answer(self: &Arc<Self>, text: &str, subscriptions: &Subscriptions) -> Result<String, NoResult> {
         let meta = Meta::with_subscriptions(subscriptions);
         Ok(self.methods.handle_request(text, meta).await.unwrap_or_default())

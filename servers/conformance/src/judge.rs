@@ -94,18 +94,6 @@ pub fn is_known(server: &str, request: &Request, status: u16) -> bool {
     server == JSONRPSEE && status == 500 && (too_large || broken)
 }
 
-/// The white space before a call that jsonrpsee looks through. Over HTTP this project's own layer takes it off.
-const JSONRPSEE_LOOKS_AT: usize = 128;
-
-/// What a server has to answer over WebSocket to a well-formed body whose one answer over HTTP is `expected`.
-pub fn over_websocket(server: &str, body: &[u8], expected: Value) -> Value {
-    let white = body.len() - body.trim_ascii_start().len();
-    if server == JSONRPSEE && white >= JSONRPSEE_LOOKS_AT {
-        return json!({"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": null});
-    }
-    expected
-}
-
 /// What a lenient reader may take a part of a body for: a framework may ignore what JSON-RPC does not allow, and take
 /// either of a member that is there twice.
 #[derive(Debug, Default)]

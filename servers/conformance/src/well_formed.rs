@@ -1,8 +1,8 @@
 //! What every server has to answer as recorded: a well-formed request.
 //!
 //! One JSON-RPC 2.0 call that wants an answer, or a batch of 1 to 100 of them, within the size limit; nested at most
-//! 100 deep, every number a finite double, every string Unicode, no member twice. HTTP (POST, a JSON content type) is
-//! [`is_json`]'s and its callers' to check.
+//! 100 deep, every number a finite double, every string Unicode, no member twice, at most 127 blanks before it. HTTP (POST, a
+//! JSON content type, no Content-Encoding) is [`is_json`]'s and its callers' to check.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,6 +14,9 @@ use validator_state::{MAX_BATCH_ENTRIES, MAX_BODY_BYTES};
 
 /// The deepest nesting of a well-formed body; a scalar has depth 1.
 const MAX_DEPTH: usize = 100;
+
+/// The most white space before a well-formed body, in bytes.
+const MAX_BLANKS: usize = 127;
 
 /// A well-formed call.
 #[derive(Debug, serde::Deserialize)]
@@ -44,7 +47,8 @@ pub enum Body {
 pub fn parse(body: &[u8]) -> Option<Body> {
     let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= MAX_BODY_BYTES)?;
     let Depth(depth) = serde_json::from_str(text).ok()?;
-    if depth > MAX_DEPTH {
+    let blanks = text.len() - text.trim_ascii_start().len();
+    if depth > MAX_DEPTH || blanks > MAX_BLANKS {
         return None;
     }
     if text.trim_start().starts_with('[') {
@@ -213,6 +217,8 @@ mod tests {
         assert!(!holds(&format!("[{call},{{}}]")));
         let padded = |length: usize| format!("{call}{}", " ".repeat(length - call.len()));
         assert!(holds(&padded(51_200)) && !holds(&padded(51_201)));
+        let blanks = |count: usize| format!("{}{call}", "\n".repeat(count));
+        assert!(holds(&blanks(127)) && !holds(&blanks(128)));
     }
 
     #[test]

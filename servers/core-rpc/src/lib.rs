@@ -16,27 +16,22 @@ use std::sync::Arc;
 
 use jsonrpc_core::futures_util::future::Either;
 use jsonrpc_core::middleware::NoopCallFuture;
+#[cfg(feature = "calls")]
+use jsonrpc_core::{Call, Output};
 use jsonrpc_core::{
-    Call, Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Output, Params as RpcParams,
-    Request, Response, Result, Value, Version,
+    Error, ErrorCode, Failure, Id, MetaIoHandler, Metadata, Middleware, Params as RpcParams, Request,
+    Response, Result, Value, Version,
 };
 use server_kit::{Counters, NoResult, Offload, SUBSCRIBE, Subscriptions, UNSUBSCRIBE};
-use validator_state::{
-    MAX_BATCH_ENTRIES, Method, Observer, Params, RpcError, SlotBudget, State, Transport, Unobserved,
-};
+use validator_state::{MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
-/// The library's handler, as it is set up here, with an observer of its calls.
-pub type Handler<O = Unobserved> = MetaIoHandler<Meta, Limits<O>>;
+/// The library's handler, as it is set up here.
+pub type Handler = MetaIoHandler<Meta, Limits>;
 
 /// The contract's methods, and subscriptions for calls whose [`Meta`] names a connection. Those that list blocks run elsewhere
 /// where `offload` says so, up to the tree of their result.
-pub fn handler<O: Observer>(
-    state: &Arc<State>,
-    counters: Counters,
-    observer: O,
-    offload: Option<&Offload>,
-) -> Handler<O> {
-    let mut handler = MetaIoHandler::with_middleware(Limits(observer));
+pub fn handler(state: &Arc<State>, counters: Counters, offload: Option<&Offload>) -> Handler {
+    let mut handler = MetaIoHandler::with_middleware(Limits);
     for method in Method::ALL {
         let state = Arc::clone(state);
         match offload.filter(|_| method.lists_blocks()) {
@@ -129,12 +124,12 @@ impl Meta {
         Self { session: Some(Arc::new(session)), ..Self::default() }
     }
 
-    /// What brought the call.
-    fn transport(&self) -> Transport {
+    #[cfg(feature = "calls")]
+    fn transport(&self) -> server_kit::Transport {
         let is_websocket = self.subscriptions.is_some();
         #[cfg(feature = "pubsub")]
         let is_websocket = is_websocket || self.session.is_some();
-        if is_websocket { Transport::WebSocket } else { Transport::Http }
+        if is_websocket { server_kit::Transport::WebSocket } else { server_kit::Transport::Http }
     }
 }
 
@@ -148,29 +143,30 @@ impl jsonrpc_pubsub::PubSubMetadata for Meta {
 }
 
 /// Limits the entries of a batch, and the slots that it is answered with. A validator has neither limit; a single call pays
-/// one comparison for them. The observer of calls is here too, for the library answers unknown methods by itself.
+/// one comparison for them. Calls are timed here too, in a build that does, for the library answers unknown methods by itself.
 #[derive(Debug)]
-pub struct Limits<O>(O);
+pub struct Limits;
 
-impl<O: Observer> Middleware<Meta> for Limits<O> {
+impl Middleware<Meta> for Limits {
     type Future = Ready<Option<Response>>;
     type CallFuture = NoopCallFuture;
 
+    #[cfg(feature = "calls")]
     fn on_call<F, X>(&self, call: Call, meta: Meta, next: F) -> Either<Self::CallFuture, X>
     where
         F: Fn(Call, Meta) -> X + Send + Sync,
         X: Future<Output = Option<Output>> + Send + 'static,
     {
         let method = match &call {
-            Call::MethodCall(call) if O::OBSERVES => call.method.clone(),
+            Call::MethodCall(call) => call.method.clone(),
             _ => return Either::Right(next(call, meta)),
         };
-        let (observer, transport) = (self.0, meta.transport());
-        let begun = observer.begin();
+        let (calls, transport) = (server_kit::CallCounters::of_process(), meta.transport());
+        let begun = calls.begin();
         let answered = next(call, meta);
         Either::Left(Box::pin(async move {
             let answer = answered.await;
-            observer.end(begun, transport, &method, !matches!(answer, Some(Output::Success(_))));
+            calls.end(begun, transport, &method, !matches!(answer, Some(Output::Success(_))));
             answer
         }))
     }

@@ -11,8 +11,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use server_kit::CallCounters;
-use validator_state::{Observer, Transport};
+use server_kit::{CallCounters, Transport};
 
 use crate::rpc::{Call, Calls};
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "calls")]
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use jsonrpsee::server::{BatchRequestConfig, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorCode, ErrorObjectOwned, Params as RpcParams};
@@ -16,8 +17,7 @@ use tower::ServiceBuilder;
 use tower::layer::{LayerFn, layer_fn};
 use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, State};
 
-use crate::middleware::{Health, TrimBody};
-use crate::observed::{NameTransport, Observed};
+use crate::middleware::Health;
 use crate::subscriptions;
 
 /// Answers until the end.
@@ -38,24 +38,13 @@ pub fn serve(context: Context, flags: BlocksOnFlags) -> Result<(), StartError> {
     let _inside = runtime.enter();
     context.metrics().runtime.is(runtime.handle());
     let accepted = context.metrics().connections.accepted();
-    let builder = Server::builder().set_config(config(&context.settings));
-    let server = match context.metrics().calls {
-        None => builder
-            .set_http_middleware(ServiceBuilder::new().layer(health(accepted)).layer(layer_fn(TrimBody::new)))
-            .build_from_tcp(listener)
-            .map_err(failed)?
-            .start(methods),
-        Some(calls) => {
-            let observed = move |inner| Observed::new(inner, calls);
-            let http = ServiceBuilder::new().layer(health(accepted)).layer(layer_fn(NameTransport::new));
-            builder
-                .set_http_middleware(http.layer(layer_fn(TrimBody::new)))
-                .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(observed))
-                .build_from_tcp(listener)
-                .map_err(failed)?
-                .start(methods)
-        }
-    };
+    let http = ServiceBuilder::new().layer(health(accepted));
+    #[cfg(feature = "calls")]
+    let http = http.layer(layer_fn(crate::calls::NameTransport::new));
+    let builder = Server::builder().set_config(config(&context.settings)).set_http_middleware(http);
+    #[cfg(feature = "calls")]
+    let builder = builder.set_rpc_middleware(RpcServiceBuilder::new().layer_fn(crate::calls::Timed::new));
+    let server = builder.build_from_tcp(listener).map_err(failed)?.start(methods);
     context.ready(addr)?;
     context.shutdown().wait();
     // An error would say that it has stopped already.

@@ -11,9 +11,10 @@
 )]
 
 mod adapter;
+#[cfg(feature = "calls")]
+mod calls;
 pub mod framework;
 mod middleware;
-mod observed;
 mod subscriptions;
 mod unsocketed;
 

@@ -16,7 +16,7 @@ use tower::{Service, ServiceBuilder};
 use validator_state::State;
 
 use crate::adapter::{config, methods};
-use crate::middleware::{Answering, Health, TrimBody};
+use crate::middleware::{Answering, Health};
 
 /// The server without its sockets.
 pub struct Unsocketed {
@@ -50,7 +50,7 @@ impl Unsocketed {
         drop(whole.call(HttpRequest::new(HttpBody::empty())));
         let service = made.lock().unwrap_or_else(PoisonError::into_inner).take();
         let service = service.ok_or_else(|| StartError::failed("set up jsonrpsee", "it made no service"))?;
-        Ok(Self { service: Box::new(Health::new(TrimBody::new(service))), _running: running })
+        Ok(Self { service: Box::new(Health::new(service)), _running: running })
     }
 }
 

@@ -15,7 +15,6 @@ use jsonrpc_http_server::{
     ServerBuilder,
 };
 use server_kit::{Context, Offload, StartError, WsFlags};
-use validator_state::{Observer, Unobserved};
 
 use crate::ws;
 
@@ -25,13 +24,6 @@ use crate::ws;
 /// # Errors
 /// The server could not start.
 pub fn serve(context: Context, flags: WsFlags) -> Result<(), StartError> {
-    match context.metrics().calls {
-        None => serve_observed(&context, &flags, Unobserved),
-        Some(calls) => serve_observed(&context, &flags, calls),
-    }
-}
-
-fn serve_observed(context: &Context, flags: &WsFlags, observer: impl Observer) -> Result<(), StartError> {
     let listen = context.settings.listen;
     let mut runtime = runtime::Builder::new_multi_thread();
     runtime.worker_threads(context.settings.threads).thread_name("rpc-worker").enable_all();
@@ -41,7 +33,7 @@ fn serve_observed(context: &Context, flags: &WsFlags, observer: impl Observer) -
     let runtime = runtime.build().map_err(|error| StartError::failed("start the runtime", error))?;
     context.metrics().runtime.is(runtime.handle());
     let offload = Offload::new(flags.blocks_on.blocks_on)?;
-    let methods = || handler(&context.state, context.counters, observer, offload.as_ref());
+    let methods = || handler(&context.state, context.counters, offload.as_ref());
     let server = ServerBuilder::new(methods())
         .event_loop_executor(runtime.handle().clone())
         .threads(1)
@@ -52,7 +44,7 @@ fn serve_observed(context: &Context, flags: &WsFlags, observer: impl Observer) -
         .start_http(&listen)
         .map_err(|error| StartError::cannot_listen(listen, error))?;
     let ws = match flags.ws_listen {
-        Some(addr) => Some(ws::start(addr, methods(), runtime.handle(), context)?),
+        Some(addr) => Some(ws::start(addr, methods(), runtime.handle(), &context)?),
         None => None,
     };
     context.ready_with_ws(*server.address(), ws.as_ref().map(ws::addr))?;

@@ -15,7 +15,7 @@ use jsonrpc_http_server::tokio::sync::broadcast::error::RecvError;
 use jsonrpc_pubsub::{PubSubHandler, Sink, Subscriber, SubscriptionId};
 use serde_json::json;
 use server_kit::{NOTIFICATION, SUBSCRIBE, SlotFeed, UNSUBSCRIBE};
-use validator_state::{Observer, SlotInfo};
+use validator_state::SlotInfo;
 
 /// Subscriptions of all connections together: a node's own limit.
 const MAX_SUBSCRIPTIONS: usize = 1_000_000;
@@ -25,11 +25,7 @@ const MAX_SUBSCRIPTIONS: usize = 1_000_000;
 struct Subscribers(Arc<Mutex<HashMap<u64, Sink>>>);
 
 /// These methods, and the two of subscriptions. The announcing task runs on `runtime`.
-pub fn add<O: Observer>(
-    methods: Handler<O>,
-    feed: &SlotFeed,
-    runtime: &Handle,
-) -> PubSubHandler<Meta, Limits<O>> {
+pub fn add(methods: Handler, feed: &SlotFeed, runtime: &Handle) -> PubSubHandler<Meta, Limits> {
     let subscribers = Subscribers::default();
     runtime.spawn(announce(feed.subscribe(), subscribers.clone()));
     let (ended, numbers) = (subscribers.clone(), feed.clone());

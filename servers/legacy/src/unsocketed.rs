@@ -9,15 +9,15 @@ use jsonrpc_http_server::hyper::service::Service;
 use jsonrpc_http_server::hyper::{Body, Method, Request, StatusCode};
 use jsonrpc_http_server::{AccessControlAllowOrigin, RestApi, Rpc, ServerHandler, cors};
 use server_kit::{Counters, InProcess, REQUEST_HEADERS, StartError, at_once};
-use validator_state::{MAX_BODY_BYTES, State, Unobserved};
+use validator_state::{MAX_BODY_BYTES, State};
 
 use crate::adapter::health;
 
 /// The server without its sockets.
 pub struct Unsocketed {
-    service: ServerHandler<Meta, Limits<Unobserved>>,
+    service: ServerHandler<Meta, Limits>,
     /// The framework holds only weak references to it.
-    _rpc: Rpc<Meta, Limits<Unobserved>>,
+    _rpc: Rpc<Meta, Limits>,
 }
 
 impl Unsocketed {
@@ -27,7 +27,7 @@ impl Unsocketed {
     /// The framework refuses to be set up.
     pub fn new(state: &Arc<State>) -> Result<Self, StartError> {
         let extractor = |_: &Request<Body>| Meta::default();
-        let handler = Arc::new(handler(state, Counters::default(), Unobserved, None));
+        let handler = Arc::new(handler(state, Counters::default(), None));
         let rpc = Rpc { handler, extractor: Arc::new(extractor) };
         // As the framework's server makes it for a connection.
         let service = ServerHandler::new(

@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use core_rpc::Handler;
 use jsonrpc_http_server::tokio::runtime::Handle;
 use server_kit::{Context, StartError};
-use validator_state::Observer;
 
 /// A server that runs until it is dropped; never one in a build without it.
 #[cfg(feature = "ws")]
@@ -31,9 +30,9 @@ const MAX_CONNECTIONS: usize = 20_000;
 /// # Errors
 /// The address is in use or not of this machine.
 #[cfg(feature = "ws")]
-pub fn start<O: Observer>(
+pub fn start(
     addr: SocketAddr,
-    methods: Handler<O>,
+    methods: Handler,
     runtime: &Handle,
     context: &Context,
 ) -> Result<Server, StartError> {
@@ -68,12 +67,7 @@ pub fn addr(server: &Server) -> SocketAddr {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "ws"))]
-pub fn start<O: Observer>(
-    addr: SocketAddr,
-    _: Handler<O>,
-    _: &Handle,
-    _: &Context,
-) -> Result<Server, StartError> {
+pub fn start(addr: SocketAddr, _: Handler, _: &Handle, _: &Context) -> Result<Server, StartError> {
     let reason = "this build has no WebSocket; build it with the feature ws, or leave the flag out";
     Err(StartError::refused(format!("{FLAG} {addr}"), reason))
 }

@@ -1,8 +1,8 @@
 //! Calls by method, transport and outcome, with how long each took: `--metrics-calls`.
 //!
 //! Each thread adds to a part of its own, and a reader sums the parts up: no lock, and no cache line that two threads write. It
-//! costs two readings of the clock and four additions a call, so it is a flag, and a server without the flag is built from the
-//! same code with an observer that does nothing. What is counted is what names a method: no notification, no body that is no call.
+//! costs two readings of the clock and four additions a call, so servers time calls only in a build with the feature `calls`. What is
+//! counted is what names a method: no notification, no body that is no call.
 
 use std::fmt::Result;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use metrics_http::native::{BUCKETS, Durations, Family, Native, bucket};
 use metrics_http::prometheus_client::metrics::MetricType;
 use metrics_http::{Collector, DescriptorEncoder, Unit, Writer};
-use validator_state::{Method, Observer, Transport};
+use validator_state::Method;
 
 use crate::counters::place_of_thread;
 
@@ -36,6 +36,25 @@ const NAMES: [&str; 10] = [
     "slotUnsubscribe",
     "_OTHER",
 ];
+
+/// What brings a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A request of HTTP.
+    Http,
+    /// A message of a WebSocket.
+    WebSocket,
+}
+
+impl Transport {
+    /// Its name as a label.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::WebSocket => "websocket",
+        }
+    }
+}
 
 const TRANSPORTS: [Transport; 2] = [Transport::Http, Transport::WebSocket];
 const OUTCOMES: [&str; 2] = ["ok", "error"];
@@ -76,9 +95,34 @@ impl Default for CallCounters {
     }
 }
 
+/// Those of a server: its framework's middleware counts here, and its metrics read.
+static OF_PROCESS: OnceLock<CallCounters> = OnceLock::new();
+
 impl CallCounters {
+    /// The counters that all servers of this process share.
+    pub fn of_process() -> Self {
+        *OF_PROCESS.get_or_init(Self::default)
+    }
+
+    /// A call begins.
+    pub fn begin(&self) -> Instant {
+        if let Some(part) = self.part() {
+            part.in_flight.fetch_add(1, Relaxed);
+        }
+        Instant::now()
+    }
+
+    /// The call of this method has its answer, on this thread or another.
+    pub fn end(&self, begun: Instant, transport: Transport, method: &str, is_error: bool) {
+        let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        if let Some(part) = self.part() {
+            part.in_flight.fetch_sub(1, Relaxed);
+        }
+        self.count(ns, transport, method, is_error);
+    }
+
     /// Counts a call that took `ns` nanoseconds.
-    pub fn count(&self, ns: u64, transport: Transport, method: &str, is_error: bool) {
+    fn count(&self, ns: u64, transport: Transport, method: &str, is_error: bool) {
         let other = NAMES.len() - 1;
         let method = NAMES.iter().position(|name| *name == method).unwrap_or(other);
         let part = self.part();
@@ -129,26 +173,6 @@ impl CallCounters {
             }
         }
         all
-    }
-}
-
-impl Observer for CallCounters {
-    const OBSERVES: bool = true;
-    type Begun = Instant;
-
-    fn begin(&self) -> Instant {
-        if let Some(part) = self.part() {
-            part.in_flight.fetch_add(1, Relaxed);
-        }
-        Instant::now()
-    }
-
-    fn end(&self, begun: Instant, transport: Transport, method: &str, is_error: bool) {
-        let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        if let Some(part) = self.part() {
-            part.in_flight.fetch_sub(1, Relaxed);
-        }
-        self.count(ns, transport, method, is_error);
     }
 }
 

@@ -80,7 +80,12 @@ impl Context {
         let counters = Counters::default();
         #[cfg(feature = "handicap")]
         let counters = counters.handicapped(settings.handicap_rounds);
-        let calls = flags.metrics_calls.then(CallCounters::default);
+        if flags.metrics_calls && !cfg!(feature = "calls") {
+            let reason =
+                "this build times no calls; build the server with --features calls, or leave the flag out";
+            return Err(StartError::refused("--metrics-calls", reason));
+        }
+        let calls = flags.metrics_calls.then(CallCounters::of_process);
         let measured = Metrics { calls, ..Metrics::default() };
         let metrics = flags.metrics.map(|addr| measured.start(addr, counters)).transpose()?;
         let state = Arc::new(node::open(flags)?.with_simulated_walk(settings.walk_ns_per_slot));

@@ -198,7 +198,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().accounts as u64)]
     pub accounts: u64,
     /// Slots of the seeded ledger, of which one in twenty is skipped
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = SeededSpec::default().slots)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().slots)]
     pub slots: u64,
     /// Seed of the seeded ledger; the same seed gives the same ledger in every server
     #[arg(long, value_name = "N", default_value_t = SeededSpec::default().seed)]
@@ -220,7 +220,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
     /// Time every call for the metrics: a histogram by method, transport and outcome, and calls in flight; costs CPU time in each call
-    #[arg(long, requires = "metrics")]
+    #[arg(long, requires = "metrics", hide = !cfg!(feature = "calls"))]
     pub metrics_calls: bool,
     /// Bytes that one request body may hold
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = MAX_BODY_BYTES as u64)]

@@ -46,7 +46,7 @@ use std::process::ExitCode;
 pub use allocations::{Allocations, allocations};
 #[cfg(feature = "offload")]
 pub use blocks_on::{BlocksOn, BlocksOnFlags, NoResult, Offload};
-pub use calls::CallCounters;
+pub use calls::{CallCounters, Transport};
 pub use connections::{Accepted, Connections};
 pub use context::Context;
 pub use counters::{Counters, Totals};

@@ -70,6 +70,10 @@ fn what_is_wrong_is_refused_in_one_line() {
     assert!(refusal(&hello(), &["--tuning", "best"]).starts_with("server-hello: "));
     let message = refusal(&hello(), &["--ledger", "no-such-folder"]);
     assert!(message.contains("--ledger") && message.contains("no-such-folder"), "{message}");
+    if cfg!(not(feature = "calls")) {
+        let message = refusal(&hello(), &["--metrics", "127.0.0.1:0", "--metrics-calls"]);
+        assert!(message.contains("--metrics-calls") && message.contains("--features calls"), "{message}");
+    }
     let message = refusal(&hello(), &["--listen", "192.0.2.1:0"]);
     assert!(message.contains("192.0.2.1:0"), "{message}");
 }

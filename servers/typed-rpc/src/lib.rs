@@ -17,9 +17,7 @@ use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use validator_state::{
-    Answer, MAX_BATCH_ENTRIES, Method, Observer, Params, RpcError, SlotBudget, State, Transport, Unobserved,
-};
+use validator_state::{Answer, MAX_BATCH_ENTRIES, Method, Params, RpcError, SlotBudget, State};
 
 const VERSION: &str = "2.0";
 
@@ -62,9 +60,15 @@ enum Id<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Response<'a> {
-    Result { jsonrpc: &'static str, result: Answer, id: Id<'a> },
-    Other { jsonrpc: &'static str, result: Value, id: Id<'a> },
+    Result { jsonrpc: &'static str, result: Reply, id: Id<'a> },
     Error { jsonrpc: &'static str, error: RpcError, id: Id<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Reply {
+    Answer(Answer),
+    Other(Value),
 }
 
 /// Methods beyond the seven, such as a connection's subscriptions: the answer to a method of that name, or `None` where there is
@@ -79,20 +83,13 @@ pub fn may_list_blocks(body: &str) -> bool {
 
 /// Answers a body: appends the answer to `out`, or nothing where the body holds only notifications.
 pub fn answer(state: &State, body: &str, out: &mut Vec<u8>) -> Tally {
-    answer_with(state, None, Unobserved, body, out)
+    answer_with(state, None, body, out)
 }
 
-/// [`answer`], with other methods for the names that the contract has not, and an observer of the calls. With other methods,
-/// the body is a WebSocket's message.
-pub fn answer_with<O: Observer>(
-    state: &State,
-    others: Option<&OtherMethods<'_>>,
-    observer: O,
-    body: &str,
-    out: &mut Vec<u8>,
-) -> Tally {
+/// [`answer`], with other methods for the names that the contract has not. With other methods, the body is a WebSocket's message.
+pub fn answer_with(state: &State, others: Option<&OtherMethods<'_>>, body: &str, out: &mut Vec<u8>) -> Tally {
     let mut tally = Tally::default();
-    let node = Node { state, others, observer };
+    let node = Node { state, others };
     if body.trim_start().starts_with('[') {
         batch(&node, body, out, &mut tally);
     } else if let Some(response) = call(&node, body, &mut tally) {
@@ -102,21 +99,43 @@ pub fn answer_with<O: Observer>(
 }
 
 /// What calls are answered with.
-struct Node<'a, O> {
+struct Node<'a> {
     state: &'a State,
     others: Option<&'a OtherMethods<'a>>,
-    observer: O,
 }
 
-impl<O: Observer> Node<'_, O> {
-    fn end(&self, begun: O::Begun, method: &str, is_error: bool) {
+impl Node<'_> {
+    #[cfg(not(feature = "calls"))]
+    fn reply(&self, name: &str, params: Params<'_>, tally: &mut Tally) -> Result<Reply, RpcError> {
+        self.untimed_reply(name, params, tally)
+    }
+
+    #[cfg(feature = "calls")]
+    fn reply(&self, name: &str, params: Params<'_>, tally: &mut Tally) -> Result<Reply, RpcError> {
+        use server_kit::{CallCounters, Transport};
+
+        let calls = CallCounters::of_process();
         let transport = if self.others.is_some() { Transport::WebSocket } else { Transport::Http };
-        self.observer.end(begun, transport, method, is_error);
+        let begun = calls.begin();
+        let reply = self.untimed_reply(name, params, tally);
+        calls.end(begun, transport, name, reply.is_err());
+        reply
+    }
+
+    fn untimed_reply(&self, name: &str, params: Params<'_>, tally: &mut Tally) -> Result<Reply, RpcError> {
+        let Some(method) = Method::from_name(name) else {
+            let reply = self.others.and_then(|others| others(name, params));
+            return reply.unwrap_or_else(|| Err(RpcError::method_not_found())).map(Reply::Other);
+        };
+        let answer = self.state.call(method, params);
+        tally.answered += 1;
+        tally.errors += u64::from(answer.is_err());
+        answer.map(Reply::Answer)
     }
 }
 
 /// Answers one request; `None` where it is a notification, which is not executed.
-fn call<'a, O: Observer>(node: &Node<'_, O>, text: &'a str, tally: &mut Tally) -> Option<Response<'a>> {
+fn call<'a>(node: &Node<'_>, text: &'a str, tally: &mut Tally) -> Option<Response<'a>> {
     // Derived types also read an array, member by member.
     if text.trim_start().starts_with('[') {
         return Some(Response::error(RpcError::invalid_request(), Id::Null));
@@ -138,27 +157,13 @@ fn call<'a, O: Observer>(node: &Node<'_, O>, text: &'a str, tally: &mut Tally) -
     }
     let id = request.id?;
     let params = request.params.map_or(Params::None, |params| Params::Raw(params.get()));
-    let begun = node.observer.begin();
-    let Some(method) = Method::from_name(&request.method) else {
-        let result = node.others.and_then(|others| others(&request.method, params));
-        let result = result.unwrap_or_else(|| Err(RpcError::method_not_found()));
-        node.end(begun, &request.method, result.is_err());
-        return Some(match result {
-            Ok(result) => Response::Other { jsonrpc: VERSION, result, id },
-            Err(error) => Response::error(error, id),
-        });
-    };
-    let result = node.state.call(method, params);
-    tally.answered += 1;
-    tally.errors += u64::from(result.is_err());
-    node.end(begun, &request.method, result.is_err());
-    Some(match result {
+    Some(match node.reply(&request.method, params, tally) {
         Ok(result) => Response::Result { jsonrpc: VERSION, result, id },
         Err(error) => Response::error(error, id),
     })
 }
 
-fn batch<O: Observer>(node: &Node<'_, O>, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
+fn batch(node: &Node<'_>, body: &str, out: &mut Vec<u8>, tally: &mut Tally) {
     let refusal = match serde_json::from_str::<Vec<&RawValue>>(body) {
         Err(_) => RpcError::parse_error(),
         Ok(calls) if calls.is_empty() => RpcError::invalid_request(),
@@ -189,8 +194,8 @@ impl<'a> Response<'a> {
     /// An error instead, where the answers of its batch hold too many slots already.
     fn charged(self, budget: &SlotBudget, tally: &mut Tally) -> Self {
         match self {
-            Self::Result { jsonrpc, result, id } => match budget.charge(result) {
-                Ok(result) => Self::Result { jsonrpc, result, id },
+            Self::Result { jsonrpc, result: Reply::Answer(answer), id } => match budget.charge(answer) {
+                Ok(answer) => Self::Result { jsonrpc, result: Reply::Answer(answer), id },
                 Err(error) => {
                     tally.errors += 1;
                     Self::error(error, id)
@@ -317,7 +322,7 @@ mod tests {
         let double = named("double").replace("}", r#","params":[4]}"#);
         let body = format!("[{CALL},{double},{},{}]", named("double"), named("nope"));
         let mut out = Vec::new();
-        let tally = answer_with(&state, Some(&others), Unobserved, &body, &mut out);
+        let tally = answer_with(&state, Some(&others), &body, &mut out);
         assert_eq!(tally, Tally { answered: 1, errors: 0 });
         let answers: Vec<Value> = serde_json::from_slice(&out).unwrap();
         assert_eq!((&answers[0]["result"], &answers[1]["result"]), (&Value::from("ok"), &Value::from(8)));

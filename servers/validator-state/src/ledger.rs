@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
@@ -10,16 +11,19 @@ use sha2::{Digest, Sha256};
 
 use crate::pubkey::{ParsePubkeyError, Pubkey};
 use crate::seeded::SeededSpec;
-use crate::slots::SlotSet;
+use crate::slots::{from_ranges, ranges};
 use crate::state::Commitment;
+
+/// The most slots of a chain that is loaded from a file: they take 8 bytes each.
+const MAX_CHAIN_SLOTS: u64 = 100_000_000;
 
 /// Accounts and chain at the moment a server starts.
 #[derive(Debug)]
 pub struct Ledger {
     /// Balances in lamports. A missing account has none.
     pub(crate) accounts: HashMap<Pubkey, u64, RandomState>,
-    /// Every produced slot up to `processed`.
-    pub(crate) slots: SlotSet,
+    /// Every produced slot up to `processed`, in order.
+    pub(crate) slots: Arc<[u64]>,
     pub(crate) finalized: u64,
     pub(crate) confirmed: u64,
     pub(crate) processed: u64,
@@ -128,9 +132,11 @@ impl Ledger {
     /// where they are not in order.
     pub fn from_roots(roots: &[u64]) -> Option<Self> {
         let tip = *roots.last()?;
-        let slots = SlotSet::from_ranges(roots.iter().map(|slot| (*slot, *slot))).ok()?;
+        if !roots.is_sorted_by(|slot, next| slot < next) {
+            return None;
+        }
         let seeded = Self::seeded(&SeededSpec { slots: 1, ..SeededSpec::default() });
-        Some(Self { slots, finalized: tip, confirmed: tip, processed: tip, ..seeded })
+        Some(Self { slots: roots.into(), finalized: tip, confirmed: tip, processed: tip, ..seeded })
     }
 
     /// The same ledger in a server of another version: `context.apiVersion` of a balance, and both fields of getVersion.
@@ -142,16 +148,20 @@ impl Ledger {
 
     /// The finalized slots, in order: what a block store holds of this ledger.
     pub fn roots(&self) -> impl Iterator<Item = u64> {
-        let finalized = self.finalized;
-        let rooted = self.slots.ranges().take_while(move |(first, _)| *first <= finalized);
-        rooted.flat_map(move |(first, last)| first..=last.min(finalized))
+        self.rooted().iter().copied()
+    }
+
+    pub(crate) fn rooted(&self) -> &[u64] {
+        self.slots.get(..self.rooted_slots()).unwrap_or_default()
+    }
+
+    fn rooted_slots(&self) -> usize {
+        self.slots.partition_point(|slot| *slot <= self.finalized)
     }
 
     /// The produced slots above the finalized one, in order.
     pub fn unrooted(&self) -> impl Iterator<Item = u64> {
-        let first_unrooted = self.finalized + 1;
-        let above = self.slots.ranges().filter(move |(_, last)| *last >= first_unrooted);
-        above.flat_map(move |(first, last)| first.max(first_unrooted)..=last)
+        self.slots.iter().copied().skip(self.rooted_slots())
     }
 
     /// The newest slot of a commitment.
@@ -177,7 +187,7 @@ impl Ledger {
             hash.update(pubkey.0);
             hash.update(lamports.to_le_bytes());
         }
-        for (first, last) in self.slots.ranges() {
+        for (first, last) in ranges(&self.slots) {
             hash.update(first.to_le_bytes());
             hash.update(last.to_le_bytes());
         }
@@ -185,11 +195,7 @@ impl Ledger {
             hash.update(tip.to_le_bytes());
         }
         let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        LedgerSummary {
-            accounts: self.accounts.len(),
-            slots: self.slots.count_through(self.finalized),
-            sha256,
-        }
+        LedgerSummary { accounts: self.accounts.len(), slots: self.rooted_slots() as u64, sha256 }
     }
 }
 
@@ -228,7 +234,7 @@ fn load_chain(dir: &Path) -> Result<(PathBuf, ChainFile), LedgerError> {
 
 /// The produced slots of a chain file, and its finalized slot. Above that every slot up to `processed` counts as
 /// produced: the file does not say otherwise.
-fn chain_slots(path: &Path, chain: &ChainFile) -> Result<(SlotSet, u64), LedgerError> {
+fn chain_slots(path: &Path, chain: &ChainFile) -> Result<(Arc<[u64]>, u64), LedgerError> {
     let wrong = |field, problem| LedgerError::Field { path: path.to_owned(), field, problem };
     let Some(&(_, finalized)) = chain.rooted.last() else {
         return Err(wrong("rooted", "holds no range; give at least one, such as [[0,100]]".to_owned()));
@@ -252,7 +258,14 @@ fn chain_slots(path: &Path, chain: &ChainFile) -> Result<(SlotSet, u64), LedgerE
         ));
     }
     let above = (finalized < chain.processed).then_some((finalized + 1, chain.processed));
-    let slots = SlotSet::from_ranges(chain.rooted.iter().copied().chain(above)).map_err(|position| {
+    let all = chain.rooted.iter().copied().chain(above);
+    let length = |(first, last): (u64, u64)| last.saturating_sub(first).saturating_add(1);
+    let produced = all.clone().map(length).fold(0, u64::saturating_add);
+    if produced > MAX_CHAIN_SLOTS {
+        let problem = format!("makes a chain of {produced} slots; the most is {MAX_CHAIN_SLOTS}");
+        return Err(wrong("rooted", problem));
+    }
+    let slots = from_ranges(all).map_err(|position| {
         wrong(
             "rooted",
             format!(
@@ -261,7 +274,7 @@ fn chain_slots(path: &Path, chain: &ChainFile) -> Result<(SlotSet, u64), LedgerE
             ),
         )
     })?;
-    Ok((slots, finalized))
+    Ok((slots.into(), finalized))
 }
 
 #[cfg(test)]
@@ -312,6 +325,11 @@ mod tests {
         let cases = [
             (CHAIN.replace("[[0,9],[11,20]]", "[]"), ACCOUNT.to_owned(), "field rooted"),
             (CHAIN.replace("[11,20]", "[5,20]"), ACCOUNT.to_owned(), "field rooted: range 1"),
+            (
+                CHAIN.replace("30,", "300000000,").replace("31}", "300000000}"),
+                ACCOUNT.to_owned(),
+                "field rooted: makes a chain of 300000000 slots",
+            ),
             (CHAIN.replace("30", "3"), ACCOUNT.to_owned(), "field confirmed"),
             (CHAIN.replace("31", "3"), ACCOUNT.to_owned(), "field processed"),
             (CHAIN.replace("31", "18446744073709551615"), ACCOUNT.to_owned(), "field processed"),

@@ -18,7 +18,6 @@
 mod error;
 mod ledger;
 mod methods;
-mod observer;
 mod params;
 mod pubkey;
 mod seeded;
@@ -31,11 +30,9 @@ mod write;
 pub use error::RpcError;
 pub use ledger::{Ledger, LedgerError, LedgerSummary};
 pub use methods::{Answer, Balance, Method, SlotBudget, Version};
-pub use observer::{Observer, Transport, Unobserved};
 pub use params::Params;
 pub use pubkey::{ParsePubkeyError, Pubkey};
 pub use seeded::{SEED_ACCOUNT, SeededSpec};
-pub use slots::{Blocks, SlotSet};
 pub use state::{Commitment, SlotInfo, State};
 pub use store::{BlockStore, StoreError};
 

@@ -1,16 +1,14 @@
 //! The seven methods: what each checks, in which order, and what it answers.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde::Serialize;
 
 use crate::MAX_BLOCKS_RANGE;
 use crate::error::RpcError;
 use crate::params::{Config, Params};
 use crate::pubkey::Pubkey;
-use crate::slots::Blocks;
 use crate::state::{Commitment, Snapshot, State};
 use crate::store::BlockStore;
 
@@ -75,86 +73,46 @@ impl fmt::Display for Method {
     }
 }
 
-/// getBalance's answer. The value is the balance at the context's slot.
-#[derive(Debug, Clone)]
-pub struct Balance {
+/// What an answer was read from.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerContext {
     api_version: &'static str,
     /// The slot that the value was read at.
     pub slot: u64,
+}
+
+/// getBalance's answer. The value is the balance at the context's slot.
+#[derive(Debug, Clone, Serialize)]
+pub struct Balance {
+    /// What it was read from.
+    pub context: AnswerContext,
     /// The balance, in lamports.
-    pub lamports: u64,
+    pub value: u64,
 }
 
 /// getVersion's answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Version {
     feature_set: u32,
     solana_core: &'static str,
 }
 
 /// The answer of a method; serialises as its `result` member.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 pub enum Answer {
     /// Of getBalance.
     Balance(Balance),
-    /// Of getBlocks and getBlocksWithLimit, from memory: read as the answer is written.
-    Blocks(Blocks),
-    /// Of the same, read from a block store. A kind of its own, so that a store adds nothing to the path from memory.
-    Slots(Vec<u64>),
+    /// Of getBlocks and getBlocksWithLimit: produced slots, in order.
+    Blocks(Vec<u64>),
     /// Of getSlot and getBlockHeight.
     Number(u64),
     /// Of getHealth.
-    Health,
+    Health(&'static str),
     /// Of getVersion.
     Version(Version),
-}
-
-impl Answer {
-    /// How many slots it lists; `None` where it lists none by its method.
-    pub fn slots(&self) -> Option<u64> {
-        match self {
-            Self::Blocks(blocks) => Some(blocks.len()),
-            Self::Slots(slots) => Some(slots.len() as u64),
-            Self::Balance(_) | Self::Number(_) | Self::Health | Self::Version(_) => None,
-        }
-    }
-}
-
-impl Serialize for Answer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Balance(balance) => balance.serialize(serializer),
-            Self::Blocks(blocks) => blocks.serialize(serializer),
-            Self::Slots(slots) => slots.serialize(serializer),
-            Self::Number(number) => serializer.serialize_u64(*number),
-            Self::Health => serializer.serialize_str("ok"),
-            Self::Version(version) => version.serialize(serializer),
-        }
-    }
-}
-
-impl Serialize for Balance {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Context<'a> {
-            api_version: &'a str,
-            slot: u64,
-        }
-        let mut object = serializer.serialize_struct("Balance", 2)?;
-        object.serialize_field("context", &Context { api_version: self.api_version, slot: self.slot })?;
-        object.serialize_field("value", &self.lamports)?;
-        object.end()
-    }
-}
-
-impl Serialize for Version {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(Some(2))?;
-        object.serialize_entry("feature-set", &self.feature_set)?;
-        object.serialize_entry("solana-core", self.solana_core)?;
-        object.end()
-    }
 }
 
 /// Slots that the calls of one HTTP request may still answer with, all together: a batch must not be a way to ask for a
@@ -175,7 +133,8 @@ impl SlotBudget {
     /// # Errors
     /// The budget is used up.
     pub fn charge(&self, answer: Answer) -> Result<Answer, RpcError> {
-        let Some(slots) = answer.slots() else { return Ok(answer) };
+        let Answer::Blocks(slots) = &answer else { return Ok(answer) };
+        let slots = slots.len() as u64;
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(slots))
             .map_or_else(|_| Err(range_too_large()), |_| Ok(answer))
@@ -198,7 +157,7 @@ impl State {
             Method::GetBlocksWithLimit => self.walked(self.get_blocks_with_limit(params)),
             Method::GetSlot => self.get_slot(params.config()?).map(Answer::Number),
             Method::GetBlockHeight => self.get_block_height(params.config()?),
-            Method::GetHealth => params.none().map(|()| Answer::Health),
+            Method::GetHealth => params.none().map(|()| Answer::Health("ok")),
             Method::GetVersion => params.none().map(|()| self.version()),
         }
     }
@@ -208,8 +167,8 @@ impl State {
         let account = Pubkey::parse(&params.pubkey)
             .map_err(|error| RpcError::invalid_params(format!("Invalid param: {error:?}")))?;
         let slot = self.get_slot(params.config)?;
-        let lamports = self.balance_at(&account, slot);
-        Ok(Answer::Balance(Balance { api_version: self.ledger().api_version, slot, lamports }))
+        let context = AnswerContext { api_version: self.ledger().api_version, slot };
+        Ok(Answer::Balance(Balance { context, value: self.balance_at(&account, slot) }))
     }
 
     fn get_blocks(&self, params: Params<'_>) -> Result<Answer, RpcError> {
@@ -220,13 +179,13 @@ impl State {
         let end = params.end.unwrap_or(params.start.saturating_add(MAX_BLOCKS_RANGE));
         let end = end.min(chain.tip(params.config.commitment));
         if end < params.start {
-            return Ok(Answer::Blocks(Blocks::EMPTY));
+            return Ok(Answer::Blocks(Vec::new()));
         }
         if end - params.start > MAX_BLOCKS_RANGE {
             return Err(range_too_large());
         }
         match self.store() {
-            None => Ok(Answer::Blocks(Blocks::new(chain.slots.clone(), params.start, end))),
+            None => Ok(Answer::Blocks(chain.slots.range(params.start, end))),
             Some(store) => stored(store, &chain, params.start, end, usize::MAX),
         }
     }
@@ -234,19 +193,18 @@ impl State {
     fn get_blocks_with_limit(&self, params: Params<'_>) -> Result<Answer, RpcError> {
         let params = params.blocks_with_limit()?;
         check_at_least_confirmed(params.config)?;
-        let limit = u64::try_from(params.limit).unwrap_or(u64::MAX);
-        if limit > MAX_BLOCKS_RANGE {
+        if params.limit as u64 > MAX_BLOCKS_RANGE {
             return Err(RpcError::invalid_params(format!("Limit too large; max {MAX_BLOCKS_RANGE}")));
         }
         let chain = self.snapshot();
         check_min_context_slot(params.config, chain.finalized)?;
         let tip = chain.tip(params.config.commitment);
-        match (limit.checked_sub(1), self.store()) {
-            (None, _) => Ok(Answer::Blocks(Blocks::EMPTY)),
+        match (params.limit.checked_sub(1), self.store()) {
+            (None, _) => Ok(Answer::Blocks(Vec::new())),
             (Some(further), None) => {
                 let below = params.start.checked_sub(1).map_or(0, |slot| chain.slots.count_through(slot));
                 let last = chain.slots.nth(below + further).unwrap_or(tip).min(tip);
-                Ok(Answer::Blocks(Blocks::new(chain.slots.clone(), params.start, last)))
+                Ok(Answer::Blocks(chain.slots.range(params.start, last)))
             }
             (Some(_), Some(store)) => stored(store, &chain, params.start, tip, params.limit),
         }
@@ -262,7 +220,7 @@ impl State {
         let chain = self.snapshot();
         let slot = chain.tip(config.commitment);
         check_min_context_slot(config, slot)?;
-        Ok(Answer::Number(chain.slots.count_through(slot).saturating_sub(1)))
+        Ok(Answer::Number(chain.slots.count_through(slot).saturating_sub(1) as u64))
     }
 
     fn version(&self) -> Answer {
@@ -289,10 +247,10 @@ fn stored(
         Vec::new()
     };
     if last > rooted {
-        let above = Blocks::new(Arc::clone(&chain.slots), first.max(rooted.saturating_add(1)), last);
-        slots.extend(above.iter().take(limit.saturating_sub(slots.len())));
+        let above = chain.slots.range(first.max(rooted.saturating_add(1)), last);
+        slots.extend(above.into_iter().take(limit.saturating_sub(slots.len())));
     }
-    Ok(Answer::Slots(slots))
+    Ok(Answer::Blocks(slots))
 }
 
 fn check_at_least_confirmed(config: Config) -> Result<(), RpcError> {

@@ -8,7 +8,6 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::ledger::Ledger;
 use crate::pubkey::Pubkey;
-use crate::slots::SlotSet;
 
 /// The account that every seeded ledger holds: the one of the original test.
 pub const SEED_ACCOUNT: &str = "4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ";
@@ -60,7 +59,7 @@ pub(crate) fn mix(seed: u64, value: u64) -> u64 {
 }
 
 impl Ledger {
-    /// Makes the ledger of `spec`: about 90 bytes an account, and ranges of slots.
+    /// Makes the ledger of `spec`: about 90 bytes an account, and 8 a slot.
     pub fn seeded(spec: &SeededSpec) -> Self {
         let accounts = seeded_accounts(spec.accounts, spec.seed);
         let finalized = spec.finalized();
@@ -68,10 +67,9 @@ impl Ledger {
         let produced = |slot: u64| {
             slot == 0 || slot >= finalized || !mix(spec.seed, slot).is_multiple_of(SKIPPED_ONE_IN)
         };
-        let slots = produced_ranges(processed, produced);
         Self {
             accounts,
-            slots,
+            slots: (0..=processed).filter(|slot| produced(*slot)).collect(),
             finalized,
             confirmed: processed - 1,
             processed,
@@ -103,19 +101,6 @@ fn drawn_accounts(seed: u64) -> impl Iterator<Item = (Pubkey, u64)> + use<> {
         random.fill_bytes(&mut key);
         (Pubkey(key), 1 + random.next_u64() % MAX_LAMPORTS)
     }))
-}
-
-/// The produced slots from 0 to `last`, as a set.
-fn produced_ranges(last: u64, produced: impl Fn(u64) -> bool) -> SlotSet {
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for slot in (0..=last).filter(|slot| produced(*slot)) {
-        match ranges.last_mut() {
-            Some((_, end)) if *end + 1 == slot => *end = slot,
-            _ => ranges.push((slot, slot)),
-        }
-    }
-    // The ranges are in order by construction, so there is no error to lose.
-    SlotSet::from_ranges(ranges).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The node's view of its ledger at one moment, and how the chain moves on.
 //!
 //! Readers load one snapshot and take slot and value from it, so an answer's parts belong together. While the chain
-//! does not advance, a read takes no lock. getBlocks' answer holds the snapshot's slots by reference count, which threads share.
+//! does not advance, a read takes no lock.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct SlotInfo {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     /// Every produced slot up to `processed`.
-    pub slots: Arc<SlotSet>,
+    pub slots: SlotSet,
     pub finalized: u64,
     pub confirmed: u64,
     pub processed: u64,
@@ -74,15 +74,10 @@ impl Snapshot {
         while mix(ADVANCE_SEED, processed).is_multiple_of(SKIPPED_ONE_IN) {
             processed += 1;
         }
-        let mut slots = SlotSet::clone(&self.slots);
+        let mut slots = self.slots.clone();
         slots.push(processed);
         let rooted = slots.at_or_below(processed.saturating_sub(FINALIZED_AFTER)).unwrap_or(0);
-        Self {
-            slots: Arc::new(slots),
-            finalized: rooted.max(self.finalized),
-            confirmed: self.processed,
-            processed,
-        }
+        Self { slots, finalized: rooted.max(self.finalized), confirmed: self.processed, processed }
     }
 }
 
@@ -102,7 +97,7 @@ impl State {
     /// A node that holds `ledger` and whose chain does not advance.
     pub fn new(ledger: Ledger) -> Self {
         let snapshot = Snapshot {
-            slots: Arc::new(ledger.slots.clone()),
+            slots: SlotSet::new(Arc::clone(&ledger.slots)),
             finalized: ledger.finalized,
             confirmed: ledger.confirmed,
             processed: ledger.processed,

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::ledger::{ChainFile, Ledger, LedgerError};
+use crate::slots::ranges;
 
 /// The owner of plain accounts.
 const SYSTEM_PROGRAM: &str = "11111111111111111111111111111111";
@@ -34,12 +35,10 @@ impl Ledger {
             });
             write(&accounts.join(format!("{pubkey}.json")), &account.to_string())?;
         }
-        let finalized = self.finalized;
-        let rooted = self.slots.ranges().take_while(|(first, _)| *first <= finalized);
         let chain = ChainFile {
             api_version: self.api_version.to_owned(),
             feature_set: self.feature_set,
-            rooted: rooted.map(|(first, last)| (first, last.min(finalized))).collect(),
+            rooted: ranges(self.rooted()).collect(),
             confirmed: self.confirmed,
             processed: self.processed,
         };

@@ -8,7 +8,7 @@ use super::Run;
 use super::charts::{self, Picture};
 use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
 use crate::analysis::Better;
-use crate::analysis::answer::{Answer, AnswerRow, Recommendation, Topic, Value};
+use crate::analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
 use crate::readable_numbers::rounded;
 
 pub(super) use pooled::of_runs;
@@ -27,7 +27,10 @@ pub(super) fn markdown(answer: &Answer) -> String {
     let decided = answer.recommendations();
     let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
     sections([
-        sentences.chain([format!("- {}\n", not_measured(&decided))]).collect(),
+        sentences
+            .chain(disagreements(answer).map(|said| format!("- {said}\n")))
+            .chain([format!("- {}\n", not_measured(&decided))])
+            .collect(),
         table(answer).markdown(),
         notes(answer),
     ])
@@ -37,6 +40,10 @@ pub(super) fn markdown(answer: &Answer) -> String {
 fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
     let topic = decided.decided_by?;
     let wants = decided.wants;
+    let rows = || answer.rows.iter().filter(|row| row.topic == topic);
+    if decided.best.is_empty() && rows().any(|row| !row.disagreements(answer.baseline).is_empty()) {
+        return Some(format!("**{wants}:** no server is best on every processor."));
+    }
     if decided.best.is_empty() {
         return Some(format!("**{wants}:** no server is surely better than the others."));
     }
@@ -76,7 +83,11 @@ fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> 
     if topic == Topic::Cpu && best != answer.baseline {
         let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
         let baseline = &answer.servers[answer.baseline];
-        let times = |row: &AnswerRow| dash(row.values[best], |value| format!("{:.1}", 1.0 / value.shown));
+        let times = |row: &AnswerRow| {
+            dash(row.range(best), |(low, high)| {
+                spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}"))
+            })
+        };
         let times: Vec<String> = rows().map(times).collect();
         return format!(
             "CPU per request, with {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
@@ -100,7 +111,36 @@ fn against(answer: &Answer, row: &AnswerRow, own: usize, other: usize) -> String
 }
 
 fn shown(row: &AnswerRow, server: usize) -> String {
-    dash(row.values[server], |value| write(row.topic, value.shown))
+    dash(row.range(server), |ends| spanned(ends, |value| write(row.topic, value)))
+}
+
+/// `0.72 to 0.82`; one value where both read the same.
+fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
+    let (low, high) = (write(low), write(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// Where a server stands otherwise to the baseline on one processor than on another.
+fn disagreements(answer: &Answer) -> impl Iterator<Item = String> {
+    let baseline = &answer.servers[answer.baseline];
+    answer.rows.iter().flat_map(move |row| {
+        row.disagreements(answer.baseline).into_iter().map(move |(server, standings)| {
+            let on = standings.into_iter().map(|(processor, standing)| {
+                let how = match standing {
+                    Standing::Less => "less",
+                    Standing::More => "more",
+                    Standing::Open => "no difference resolved",
+                };
+                format!("{how} on {processor}")
+            });
+            format!(
+                "**Processors disagree** about {} of {} next to {baseline}'s: {}.",
+                phrase(row),
+                answer.servers[server],
+                list(on)
+            )
+        })
+    })
 }
 
 /// The server that is furthest behind the best.

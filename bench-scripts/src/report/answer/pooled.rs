@@ -5,13 +5,14 @@ use anyhow::{Context, Result};
 use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::rows;
-use crate::analysis::answer::{Answer, AnswerRow, Topic, Value};
-use crate::analysis::pooled::{Pooled, PooledFigure};
+use crate::analysis::answer::{Answer, AnswerRow, OnModel, Topic, Value};
+use crate::analysis::pooled::{Group, PooledFigure};
 use crate::config::Placement;
-use crate::stats::Estimate;
+use crate::results::DUETS;
 
-/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios of three runs and more are
-/// replaced by pooled ones, whose intervals are those for one more run. `links` are what a page calls all runs, and each of `runs`.
+/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios are replaced by
+/// those of all runs of the same builds and settings, by model of processor; their intervals are those for one more run on it. Of one model
+/// that takes three runs. `links` are what a page calls all runs, and each of `runs`.
 ///
 /// # Errors
 /// The first run compares nothing.
@@ -59,25 +60,61 @@ fn pool(
         (Topic::Cpu, Some(duets)) => (Placement::Duet, duets.plan.headline_level(&row.request).connections),
         _ => (Placement::Free, run.plan.headline_level(&row.request).connections),
     };
-    let mut counts = Vec::new();
-    for (name, value) in names.iter().zip(&mut row.values) {
-        let of_pair = pooled.groups.iter().filter(|group| {
+    let own = if placement == Placement::Duet { format!("{}/{DUETS}", run.name) } else { run.name.clone() };
+    // Of the same builds and settings as the run's own.
+    let group = |name: &str| {
+        pooled.groups.iter().find(|group| {
             let setting = &group.setting;
             (setting.figure, setting.placement, setting.connections) == (figure, placement, connections)
                 && (&*setting.workload, &*setting.server, &*setting.over)
-                    == (&*row.request, *name, names[baseline])
-        });
-        let largest = of_pair.filter_map(|group| group.pooled.as_ref()).max_by_key(|pooled| pooled.runs);
-        let predicted = largest.and_then(|pooled| Some((pooled, pooled.prediction?)));
-        if let (Some(value), Some((Pooled { runs, ratio, .. }, prediction))) = (value.as_mut(), predicted) {
-            let compared = Estimate { value: ratio.value, interval: Some(prediction) };
-            let shown = if row.topic == Topic::Cpu { ratio.value } else { value.shown };
-            *value = Value { shown, compared, ..*value };
-            counts.push(*runs);
+                    == (&*row.request, name, names[baseline])
+                && group.runs().any(|known| known.run == own)
+        })
+    };
+    let groups: Vec<Option<&Group>> = names.iter().map(|name| group(name)).collect();
+    let mut processors: Vec<&str> =
+        groups.iter().flatten().flat_map(|group| &group.models).map(|model| &*model.processor).collect();
+    processors.sort_unstable();
+    processors.dedup();
+    let on = |processor: &str| {
+        let value = |(server, group): (usize, &Option<&Group>)| {
+            let known = row.values[server]?;
+            if server == baseline {
+                return Some(known);
+            }
+            let model = group.as_ref()?.models.iter().find(|model| model.processor == processor)?;
+            let compared = model.next_run();
+            let shown = if row.topic == Topic::Cpu { compared.value } else { known.shown };
+            Some(Value { shown, compared, ..known })
+        };
+        let values = groups.iter().enumerate().map(value).collect();
+        OnModel { processor: processor.to_owned(), values }
+    };
+    let is_whole = |model: &OnModel| {
+        let mut both = model.values.iter().zip(&row.values);
+        both.all(|(there, here)| there.is_some() == here.is_some())
+    };
+    let models: Vec<OnModel> = processors.iter().map(|processor| on(processor)).filter(is_whole).collect();
+    let mut counts = Vec::new();
+    if models.len() > 1 {
+        row.models = models;
+        counts.extend(groups.iter().flatten().map(|group| group.runs().count()));
+    } else {
+        let processor = run.conditions.host.processor_name();
+        let here = on(&processor);
+        for (server, group) in groups.iter().enumerate() {
+            let model =
+                group.and_then(|group| group.models.iter().find(|model| model.processor == processor));
+            if model.is_some_and(|model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some())) {
+                row.values[server] = here.values[server];
+                counts.extend(model.map(|model| model.runs.len()));
+            }
         }
     }
     if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        row.from = format!("([{runs} runs][{link}])");
+        let on =
+            if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
+        row.from = format!("([{runs} runs{on}][{link}])");
     }
 }

@@ -76,7 +76,7 @@ impl Measured<'_> {
         value: impl Fn(&str) -> Option<Value>,
     ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        AnswerRow { topic, request: request.to_owned(), at, from: String::new(), values }
+        AnswerRow { topic, request: request.to_owned(), at, from: String::new(), values, models: Vec::new() }
     }
 
     /// A closed loop: rates, CPU time and latency at the headline's load, and memory at the highest.

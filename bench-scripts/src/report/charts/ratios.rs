@@ -7,7 +7,7 @@ use super::super::answer::short;
 use super::super::sections::is_duet;
 use super::series::{known_colour, known_label, styles};
 use super::{COLOURS, Chart, Forest, Picture, Ratio, Row, Style};
-use crate::analysis::pooled::{Group, PooledFigure};
+use crate::analysis::pooled::{Across, Group, Model, PooledFigure};
 use crate::analysis::{Comparison, Finding, JUDGED};
 use crate::stats::Estimate;
 
@@ -74,9 +74,11 @@ pub(in crate::report) fn picture(run: &Run) -> Option<Picture> {
     })
 }
 
-/// Ratios of all kept runs to the baseline that most of them have; none where nothing was pooled of three runs.
+/// Ratios of all kept runs of the newest builds to the baseline that most of them have; none where nothing was pooled of three runs on one
+/// model of processor. Of several models the bar is the range over them.
 pub(in crate::report) fn pooled(groups: &[Group]) -> Option<Chart> {
-    let enough = |group: &&Group| group.pooled.is_some_and(|pooled| pooled.prediction.is_some());
+    let is_predicted = |model: &Model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some());
+    let enough = |group: &&Group| group.newest && group.models.iter().any(is_predicted);
     let shown: Vec<&Group> = groups.iter().filter(enough).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     shown.iter().for_each(|group| *counts.entry(&group.setting.over).or_default() += 1);
@@ -98,22 +100,25 @@ pub(in crate::report) fn pooled(groups: &[Group]) -> Option<Chart> {
     names.dedup();
     let ratio = |title: &String, name: &String| {
         let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
-        let group = shown.iter().filter(of).max_by_key(|group| group.runs.len())?;
+        let group = shown.iter().filter(of).max_by_key(|group| group.runs().count())?;
         let colour = known_colour(name).unwrap_or(COLOURS.len());
-        let pooled = group.pooled.as_ref()?;
-        Some(Ratio {
-            style: Style { colour, variant: 0 },
-            value: pooled.ratio.value,
-            interval: pooled.prediction,
-            blocks: group.runs.iter().map(|run| run.ratio.value).collect(),
-        })
+        let next = group.models.first()?.next_run();
+        let (value, interval) = match group.across {
+            None => (next.value, next.interval),
+            Some(Across { range: (low, high), .. }) => ((low * high).sqrt(), Some((low, high))),
+        };
+        let blocks = group.runs().map(|run| run.ratio.value).collect();
+        Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
     };
     let columns = titles.iter().map(|title| {
         (title.clone(), names.iter().map(|name| ratio(title, name)).collect::<Vec<Option<Ratio>>>())
     });
     let columns = columns.collect();
     let names = short(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
-    let key = "the range in which one more run is expected; dots: runs";
+    let key = match shown.iter().any(|group| group.across.is_some()) {
+        false => "the range in which one more run on this processor is expected; dots: runs",
+        true => "the range over models of processors; dots: runs",
+    };
     Some(chart(known_label(baseline), Forest { names, columns }, key))
 }
 

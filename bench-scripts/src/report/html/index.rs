@@ -84,8 +84,8 @@ fn run(folder: &RunFolder) -> Result<Kept> {
     };
     // Bursts and runs of other programs have no environment of a run's form.
     let conditions: Option<Conditions> = folder.conditions().ok();
-    let machine =
-        conditions.map(|conditions| format!("{}, {} cores", conditions.host.cpu, conditions.host.cores));
+    let machine = conditions
+        .map(|conditions| format!("{}, {} cores", conditions.host.processor_name(), conditions.host.cores));
     let has_page = folder.0.join(PAGE).is_file();
     Ok(Kept {
         date,

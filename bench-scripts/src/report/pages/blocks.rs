@@ -7,17 +7,19 @@
 //! - `table`: the first table below a heading of the run's report; WHAT is the heading, or headings from the outer to the inner one with
 //!   ` / ` between, and may end in `; columns: a | b`;
 //! - `section`: all that stands below a heading of the run's report;
-//! - `chart`: a picture of the run; WHAT is its file, `; ` and what it shows.
+//! - `chart`: a picture of the run; WHAT is its file, `; ` and what it shows;
+//! - `servers`: of `this page`, which figures in sentences and charts are of other servers than today's.
 //!
 //! A block of `nothing yet` says that it was not measured yet.
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Aliases, Difference, Sources, Spliced, line_of, pointer};
+use super::{Aliases, Difference, Sources, Spliced, line_of, older, pointer};
+use crate::analysis::answer::Answer;
 use crate::report::{Run, answer, headline, pooled, why};
 use crate::results::Conditions;
 
-const KINDS: [&str; 7] = ["answer", "headline", "why", "pooled", "table", "section", "chart"];
+const KINDS: [&str; 8] = ["answer", "headline", "why", "pooled", "table", "section", "chart", "servers"];
 
 /// What begins and ends a part of a report that a reader opens.
 const FOLDS: [&str; 3] = ["<details>", "<summary>", "</details>"];
@@ -61,6 +63,20 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
     Ok(blocks)
 }
 
+/// The aliases of the runs behind the answers of a page.
+pub(super) fn answers(text: &str) -> Result<Vec<String>> {
+    let answers =
+        blocks(text)?.into_iter().filter(|block| block.kind == "answer" && block.alias != NOTHING_YET);
+    Ok(answers.flat_map(|block| block.what.split_whitespace()).map(str::to_owned).collect())
+}
+
+/// The aliases whose charts a page has.
+pub(super) fn charts(text: &str) -> Result<Vec<String>> {
+    let charts =
+        blocks(text)?.into_iter().filter(|block| block.kind == "chart" && block.alias != NOTHING_YET);
+    Ok(charts.map(|block| block.alias.to_owned()).collect())
+}
+
 /// The kind and the rest of a line that begins a block.
 fn begun(line: &str) -> Option<(&'static str, &str)> {
     let inner = line.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
@@ -74,8 +90,13 @@ pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result
     let mut done = 0;
     for block in blocks(text)? {
         let line = line_of(text, block.content.start);
-        let content = content(&block, aliases, sources).with_context(|| format!("line {}", line - 1))?;
-        let content = format!("\n{}\n\n", content.trim_end());
+        let content = match block.kind {
+            "servers" => older::content(text, aliases, sources),
+            _ => content(&block, aliases, sources),
+        };
+        let content = content.with_context(|| format!("line {}", line - 1))?;
+        let content =
+            if content.is_empty() { String::new() } else { format!("\n{}\n\n", content.trim_end()) };
         let printed = &text[block.content.clone()];
         if printed != content {
             differences.push(first_difference(printed, &content, line));
@@ -121,7 +142,8 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
     let run = aliases.run(alias)?;
     let folder = format!("{}{run}", aliases.to_results);
     let with_source = |content: String| -> Result<String> {
-        Ok(format!("{}\n\n{}", content.trim_end(), source(run, &folder, &sources.folder(run)?.conditions()?)))
+        let from = source(run, &folder, &sources.folder(run)?.conditions()?);
+        Ok(format!("{}\n\n{from}{}\n", content.trim_end(), mark(run, sources)?))
     };
     match kind {
         "headline" => with_source(headline(&sources.run(run)?)),
@@ -140,7 +162,10 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
             // Bursts have no environment of a run's form.
             match sources.folder(run) {
                 Ok(_) => with_source(table),
-                Err(_) => Ok(format!("{}\n\nFrom [{folder}]({folder}/report.md).", table.trim_end())),
+                Err(_) => {
+                    let (table, mark) = (table.trim_end(), mark(run, sources)?);
+                    Ok(format!("{table}\n\nFrom [{folder}]({folder}/report.md).{mark}"))
+                }
             }
         }
         "section" => {
@@ -165,44 +190,103 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
     let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
     let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
-    let host = &runs.first().context("an answer names its runs")?.conditions.host;
+    let mut days: Vec<String> = Vec::new();
+    for name in &names {
+        days.extend(sources.older(name)?.filter(|day| !days.contains(day)));
+    }
+    let mark = match days.as_slice() {
+        [] => String::new(),
+        days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
+    };
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nOf several runs an interval is the range in which one more \
-         run is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their report, which has all \
-         intervals. Rates, latencies and memory are those of {} cores of {}, which server and load generator share.",
+         run on the same processor is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their \
+         report, which has all intervals. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,
-        host.cores,
-        host.cpu
+        measured_on(&answer, &runs)?
     ))
+}
+
+/// Which processors an answer is true of.
+fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
+    let mut machines: Vec<String> = Vec::new();
+    for run in runs {
+        let host = &run.conditions.host;
+        let machine = format!("{} cores of {}", host.cores, host.processor_name());
+        if !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    ensure!(!machines.is_empty(), "an answer names its runs");
+    let here = machines.join(", or ");
+    let ratios = answer.rows.iter().flat_map(|row| &row.models).map(|model| model.processor.as_str());
+    let mut processors: Vec<&str> = ratios.collect();
+    processors.sort_unstable();
+    processors.dedup();
+    Ok(match processors.as_slice() {
+        [] => format!(
+            "All figures are of {here}, which server and load generator share. **Other processors were not measured**, and \
+             ratios may differ there."
+        ),
+        several => format!(
+            "CPU per request was measured on {} processors ({}), and its range is that over them. Rates, latencies and memory are those \
+             of {here}, which server and load generator share; **they were not measured on others**.",
+            several.len(),
+            several.join("; ")
+        ),
+    })
 }
 
 fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
     let host = &conditions.host;
     let command = &conditions.command;
     format!(
-        "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.\n",
-        host.cores, host.cpu
+        "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.",
+        host.cores,
+        host.processor_name()
     )
+}
+
+/// What stands behind what a run of other servers than today's shows; nothing where they are today's.
+fn mark(run: &str, sources: &Sources) -> Result<String> {
+    Ok(sources.older(run)?.map_or_else(String::new, |day| format!(" **Servers of {day}**, not today's.")))
 }
 
 fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
     let pooled = sources.pooled()?;
     let mut chosen = Vec::new();
     for group in &pooled.groups {
-        if group.pooled.is_some() && (what.is_empty() || pointer::fits(&serde_json::to_value(group)?, what)) {
+        if group.is_repeated() && (what.is_empty() || pointer::fits(&serde_json::to_value(group)?, what)) {
             chosen.push(group);
         }
     }
     if chosen.is_empty() {
-        return Ok("*No two runs with the same servers and settings are kept.*".to_owned());
+        return Ok("*No two runs with the same builds and settings are kept.*".to_owned());
     }
+    let mut older: Vec<String> = Vec::new();
+    for run in chosen.iter().flat_map(|group| group.runs()) {
+        let run = run.run.split('/').next().unwrap_or(&run.run);
+        older.extend(sources.older(run)?.filter(|day| !older.contains(day)));
+    }
+    let mark = match older.as_slice() {
+        [] => String::new(),
+        days => format!(" **Servers of {}**, not today's.", days.join(", ")),
+    };
+    let of_one = pooled::processors(&chosen).into_iter().map(|processor| {
+        let table = pooled::table(chosen.iter().copied(), processor);
+        if table.is_empty() { String::new() } else { format!("On {processor}:\n\n{}\n", table.markdown()) }
+    });
+    let of_all = match pooled::processors(&chosen).len() {
+        1 => String::new(),
+        _ => format!("{}\n", pooled::by_processor(&chosen).markdown()),
+    };
     Ok(format!(
-        "{}\nFrom [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard error within a run, the \
+        "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard error within a run, the \
          standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction interval for \
-         the ratio of one more run.",
-        pooled::table(chosen.into_iter()).markdown()
+         the ratio of one more run on the same processor.{mark}",
+        of_one.collect::<String>()
     ))
 }
 

@@ -11,6 +11,24 @@ pub(super) const BEGIN: &str = "<!--=";
 const END_OF_EXPRESSION: &str = "-->";
 pub(super) const END: &str = "<!--/-->";
 
+/// The alias and the pointer of each figure in a text's sentences; of an expression that is none, nothing.
+pub(super) fn quoted(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut before = "";
+    for part in text.split(BEGIN) {
+        // The first part stands before any figure, and code shows how one is written.
+        let is_figure = part.as_ptr() != text.as_ptr() && !before.ends_with('`');
+        let expression = part.split(END_OF_EXPRESSION).next().unwrap_or_default().trim();
+        let (path, _) = expression.rsplit_once(' ').unwrap_or_default();
+        if let Some((source, pointer)) = path.split_once('#').filter(|_| is_figure) {
+            let alias = source.split('/').next().unwrap_or_default();
+            found.push((alias.to_owned(), pointer.to_owned()));
+        }
+        before = part;
+    }
+    found
+}
+
 /// Works out again each figure in a text's sentences.
 pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
     let mut out = String::with_capacity(text.len());

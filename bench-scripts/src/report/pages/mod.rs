@@ -7,6 +7,7 @@
 
 mod blocks;
 mod inline;
+mod older;
 mod pointer;
 mod prose;
 mod sources;
@@ -130,11 +131,21 @@ pub struct Spliced {
 /// One line with the page's line number: an alias, a marker or a pointer is wrong, or a run can't be read.
 pub fn splice(text: &str, sources: &Sources) -> Result<Spliced> {
     let aliases = Aliases::of(text)?;
-    let blocks = blocks::splice(text, &aliases, sources)?;
+    let marked = older::with_block(text, &aliases, sources)?;
+    let blocks = blocks::splice(&marked.text, &aliases, sources)?;
     let inline = inline::splice(&blocks.text, &aliases, sources)?;
     // Blocks may have grown or shrunk, so an inline figure's line is that of the new text.
-    let differences = [blocks.differences, inline.differences].concat();
+    let differences = [marked.differences, blocks.differences, inline.differences].concat();
     Ok(Spliced { text: inline.text, differences })
+}
+
+/// The runs behind the answers of a page, which are its first screen.
+///
+/// # Errors
+/// A marker or an alias is wrong.
+pub fn answered_by(text: &str) -> Result<Vec<String>> {
+    let aliases = Aliases::of(text)?;
+    blocks::answers(text)?.iter().map(|alias| aliases.run(alias).map(str::to_owned)).collect()
 }
 
 /// The pages of a repository that may quote runs: README.md and docs/*.md.

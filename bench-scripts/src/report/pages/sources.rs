@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::Quoted;
 use crate::analysis::bursts::BURSTS;
+use crate::config::Server;
+use crate::provenance;
 use crate::report::pooled::{self, PooledRuns};
 use crate::report::why::WhyRun;
 use crate::report::{self, Run};
@@ -19,14 +21,70 @@ use crate::results::{RunFolder, SUMMARY, WHY, unpack_stages};
 #[derive(Debug)]
 pub struct Sources {
     results: PathBuf,
+    /// The repository, whose servers are today's.
+    root: PathBuf,
+    fingerprints: RefCell<BTreeMap<Vec<String>, Option<String>>>,
+    changed: RefCell<BTreeMap<String, Vec<String>>>,
     reports: RefCell<BTreeMap<String, Rc<str>>>,
     files: RefCell<BTreeMap<PathBuf, Rc<Value>>>,
 }
 
 impl Sources {
-    /// The runs of a folder.
-    pub fn new(results: &Path) -> Self {
-        Self { results: results.to_owned(), reports: RefCell::default(), files: RefCell::default() }
+    /// The runs of a folder, and the repository whose servers are today's.
+    pub fn new(results: &Path, root: &Path) -> Self {
+        Self {
+            results: results.to_owned(),
+            root: root.to_owned(),
+            fingerprints: RefCell::default(),
+            changed: RefCell::default(),
+            reports: RefCell::default(),
+            files: RefCell::default(),
+        }
+    }
+
+    /// The servers of a run that are not built from what the repository has now: all that are, where the run does not know what its servers
+    /// were built from. A ceiling is none: it shows what the load tool can send.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub fn changed_servers(&self, run: &str) -> Result<Vec<String>> {
+        if let Some(known) = self.changed.borrow().get(run) {
+            return Ok(known.clone());
+        }
+        let changed = self.find_changed(run)?;
+        self.changed.borrow_mut().insert(run.to_owned(), changed.clone());
+        Ok(changed)
+    }
+
+    fn find_changed(&self, run: &str) -> Result<Vec<String>> {
+        if self.results.join(run).join(BURSTS).is_file() {
+            return Ok(vec!["all".to_owned()]);
+        }
+        let folder = self.folder(run)?;
+        let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
+        let is_ceiling = |server: &&Server| plan.campaign.ceiling.as_ref() == Some(&server.name);
+        let servers = plan.servers.iter().filter(|server| !is_ceiling(server)).flat_map(Server::and_upstream);
+        let built = servers.filter(|server| !server.build.is_empty());
+        let is_changed = |server: &&Server| {
+            let then = programs.get(&server.name).and_then(|program| program.sources.clone());
+            then.is_none() || then != self.fingerprint(&server.build)
+        };
+        Ok(built.filter(is_changed).map(|server| server.name.clone()).collect())
+    }
+
+    /// The fingerprint of what a command would build now; none where that is unknown.
+    fn fingerprint(&self, build: &[String]) -> Option<String> {
+        let mut known = self.fingerprints.borrow_mut();
+        let compute = || Some(provenance::sources(build, &self.root).ok()??.fingerprint);
+        known.entry(build.to_vec()).or_insert_with(compute).clone()
+    }
+
+    /// When the servers of a run were measured, where they are not today's: `22 November 2026`.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub(super) fn older(&self, run: &str) -> Result<Option<String>> {
+        Ok(if self.changed_servers(run)?.is_empty() { None } else { Some(day(run)) })
     }
 
     /// A run's folder.
@@ -103,6 +161,12 @@ impl Sources {
         self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&value));
         Ok(value)
     }
+}
+
+/// The day on which a run began, by its name.
+fn day(run: &str) -> String {
+    let date = run.get(..10).and_then(|date| date.parse::<jiff::civil::Date>().ok());
+    date.map_or_else(|| "an unknown day".to_owned(), |date| date.strftime("%-d %B %Y").to_string())
 }
 
 /// What a run's `summary.json` holds.

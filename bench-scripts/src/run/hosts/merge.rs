@@ -156,7 +156,7 @@ fn kind(host: &Host) -> String {
     format!(
         "{} x {}, kernel {}, governor {}",
         host.cores,
-        host.cpu,
+        host.processor_name(),
         known(&host.kernel),
         known(&host.governor)
     )

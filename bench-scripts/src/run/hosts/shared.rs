@@ -1,18 +1,17 @@
 //! What the harness and its agents write for each other, into a folder that all of them see. Each file is written whole and then
 //! renamed, so that nobody reads half of one.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::load::{Load, LoadSample, LoadTool};
 use crate::probe::host::Host;
 use crate::probe::process_usage::CpuTime;
+use crate::provenance;
 
 /// The file of a [`SharedLoad`].
 pub const PLAN: &str = "plan.json";
@@ -168,8 +167,7 @@ pub fn records_name(rank: u32) -> String {
 /// SHA-256 of this program, in hexadecimal.
 pub fn own_sha256() -> Result<String> {
     let path = std::env::current_exe().context("this program's own path is not known")?;
-    let bytes = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
-    Ok(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    provenance::sha256_of_file(&path)
 }
 
 /// Microseconds since 1970.

@@ -347,7 +347,7 @@ fn the_report_is_made_from_the_folder_alone() {
     for needed in [
         "## The highest rate under a service level",
         "**jsonrpc-core** sustains 11,",
-        "**actix-web + typed JSON-RPC** sustains at least 19,",
+        "**actix-web + hand-written JSON-RPC** sustains at least 19,",
         "the tool's ceiling",
         "it sent 90.0 % of the rate with 1.40 cores, the server used 0.50",
         "### Why it misses the level there",

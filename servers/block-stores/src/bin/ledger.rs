@@ -16,7 +16,7 @@ struct CommandLine {
     /// Folder of the ledger; what it holds already of the same ledger is kept
     dir: PathBuf,
     /// Slots up to the newest finalized one, of which one in twenty is skipped
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = SeededSpec::default().slots)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().slots)]
     slots: u64,
     /// Accounts, each of which is a file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 100)]

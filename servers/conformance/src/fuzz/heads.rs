@@ -49,7 +49,6 @@ const IDLE: &[&str] = &[
     "x-tabs:\t a \t\r\n",
     "X-High: \u{e9}\r\n",
     "Accept-Encoding: gzip\r\n",
-    "Content-Encoding: gzip\r\n",
     "Origin: http://example.com\r\n",
     "Cookie: a=b; c=d\r\n",
     "Connection: keep-alive\r\n",
@@ -201,6 +200,12 @@ fn valid(random: &mut Random) -> Request {
             payload.resize(MAX_BODY_BYTES + random.below(3), b' ');
             let oddity = (payload.len() > MAX_BODY_BYTES).then_some("too-large");
             Request { oddity, ..post(random, "/", "application/json", payload) }
+        }
+        7 if random.one_in(4) => {
+            let mut request = post(random, "/", "application/json", payload);
+            request.headers.push(b"Content-Encoding: gzip\r\n".to_vec());
+            request.oddity = Some("content-encoding");
+            request
         }
         _ => {
             let (target, media) = (random.pick(TARGETS), random.pick(JSON_TYPES));

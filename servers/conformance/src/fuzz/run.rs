@@ -231,14 +231,12 @@ impl Subjects {
 
     /// One case on fresh connections.
     fn send(&self, subject: &Subject, case: &Case, silence: Duration) -> Exchange {
-        let (server, running) = subject;
+        let (_, running) = subject;
         match case {
             Case::Raw(script) => Client::new(running.addr).play(script, silence),
             Case::Body(request) => exchange(Client::new(running.addr).pipeline(&[request]).pop()),
             Case::WebSocket(_) if !has_websocket(subject) => Exchange::new([], End::Open),
-            Case::WebSocket(conversation) => {
-                websocket::play(&self.node, (&server.name, running), conversation, silence)
-            }
+            Case::WebSocket(conversation) => websocket::play(&self.node, running, conversation, silence),
         }
     }
 

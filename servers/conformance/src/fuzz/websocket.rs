@@ -13,7 +13,7 @@ use super::bodies::{body, numbered};
 use super::heads::HEALTH;
 use super::random::Random;
 use super::wire::{Answer, End, Exchange};
-use crate::judge::{Node, over_websocket};
+use crate::judge::Node;
 use crate::servers::LEGACY;
 use crate::well_formed::parse;
 
@@ -90,11 +90,8 @@ impl Conversation {
     }
 
     /// The answers that have to come, in any order.
-    fn expected(&self, node: &Node, server: &str) -> Vec<Value> {
-        let answer = |message: &Sent| {
-            let body = parse(&message.payload)?;
-            Some(over_websocket(server, &message.payload, node.answer(&body)))
-        };
+    fn expected(&self, node: &Node) -> Vec<Value> {
+        let answer = |message: &Sent| Some(node.answer(&parse(&message.payload)?));
         self.messages.iter().filter_map(answer).collect()
     }
 }
@@ -139,12 +136,7 @@ fn message(random: &mut Random, id: usize) -> Sent {
 
 /// Sends a conversation on a connection of its own, and reads until every answer that has to come has come; `silence` is how
 /// long a server may do nothing before it is taken to have no more to say.
-pub fn play(
-    node: &Node,
-    (server, running): (&str, &Running),
-    sent: &Conversation,
-    silence: Duration,
-) -> Exchange {
+pub fn play(node: &Node, running: &Running, sent: &Conversation, silence: Duration) -> Exchange {
     let mut got = Exchange { answers: Vec::new(), pongs: Vec::new(), end: End::Open };
     let Ok(mut connection) = WsConnection::try_open(running) else {
         return Exchange { end: End::Closed, ..got };
@@ -159,7 +151,7 @@ pub fn play(
             std::thread::sleep(Duration::from_micros(if end < bytes.len() { 400 } else { 0 }));
         }
     }
-    let mut missing = sent.expected(node, server);
+    let mut missing = sent.expected(node);
     while !missing.is_empty() || got.pongs.last() != sent.last_ping() {
         match connection.receive_within(silence) {
             None => return got,
@@ -193,7 +185,7 @@ pub fn fault(node: &Node, server: &str, sent: &Conversation, got: &Exchange) -> 
     let Ok(mut answers) = answers.collect::<Result<Vec<Value>, _>>() else {
         return Some("an answer is no JSON".to_owned());
     };
-    let expected = sent.expected(node, server);
+    let expected = sent.expected(node);
     let others = sent.messages.len() - expected.len();
     if !sent.may_end(server) {
         for wanted in expected {

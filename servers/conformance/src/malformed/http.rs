@@ -9,6 +9,10 @@ use crate::fuzz::wire::Request;
 
 const CALL: &[u8] = HEALTH.as_bytes();
 
+/// What makes a gzip file of [`CALL`], which it holds as it is: header and length before it, checksum and length behind it.
+const GZIP_BEGIN: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x01\x2d\x00\xd2\xff";
+const GZIP_END: &[u8] = b"\x46\x62\x84\x40\x2d\x00\x00\x00";
+
 /// Where the header lines of [`usual`] are.
 const HOST: usize = 0;
 const TYPE: usize = 1;
@@ -114,6 +118,10 @@ fn heads() -> Vec<Row> {
         added("`Expect: other`", "Expect: other\r\n"),
         added("`Upgrade: websocket` with a body", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
         added("`Content-Encoding: gzip` over a plain body", "Content-Encoding: gzip\r\n"),
+        row("a gzip body with `Content-Encoding: gzip`", |request| {
+            *request = Request { payload: CALL.into(), ..usual(&[GZIP_BEGIN, CALL, GZIP_END].concat()) };
+            request.headers.push("Content-Encoding: gzip\r\n".into());
+        }),
     ]
 }
 

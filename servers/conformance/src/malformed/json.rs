@@ -36,6 +36,7 @@ fn json() -> Vec<Row> {
         row("a comma too many", with("\"}", "\",}")),
         row("two calls, one behind the other", CALL.repeat(2)),
         row("text behind the call", format!("{CALL}x")),
+        row("128 spaces before the call", format!("{}{CALL}", " ".repeat(128))),
         row("a byte order mark", format!("\u{feff}{CALL}")),
         row("a form feed before the call", format!("\u{c}{CALL}")),
         row("not UTF-8, in the id", inside),

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod ajj;
 mod cases;
 mod counters;
 mod lifecycle;

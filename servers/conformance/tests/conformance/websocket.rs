@@ -4,7 +4,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use conformance::judge::over_websocket;
 use conformance::malformed::json_rows;
 use conformance::servers::JSONRPSEE;
 use serde_json::Value;
@@ -63,8 +62,7 @@ pub fn holds_cases(server: &Server) {
         for case in cases {
             let (Some(body), Want::Json(json)) = (case.body, case.want) else { continue };
             let answer = client.ask(body.as_str());
-            let expected = over_websocket(&server.name, body.as_bytes(), json);
-            verdict.take(&case.name, equal(answer, &expected));
+            verdict.take(&case.name, equal(answer, &json));
         }
     }
     verdict.close();
@@ -82,10 +80,7 @@ pub fn replays(server: &Server) {
         let state = row["state"].as_str().unwrap_or_default();
         let answer = client.ask(body.as_str()).map(|answer| oracle::without_moments(state, answer));
         let name = row["name"].as_str().unwrap_or_default();
-        verdict.take(
-            &format!("oracle/{name}"),
-            equal(answer, &over_websocket(&server.name, body.as_bytes(), recorded)),
-        );
+        verdict.take(&format!("oracle/{name}"), equal(answer, &recorded));
     }
     assert_eq!(sent, oracle::ROWS.1);
     verdict.close();

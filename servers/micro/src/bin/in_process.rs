@@ -32,7 +32,7 @@ struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000), default_value_t = 100_000)]
     accounts: u32,
     /// Slots of the seeded ledger
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), default_value_t = SeededSpec::default().slots)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), default_value_t = SeededSpec::default().slots)]
     slots: u64,
     /// Seed of the ledger
     #[arg(long, value_name = "N", default_value_t = SeededSpec::default().seed)]

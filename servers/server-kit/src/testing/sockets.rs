@@ -257,7 +257,6 @@ macro_rules! test_sockets {
             the_largest_body_is_taken_and_one_byte_more_is_not assert_body_limit,
             the_chain_may_advance assert_moving_chain,
             sigterm_ends_it_under_an_idle_connection assert_ends_when_idle,
-            calls_are_timed_by_method_and_outcome_where_wished assert_times_calls,
             no_call_is_timed_otherwise assert_times_no_calls,
         }
     };

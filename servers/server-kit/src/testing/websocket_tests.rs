@@ -209,7 +209,6 @@ macro_rules! test_websocket {
             a_chain_that_does_not_advance_announces_nothing assert_standing_chain_is_silent,
             subscriptions_end_with_their_connection assert_subscriptions_end_with_connections,
             sigterm_ends_it_under_subscribers assert_ends_under_subscribers,
-            calls_over_websocket_are_timed_as_such assert_ws_times_calls,
         }
     };
 }

@@ -1,4 +1,4 @@
-//! Times calls, with `--metrics-calls` alone: in the framework's place for it, which sees each call's method and answer.
+//! Times calls, in a build with the feature `calls` alone: in the framework's place for it, which sees each call's method and answer.
 
 use std::task::{Context, Poll};
 
@@ -7,9 +7,8 @@ use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::core::server::BatchResponseBuilder;
 use jsonrpsee::server::{HttpRequest, MethodResponse};
 use jsonrpsee::types::Request;
-use server_kit::CallCounters;
+use server_kit::{CallCounters, Transport};
 use tower::Service;
-use validator_state::{Observer, Transport};
 
 /// Notes in each HTTP request what it brings calls by: the framework keeps that for the calls of a WebSocket too.
 #[derive(Debug, Clone)]
@@ -44,21 +43,21 @@ impl<S: Service<HttpRequest>> Service<HttpRequest> for NameTransport<S> {
 /// Bytes of the longest answer to a batch: the framework's own limit, which the servers here leave as it is.
 const MOST_ANSWER_BYTES: usize = 10 << 20;
 
-/// Observes the calls of the service inside.
+/// Times the calls of the service inside.
 #[derive(Debug, Clone)]
-pub struct Observed<S> {
+pub struct Timed<S> {
     inner: S,
     calls: CallCounters,
 }
 
-impl<S> Observed<S> {
+impl<S> Timed<S> {
     /// In front of the framework's service of methods.
-    pub fn new(inner: S, calls: CallCounters) -> Self {
-        Self { inner, calls }
+    pub fn new(inner: S) -> Self {
+        Self { inner, calls: CallCounters::of_process() }
     }
 }
 
-impl<S> RpcServiceT for Observed<S>
+impl<S> RpcServiceT for Timed<S>
 where
     S: RpcServiceT<
             MethodResponse = MethodResponse,
