@@ -70,10 +70,13 @@ pub fn load(results: &Path) -> Result<PooledRuns> {
 }
 
 fn groups(parts: &[(String, Run)]) -> Vec<Group> {
-    let source = |(name, run): &'_ (String, Run)| -> Source<'_> {
-        Source { name, plan: &run.plan, conditions: &run.conditions, summary: &run.summary }
-    };
-    pool(&parts.iter().map(source).collect::<Vec<_>>())
+    let sources = parts.iter().map(|(name, run)| Source {
+        name,
+        plan: &run.plan,
+        conditions: &run.conditions,
+        summary: &run.summary,
+    });
+    pool(&sources.collect::<Vec<_>>())
 }
 
 /// What a run of this version's format shows by itself, and what was pooled of all kept runs, where that was written; none where it was not,

@@ -89,7 +89,7 @@ impl Part<'_> {
         call: &Call<'_>,
         program: &InProcess,
         requests: u64,
-        accounts: u32,
+        accounts: usize,
         repeats: u32,
     ) -> Result<Vec<String>> {
         let environment = &self.stage.plan.campaign.environment;

@@ -22,7 +22,7 @@ use crate::workload::Workload;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Accounts of the ledger: few, since setting it up is not what is counted, and a hash table finds one of many in as many instructions.
-const ACCOUNTS: u32 = 1_000;
+const ACCOUNTS: usize = 1_000;
 
 impl Part<'_> {
     /// Counts a server's.
