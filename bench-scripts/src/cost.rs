@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Why;
+
 /// The file of [`InProcessObservation`]s.
 pub const IN_PROCESS: &str = "in-process.ndjson";
 
@@ -104,6 +106,12 @@ pub enum CountKind {
 impl CountKind {
     /// All.
     pub const ALL: [Self; 3] = [Self::Allocations, Self::Syscalls, Self::Instructions];
+
+    /// What a run with these settings counts of each server.
+    pub fn of(why: &Why) -> impl Iterator<Item = Self> {
+        let counts_instructions = why.instruction_requests.is_some();
+        Self::ALL.into_iter().filter(move |kind| *kind != Self::Instructions || counts_instructions)
+    }
 }
 
 /// What came of counting.

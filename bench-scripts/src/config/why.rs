@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
-use crate::cost::CountKind;
 use crate::field_checks::within;
 use crate::workload::{Expected, Traffic, Workload};
 
@@ -178,12 +177,6 @@ impl Why {
             why: format!("The produced ones of {slots} slots."),
         };
         self.slope.slots.iter().map(request).collect()
-    }
-
-    /// What is counted of each server.
-    pub fn counts(&self) -> impl Iterator<Item = CountKind> {
-        let counts_instructions = self.instruction_requests.is_some();
-        CountKind::ALL.into_iter().filter(move |kind| *kind != CountKind::Instructions || counts_instructions)
     }
 
     /// Requests of one in-process measurement of a request with so long an answer.

@@ -14,7 +14,7 @@ use super::comparison::{Comparisons, Terms};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::observed::{Observed, Samples, median_figure, median_of};
 use crate::config::Placement;
-use crate::cost::{CountObservation, InProcessObservation, InProcessOutcome, Rung};
+use crate::cost::{CountKind, CountObservation, InProcessObservation, InProcessOutcome, Rung};
 use crate::figure::Figure;
 use crate::observation::Observation;
 use crate::plan::{Plan, WhyPlan};
@@ -112,7 +112,7 @@ pub fn explain(
     let of_all =
         |count: fn(&Seen<'_>) -> usize| stages.iter().flatten().map(|seen| count(seen)).sum::<usize>();
     let observations = || stages.iter().flatten().flat_map(|seen| seen.observations);
-    let planned = of_all(planned) + pair.len() * request.why.counts().count();
+    let planned = of_all(planned) + pair.len() * CountKind::of(&request.why).count();
     let done = of_all(|seen| seen.observations.len() + seen.in_process.len()) + counts.len();
     let [own_a, own_b] = pair.map(|server| samples(ladder, server, &request.workload, request));
     let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, request));

@@ -24,7 +24,7 @@ pub(super) fn section(summary: &WhySummary) -> String {
 }
 
 /// The dearest functions of any server first; then the rest and the whole.
-fn table(counted: &[Instructions]) -> Table {
+pub(super) fn table(counted: &[Instructions]) -> Table {
     let mut headers = vec!["function"];
     headers.extend(counted.iter().map(|server| server.server.as_str()));
     headers.push("");

@@ -133,6 +133,10 @@ pub(in crate::report) fn quotation(why: &WhyRun, folder: &str) -> String {
         let table = ladder_table(summary, ladder).markdown();
         out += &format!("\n![CPU time for a request, by part]({folder}/ladder.svg)\n\n{table}");
     }
+    if !summary.instructions.is_empty() {
+        let table = functions::table(&summary.instructions).markdown();
+        out += &format!("\nInstructions for a request in process, by function:\n\n{table}");
+    }
     if summary.slope.is_some() {
         out += &format!("\n![CPU time for a request against slots returned]({folder}/slope.svg)\n");
     }

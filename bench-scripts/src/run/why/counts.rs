@@ -38,7 +38,7 @@ impl Part<'_> {
         let counting =
             Counting { bench, why_plan: self.why_plan, workload: plan.workload(&self.why_plan.workload)? };
         for server in &plan.servers {
-            for kind in self.why_plan.why.counts() {
+            for kind in CountKind::of(&self.why_plan.why) {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
                     continue;
                 }
