@@ -70,10 +70,11 @@ pub fn load(results: &Path) -> Result<PooledRuns> {
 }
 
 fn groups(parts: &[(String, Run)]) -> Vec<Group> {
-    let source = |(name, run): &'_ (String, Run)| -> Source<'_> {
-        Source { name, plan: &run.plan, conditions: &run.conditions, summary: &run.summary }
-    };
-    pool(&parts.iter().map(source).collect::<Vec<_>>())
+    let mut sources: Vec<Source<'_>> = Vec::new();
+    for (name, run) in parts {
+        sources.push(Source { name, plan: &run.plan, conditions: &run.conditions, summary: &run.summary });
+    }
+    pool(&sources)
 }
 
 /// What a run of this version's format shows by itself, and what was pooled of all kept runs, where that was written; none where it was not,
