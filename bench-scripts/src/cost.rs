@@ -97,11 +97,13 @@ pub enum CountKind {
     Allocations,
     /// Calls of the kernel.
     Syscalls,
+    /// Instructions in process, by function.
+    Instructions,
 }
 
 impl CountKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Allocations, Self::Syscalls];
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Allocations, Self::Syscalls, Self::Instructions];
 }
 
 /// What came of counting.
@@ -125,6 +127,13 @@ pub enum CountOutcome {
         calls: BTreeMap<String, u64>,
         /// What counted them.
         tool: String,
+    },
+    /// The instructions of its in-process program were counted.
+    Instructions {
+        /// Requests meanwhile.
+        requests: u64,
+        /// Instructions by function, without those of what it calls; functions are named as readers know them.
+        functions: BTreeMap<String, u64>,
     },
     /// It can't be counted here.
     Unavailable {

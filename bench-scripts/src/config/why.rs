@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
+use crate::cost::CountKind;
 use crate::field_checks::within;
 use crate::workload::{Expected, Traffic, Workload};
 
@@ -34,6 +35,8 @@ pub struct Why {
     pub timeout_ms: u64,
     /// Load under which allocations and system calls are counted, in milliseconds.
     pub counting_ms: u64,
+    /// Requests at most whose instructions are counted by function; none are in a run of before there was such a count.
+    pub instruction_requests: Option<u64>,
     /// How often an in-process program measures within one call.
     pub repeats: u32,
     /// Bytes of answers that one such measurement makes; decides how many requests it has.
@@ -88,6 +91,7 @@ impl Why {
         self.environment.has_no_network()?;
         within("blocks", self.blocks.into(), 1, 1_000)?;
         within("counting_ms", self.counting_ms, 100, 60_000)?;
+        within("instruction_requests", self.instruction_requests.unwrap_or(1), 1, 1_000_000)?;
         within("repeats", self.repeats.into(), 1, 1_000)?;
         within("answer_bytes", self.answer_bytes, 1, 1 << 40)?;
         within("most_requests", self.most_requests, 1, 1_000_000_000)?;
@@ -174,6 +178,12 @@ impl Why {
             why: format!("The produced ones of {slots} slots."),
         };
         self.slope.slots.iter().map(request).collect()
+    }
+
+    /// What is counted of each server.
+    pub fn counts(&self) -> impl Iterator<Item = CountKind> {
+        let counts_instructions = self.instruction_requests.is_some();
+        CountKind::ALL.into_iter().filter(move |kind| *kind != CountKind::Instructions || counts_instructions)
     }
 
     /// Requests of one in-process measurement of a request with so long an answer.

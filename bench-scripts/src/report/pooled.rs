@@ -70,11 +70,13 @@ pub fn load(results: &Path) -> Result<PooledRuns> {
 }
 
 fn groups(parts: &[(String, Run)]) -> Vec<Group> {
-    let mut sources: Vec<Source<'_>> = Vec::new();
-    for (name, run) in parts {
-        sources.push(Source { name, plan: &run.plan, conditions: &run.conditions, summary: &run.summary });
-    }
-    pool(&sources)
+    let sources = parts.iter().map(|(name, run)| Source {
+        name,
+        plan: &run.plan,
+        conditions: &run.conditions,
+        summary: &run.summary,
+    });
+    pool(&sources.collect::<Vec<_>>())
 }
 
 /// What a run of this version's format shows by itself, and what was pooled of all kept runs, where that was written; none where it was not,

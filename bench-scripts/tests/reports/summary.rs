@@ -254,7 +254,11 @@ fn a_lost_block_is_run_again_as_a_new_one() {
     assert_eq!(last, Some(blocks + 2));
     assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
     assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
-    assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::ForeignCpu]);
+    // Its valid trials are twice as fast as the ceiling's.
+    let cell = summary.cell("actix", "getBalance", 125).unwrap();
+    assert_eq!(cell.marks, [Mark::NearCeiling, Mark::ForeignCpu]);
+    assert_eq!((cell.completed, cell.invalid[&Lost::ForeignCpu]), (blocks as usize, 2));
+    assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 200_000.0);
     // Servers that are compared stand together in the blocks that are run again, too.
     let in_block =
         |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == blocks + 2);

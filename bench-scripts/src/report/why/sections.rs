@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::sentences::{difference, headline, share};
-use super::{WhyRun, name};
+use super::{WhyRun, functions, name};
 use crate::analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
 use crate::report::format::{
@@ -29,6 +29,7 @@ pub fn markdown(why: &WhyRun) -> String {
         terms(summary),
         ladder(summary),
         counts(summary),
+        functions::section(summary),
         slope(summary),
         distrust(),
         failed(summary),
@@ -173,6 +174,7 @@ fn counts(summary: &WhySummary) -> String {
                     calls = significant(by_name.values().sum::<u64>() as f64 / *requests as f64);
                     by.clone_from(tool);
                 }
+                CountOutcome::Instructions { .. } => {}
                 CountOutcome::Unavailable { reason } => {
                     let what = match count.kind {
                         CountKind::Allocations => {
@@ -183,6 +185,7 @@ fn counts(summary: &WhySummary) -> String {
                             calls = "unavailable".to_owned();
                             "system calls"
                         }
+                        CountKind::Instructions => "instructions by function",
                     };
                     let _ = writeln!(reasons, "- {} of {}: {reason}", what, side.server);
                 }
