@@ -249,7 +249,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     let request = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
     let begun_with = std::mem::take(&mut conditions.programs);
-    conditions.programs = programs(plan.servers.iter(), Path::new("."));
+    conditions.programs = programs(plan, Path::new("."));
     conditions.programs.extend(begun_with);
     for server in &plan.servers {
         if conditions.servers.contains_key(&server.name) {
