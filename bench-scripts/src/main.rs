@@ -129,7 +129,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Take { files } => commands::send::take(&cli.results, &files)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
-        Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
+        Verb::Gate(args) => commands::gate::gate(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
