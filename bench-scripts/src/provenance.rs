@@ -121,7 +121,8 @@ pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], r
         let Some(then) = before.get(&server.name).and_then(|program| program.sources.as_ref()) else {
             continue;
         };
-        let now = sources(&server.build, root)?.map(|sources| sources.fingerprint);
+        let root = root.join(layouts::checkout(server));
+        let now = sources(&server.build, &root)?.map(|sources| sources.fingerprint);
         ensure!(
             now.as_ref() == Some(then),
             "the sources of server {} changed since the run began, so that its trials would be of two servers; begin a new run",

@@ -178,3 +178,30 @@ fn quote(alias: &str, run: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_measured_is_there() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let list: List = toml::from_str(&fs::read_to_string(config.0.join(LIST)).unwrap()).unwrap();
+        let readme = fs::read_to_string(config.0.join("../README.md")).unwrap();
+        assert!(list.run.len() > 3);
+        for wanted in &list.run {
+            match wanted.command().unwrap().as_slice() {
+                ["run", campaign] => drop(config.campaign(campaign).unwrap()),
+                ["why", server, over, workload] => {
+                    [server, over].map(|name| config.server(name).unwrap());
+                    config.workload(workload).unwrap();
+                }
+                other => std::panic::panic_any(format!("{other:?}")),
+            }
+            let quoted = |alias: &String| readme.contains(&format!("[{alias}]: results/"));
+            assert!(wanted.alias.as_ref().is_none_or(quoted), "README quotes no {:?}", wanted.alias);
+        }
+        let neither = Wanted { campaign: None, why: None, times: 1, alias: None };
+        assert!(neither.command().is_err());
+    }
+}
