@@ -119,6 +119,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::config::ConfigDir;
     use crate::plan::Plan;
     use crate::provenance::Program;
     use crate::results::{DUETS, SUMMARY, pretty};
@@ -137,8 +138,10 @@ mod tests {
             "command": "a test",
         });
         change(&mut conditions);
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let plan = Plan { campaign: config.campaign("smoke").unwrap().0, ..Plan::default() };
         for folder in [&run, &inner] {
-            folder.write_new("plan.json", &pretty(&Plan::default()).unwrap()).unwrap();
+            folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
             folder.write_new("environment.json", &pretty(&conditions).unwrap()).unwrap();
             folder.write_new(SUMMARY, "{}").unwrap();
             folder.append_to("observations.ndjson", &1).unwrap();
