@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rpc_bench::report::pages::{self, Sources};
 use rpc_bench::report::pooled;
 use rpc_bench::results::{RunFolder, kept};
@@ -78,6 +79,51 @@ fn no_figure_stands_without_a_run() {
     for (path, text) in pages() {
         assert_eq!(pages::unbound(&text).unwrap(), [], "{}", path.display());
     }
+}
+
+/// A comment at the beginning of a line begins an HTML block, which would end its paragraph: with or without the comments of figures a page has the
+/// same blocks, as a Markdown parser sees them.
+#[test]
+fn figures_split_no_paragraph() {
+    for (path, text) in pages() {
+        let bare: String = without_comments_of_figures(&text);
+        let (marked, bare) = (markdown_blocks(&text), markdown_blocks(&bare));
+        assert!(bare.len() > 5, "{}", path.display());
+        let different = marked.iter().zip(&bare).find(|(a, b)| a != b);
+        assert_eq!(different, None, "{}: run: just splice", path.display());
+        assert_eq!(marked.len(), bare.len(), "{}", path.display());
+    }
+    let split = "text\n<!--= a#/b us -->1 s<!--/--> more\n";
+    assert_ne!(markdown_blocks(split), markdown_blocks(&without_comments_of_figures(split)));
+}
+
+fn without_comments_of_figures(text: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = text;
+    while let Some((before, marked)) = rest.split_once("<!--= ") {
+        let (_, after) = marked.split_once("-->").unwrap();
+        bare.push_str(before);
+        rest = after;
+    }
+    (bare + rest).replace("<!--/-->", "")
+}
+
+/// The paragraphs, items, cells and the like of a page with their texts, without HTML.
+fn markdown_blocks(text: &str) -> Vec<String> {
+    let mut blocks = vec![String::new()];
+    let mut html = 0;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::HtmlBlock) => html += 1,
+            Event::End(TagEnd::HtmlBlock) => html -= 1,
+            Event::Start(Tag::Link { .. } | Tag::Strong | Tag::Emphasis | Tag::Image { .. }) => {}
+            Event::Start(tag) => blocks.push(format!("{tag:?}: ")),
+            Event::Text(text) | Event::Code(text) if html == 0 => blocks.last_mut().unwrap().push_str(&text),
+            Event::SoftBreak => blocks.last_mut().unwrap().push(' '),
+            _ => {}
+        }
+    }
+    blocks.iter().map(|block| block.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// The check can fail: a figure that was changed by hand is found with its line, in a block and in a sentence, and put right.

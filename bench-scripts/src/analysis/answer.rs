@@ -20,8 +20,8 @@ pub enum Topic {
     P99,
     /// The same while heavy requests run on the same server, in microseconds.
     P99NextToHeavy,
-    /// The share of requests that are answered in time while there are more than the server can answer, from 0 to 1.
-    OverloadAnswered,
+    /// The share of requests that are answered in time while many heavy ones come, from 0 to 1. These are an overload for some servers only.
+    AnsweredUnderLoad,
     /// How long p99 needs to come back after that, in milliseconds.
     Recovery,
     /// The rate that meets a service level, in requests a second.
@@ -36,7 +36,7 @@ impl Topic {
     /// The better direction.
     pub const fn better(self) -> Better {
         match self {
-            Self::Rate | Self::OverloadAnswered | Self::Sustained | Self::Connections => Better::More,
+            Self::Rate | Self::AnsweredUnderLoad | Self::Sustained | Self::Connections => Better::More,
             Self::Cpu | Self::P99 | Self::P99NextToHeavy | Self::Recovery | Self::ConnectionMemory => {
                 Better::Less
             }
@@ -81,6 +81,8 @@ pub struct OnModel {
     pub processor: String,
     /// By server.
     pub values: Vec<Option<Value>>,
+    /// Servers that were compared with each other there.
+    pub direct: Vec<Direct>,
 }
 
 /// How a server stands to the baseline.
@@ -107,18 +109,32 @@ pub struct AnswerRow {
     pub from: String,
     /// By server, in the order of [`Answer::servers`]; none where it was not measured.
     pub values: Vec<Option<Value>>,
+    /// Servers that were compared with each other and not by way of the baseline.
+    pub direct: Vec<Direct>,
     /// The same by model of processor, where several were measured; else empty.
     pub models: Vec<OnModel>,
+}
+
+/// What was measured of two servers next to each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Direct {
+    /// The place of one of them in [`Answer::servers`].
+    pub server: usize,
+    /// That of the other.
+    pub over: usize,
+    /// The first one's quantity over the second one's, with its interval.
+    pub ratio: Estimate,
 }
 
 impl AnswerRow {
     /// The servers that nothing measured is better than, on every processor: one, or several whose difference is not resolved. Empty where
     /// fewer than two servers were measured, where none is worse than the best, or where processors have no best in common.
     pub fn best(&self) -> Vec<usize> {
-        let mut common = self.best_of(self.every().next().unwrap_or(&self.values));
-        for values in self.every().skip(1) {
+        let mut all = self.every_with_direct();
+        let mut common = self.best_of(all.next().unwrap_or((&self.values, &self.direct)));
+        for there in all {
             // None is best where all are.
-            let best = self.best_of(values);
+            let best = self.best_of(there);
             if common.is_empty() {
                 common = best;
             } else if !best.is_empty() {
@@ -133,20 +149,46 @@ impl AnswerRow {
 
     /// The values of each model; those of the row where there is one model.
     fn every(&self) -> impl Iterator<Item = &[Option<Value>]> {
-        let alone = self.models.is_empty().then_some(self.values.as_slice());
-        alone.into_iter().chain(self.models.iter().map(|model| model.values.as_slice()))
+        self.every_with_direct().map(|(values, _)| values)
     }
 
-    fn best_of(&self, values: &[Option<Value>]) -> Vec<usize> {
-        let measured = || values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
-        let order = |a: &Value, b: &Value| match self.topic.better() {
-            Better::More => b.compared.value.total_cmp(&a.compared.value),
-            Better::Less => a.compared.value.total_cmp(&b.compared.value),
-        };
-        let Some((_, first)) = measured().min_by(|(_, a), (_, b)| order(a, b)) else { return Vec::new() };
+    /// The same, with what was compared directly there.
+    fn every_with_direct(&self) -> impl Iterator<Item = (&[Option<Value>], &[Direct])> {
+        let alone = self.models.is_empty().then_some((self.values.as_slice(), self.direct.as_slice()));
+        alone.into_iter().chain(self.models.iter().map(|model| (&*model.values, &*model.direct)))
+    }
+
+    fn best_of(&self, (values, direct): (&[Option<Value>], &[Direct])) -> Vec<usize> {
+        let measured = || (0..values.len()).filter(|server| values[*server].is_some());
+        let is_better = |a: usize, b: usize| self.is_better(values, direct, a, b);
         let best: Vec<usize> =
-            measured().filter(|(_, value)| !value.differs(&first)).map(|(server, _)| server).collect();
+            measured().filter(|server| !measured().any(|other| is_better(other, *server))).collect();
         if best.len() == measured().count() { Vec::new() } else { best }
+    }
+
+    /// Whether a server is surely better than another: by their direct comparison where there is one, else by both intervals.
+    fn is_better(&self, values: &[Option<Value>], direct: &[Direct], a: usize, b: usize) -> bool {
+        let compared = direct.iter().find_map(|pair| match (pair.server, pair.over) {
+            (server, over) if (server, over) == (a, b) => Some(pair.ratio.interval),
+            (server, over) if (server, over) == (b, a) => {
+                Some(pair.ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low)))
+            }
+            _ => None,
+        });
+        let (less, more) = match (compared, values[a].zip(values[b])) {
+            (Some(ratio), _) => {
+                (ratio.is_some_and(|(_, high)| high < 1.0), ratio.is_some_and(|(low, _)| low > 1.0))
+            }
+            (None, Some((own, other))) if own.differs(&other) => {
+                let is_less = own.compared.value < other.compared.value;
+                (is_less, !is_less)
+            }
+            _ => (false, false),
+        };
+        match self.topic.better() {
+            Better::Less => less,
+            Better::More => more,
+        }
     }
 
     /// Whether a server's difference from the baseline is resolved, on every processor and in one direction; true of the baseline itself.
@@ -213,7 +255,7 @@ pub struct Rule {
 }
 
 /// The kinds of users, in the order in which they are shown.
-pub const RULES: [Rule; 4] = [
+pub const RULES: [Rule; 3] = [
     Rule {
         wants: "Most requests for each core",
         decides: &[Topic::Cpu, Topic::Rate],
@@ -223,11 +265,6 @@ pub const RULES: [Rule; 4] = [
         wants: "Steady p99 next to heavy requests",
         decides: &[Topic::P99NextToHeavy],
         measured_by: ("p99 next to heavy requests", "isolation"),
-    },
-    Rule {
-        wants: "Most answers during overload",
-        decides: &[Topic::OverloadAnswered, Topic::Recovery],
-        measured_by: ("overload", "recovery"),
     },
     Rule {
         wants: "Least memory for a connection",
@@ -317,6 +354,7 @@ mod tests {
             at: String::new(),
             from: String::new(),
             values: values.to_vec(),
+            direct: Vec::new(),
             models: Vec::new(),
         };
         let servers = ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -332,6 +370,20 @@ mod tests {
         assert_eq!(best(Topic::Cpu, [value(1.0, 0.01), value(0.71, 0.02), value(0.7, 0.01)]), [1, 2]);
         assert!(best(Topic::Cpu, [value(1.0, 0.2), value(0.9, 0.2), value(0.8, 0.2)]).is_empty());
         assert!(best(Topic::Cpu, [None, None, None]).is_empty());
+    }
+
+    #[test]
+    fn a_direct_comparison_decides_between_two_servers() {
+        let best = |ratio: Option<(f64, f64)>| {
+            let values = [value(1.0, 0.01), value(0.71, 0.02), value(0.7, 0.02)];
+            let mut row = answer(&[(Topic::Cpu, "", values)]).rows.remove(0);
+            row.direct.push(Direct { server: 2, over: 1, ratio: Estimate { value: 0.97, interval: ratio } });
+            row.best()
+        };
+        assert_eq!(best(Some((0.96, 0.98))), [2], "closer than the intervals to the baseline show");
+        assert_eq!(best(Some((1.02, 1.04))), [1]);
+        assert_eq!(best(Some((0.96, 1.01))), [1, 2]);
+        assert_eq!(best(None), [1, 2]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod crossed;
 mod diagnosed;
 pub mod diagnosis;
 pub mod fitted_lines;
+pub mod gateways;
 pub mod head_of_line;
 pub mod hosts;
 pub mod idle_connections;

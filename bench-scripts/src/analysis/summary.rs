@@ -11,6 +11,7 @@ use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::fitted_lines::AnswerSizes;
+use super::gateways::GatewayAdds;
 use super::head_of_line::HeadOfLine;
 use super::hosts::{HostSummary, hosts, is_client_bound};
 use super::idle_connections::Held;
@@ -103,6 +104,9 @@ pub struct Summary {
     /// Short calls by themselves and among calls with long answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_of_line: Vec<HeadOfLine>,
+    /// What gateways add to the latency of the server behind them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayAdds>,
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
@@ -328,6 +332,7 @@ pub fn summarize(
         stages: Vec::new(),
         answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
+        gateways: Vec::new(),
         held: Vec::new(),
         in_flight_memory: Vec::new(),
         boxed: Vec::new(),

@@ -23,6 +23,9 @@ pub struct Sizes {
     pub always: Vec<u32>,
     /// Those of them for which the smallest box is named.
     pub to_hold: Vec<u32>,
+    /// Windows that must meet the level before a box counts as holding a rate; one in runs that do not say.
+    #[serde(default = "one")]
+    pub windows_to_hold: usize,
     /// Connections that the load tool holds at most, at a rate.
     pub connections: u32,
     /// Connections of the closed loop.
@@ -32,6 +35,10 @@ pub struct Sizes {
     /// What boxes cost; as in `prices.toml` where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+}
+
+const fn one() -> usize {
+    1
 }
 
 /// A box.
@@ -182,6 +189,7 @@ impl Sizes {
         }
         known("sizes.always", &self.always, "sizes.rates", &self.rates)?;
         known("sizes.to_hold", &self.to_hold, "sizes.rates", &self.rates)?;
+        within("sizes.windows_to_hold", self.windows_to_hold as u64, 1, 2)?;
         within("sizes.connections", self.connections.into(), 1, 60_000)?;
         within("sizes.closed_connections", self.closed_connections.into(), 1, 60_000)?;
         distinct("sizes.boxes", &self.boxes)?;

@@ -148,7 +148,7 @@ fn layouts_are_for_closed_loops_and_duets() {
     });
 }
 
-/// Runs the linker with a program `cc` that notes its arguments, and makes the output that it is told.
+/// Runs the linker with a program `cc` that notes its arguments, and makes the output that its arguments name.
 fn link(args: &[&str], cc: &str) -> (Output, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {

@@ -74,7 +74,7 @@ fn path(name: &str) -> Vec<String> {
                 let known = if of_type.contains("::") { of_type } else { parts.last().unwrap_or(&of_type) };
                 segments.extend(path(known));
             }
-            Some(_) => {}
+            Some(inner) => segments.extend(split(inner, " for ").get(1).and_then(|own| path(own).pop())),
             None if segment.starts_with('{') => {}
             None => segments.push(segment.split('<').next().unwrap_or(segment).to_owned()),
         }
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 "serde_json::raw::<impl serde_core::de::Deserialize for alloc::boxed::Box<serde_json::raw::RawValue>>::deserialize",
-                "serde_json::deserialize",
+                "serde_json::Box::deserialize",
             ),
             (
                 "<usize as core::slice::index::SliceIndex<[T]>>::get_unchecked",
@@ -159,6 +159,12 @@ mod tests {
             ),
             ("<<&a::B as c::D>::e::Visitor as c::Visitor>::visit_map", "a::Visitor::visit_map"),
             ("core::ptr::drop_in_place<jsonrpsee_core::http_helpers::Body>'2", "core::drop_in_place"),
+            (
+                "core::ops::function::impls::<impl core::ops::function::FnMut<A> for &mut F>::call_mut",
+                "core::call_mut",
+            ),
+            ("<u64 as itoa::Unsigned>::fmt", "itoa::Unsigned::fmt"),
+            ("std::io::Write::write_all", "std::Write::write_all"),
             ("five8::decode::decode_32", "five8::decode_32"),
             ("__memcpy_avx_unaligned_erms", "memcpy"),
             ("_rjem_je_malloc_default", "jemalloc::malloc_default"),

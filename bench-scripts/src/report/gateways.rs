@@ -2,11 +2,15 @@
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{Table, at, bullets, bytes, count, dash, load, significant, thousands, time_us};
+use super::format::{
+    Table, at, bullets, bytes, count, dash, estimate, load, significant, thousands, time_us,
+};
 use super::tables::failed_requests;
 use crate::analysis::Cell;
+use crate::analysis::gateways::{GatewayAdds, is_direct};
 use crate::config::Server;
 use crate::figure::Figure;
+use crate::stats::Estimate;
 
 /// The whole section; empty where the run has no gateway.
 pub(super) fn section(run: &Run) -> String {
@@ -14,7 +18,7 @@ pub(super) fn section(run: &Run) -> String {
     if gateways.is_empty() {
         return String::new();
     }
-    let is_compared = |server: &Server| gateways.iter().any(|gateway| is_direct(run, gateway, server));
+    let is_compared = |server: &Server| gateways.iter().any(|gateway| is_direct(&run.plan, gateway, server));
     // A campaign with users in stages alone has no loads of its own.
     if run.summary.cells.is_empty() {
         return String::new();
@@ -27,7 +31,7 @@ pub(super) fn section(run: &Run) -> String {
                    peak memory | peak memory behind it | failed requests | trials";
     format!(
         "## What a gateway adds\n\nThe same requests to a server itself, and through a gateway in front of it. \"Above direct\" is the \
-         difference of the two medians over trials; the server behind the gateway is started afresh for each trial too.\n\n{}",
+         difference in the same block, the median over blocks with its interval; the server behind the gateway is started afresh for each trial too.\n\n{}",
         Table::of(headers, 2, rows).markdown()
     ) + &curves(run)
         + &kept_answers(run)
@@ -156,24 +160,18 @@ fn limits(run: &Run) -> String {
     }
 }
 
-/// Whether a server is the one behind a gateway, reached as the gateway is.
-fn is_direct(run: &Run, gateway: &Server, server: &Server) -> bool {
-    let transport = |server: &Server| run.plan.environment_of(server).transport();
-    let behind = gateway.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
-    behind.is_some_and(|behind| (&behind.program, &behind.args) == (&server.program, &server.args))
-        && transport(gateway) == transport(server)
+/// A difference with its sign.
+fn difference_us(us: f64) -> String {
+    format!("{}{}", if us < 0.0 { "-" } else { "+" }, time_us(us.abs()))
 }
 
 fn row(run: &Run, server: &Server, cell: &Cell) -> Vec<String> {
-    let direct = run.plan.servers.iter().find(|direct| is_direct(run, server, direct));
-    let direct = direct.and_then(|direct| run.summary.cell(&direct.name, &cell.workload, cell.level));
     let value = |cell: &Cell, figure: Figure| cell.figure(figure).map(|estimate| estimate.value);
-    let above = |figure: Figure| {
-        let added = value(cell, figure).zip(direct.and_then(|direct| value(direct, figure)));
-        dash(added, |(through, direct)| {
-            let sign = if through < direct { "-" } else { "+" };
-            format!("{sign}{}", time_us((through - direct).abs()))
-        })
+    let added = run.summary.gateways.iter().find(|added| {
+        (&added.server, &added.workload, added.level) == (&server.name, &cell.workload, cell.level)
+    });
+    let above = |of: fn(&GatewayAdds) -> Option<Estimate>| {
+        dash(added.and_then(of), |added| estimate(added, difference_us))
     };
     let shown = |figure: Figure, write: fn(f64) -> String| dash(value(cell, figure), write);
     vec![
@@ -181,8 +179,8 @@ fn row(run: &Run, server: &Server, cell: &Cell) -> Vec<String> {
         run.label(&cell.server).to_owned(),
         shown(Figure::P50Us, time_us),
         shown(Figure::P99Us, time_us),
-        above(Figure::P50Us),
-        above(Figure::P99Us),
+        above(|added| added.p50_us),
+        above(|added| added.p99_us),
         shown(Figure::CpuUsPerRequest, significant),
         shown(Figure::UpstreamCpuUsPerRequest, significant),
         shown(Figure::PeakMemoryBytes, bytes),

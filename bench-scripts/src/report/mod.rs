@@ -108,6 +108,7 @@ impl Run {
         summary.stages = analysis::stages::staged(&plan, &observations);
         summary.answer_sizes = analysis::fitted_lines::answer_sizes(&plan, &observations);
         summary.head_of_line = analysis::head_of_line::head_of_line(&plan, &observations);
+        summary.gateways = analysis::gateways::gateway_adds(&plan, &observations);
         summary.held = analysis::idle_connections::held(&plan, &observations);
         summary.in_flight_memory = analysis::in_flight_memory::in_flight_memory(&plan, &observations);
         summary.boxed = analysis::boxed::boxed(&plan, &observations);

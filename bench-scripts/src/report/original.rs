@@ -84,8 +84,9 @@ fn common(environment: &Environment, threads: u32) -> String {
 /// A column of the tables: its name, its figure and how that is written.
 pub(super) type Column = (&'static str, fn(&Printed) -> Option<f64>, fn(f64) -> String);
 
-pub(super) const COLUMNS: [Column; 9] = [
+pub(super) const COLUMNS: [Column; 10] = [
     ("requests/s", |printed| Some(printed.requests_per_second), thousands),
+    ("answered/s", |printed| Some(printed.answered_per_second), thousands),
     ("timeouts", |printed| printed.timeouts, thousands),
     ("mean", |printed| Some(printed.mean_us), time_us),
     ("p50", |printed| printed.p50_us, time_us),
@@ -136,7 +137,7 @@ fn repeated(run: &Run, original: &Original, workload: &str, level: Level) -> Str
         }
     }
     format!(
-        "{}\nRequests/s hold those that failed, as bombardier prints them. Connections at work are answers a second times the \
+        "{}\nRequests/s hold those that failed, as bombardier prints them; answered/s do not. Connections at work are answers a second times the \
          median latency (Little's law): that many were served all the time, and the others waited.\n",
         table.markdown()
     )
@@ -169,8 +170,8 @@ fn effect(before: &Printed, after: &Printed) -> String {
     let time = |us: Option<f64>| dash(us, time_us);
     let count = |count: Option<f64>| dash(count, thousands);
     format!(
-        "{:.2} times the requests/s, timeouts {} to {}, p50 {} to {}, p99 {} to {}",
-        after.requests_per_second / before.requests_per_second,
+        "{:.2} times the answers/s, timeouts {} to {}, p50 {} to {}, p99 {} to {}",
+        after.answered_per_second / before.answered_per_second,
         count(before.timeouts),
         count(after.timeouts),
         time(before.p50_us),

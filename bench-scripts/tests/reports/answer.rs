@@ -74,3 +74,42 @@ fn the_readme_is_short_and_begins_with_the_answer() {
     let answer = readme.find("<!-- answer of pooled").unwrap();
     assert!(readme[..answer].lines().count() < 20);
 }
+
+/// What an answer says that no campaign measures, or only some do, is so: of other methods than the two, and of networks.
+#[test]
+fn what_is_measured_elsewhere_is_named() {
+    let folder = |name: &str| {
+        let entries = std::fs::read_dir(root().join("bench-scripts").join(name)).unwrap();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files.into_iter().map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file))
+    };
+    let is_other = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let methods = text.split("method").skip(1).filter_map(|rest| {
+            let value = rest.trim_start_matches(['"', ' ']).strip_prefix([':', '='])?;
+            value.split('"').nth(1)
+        });
+        methods.into_iter().any(|method| !["getBalance", "getBlocks"].contains(&method))
+    };
+    let others: Vec<String> =
+        folder("workloads").filter(|(_, file)| is_other(file)).map(|(name, _)| name).collect();
+    assert!(others.contains(&"wallet".to_owned()), "{others:?}");
+    let (mut methods, mut networks) = (Vec::new(), Vec::new());
+    for (name, file) in folder("campaigns") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let campaign: toml::Value = toml::from_str(&text).unwrap();
+        let workloads = campaign.get("workloads").and_then(|all| all.as_array()).cloned().unwrap_or_default();
+        if workloads.iter().any(|one| others.iter().any(|other| one.as_str() == Some(other))) {
+            methods.push(format!("`{name}`"));
+        }
+        if text.contains("network = ") {
+            networks.push(format!("`{name}`"));
+        }
+    }
+    let methods = methods.join(", ");
+    let said = report::headline(&kept("quick"));
+    let only = said.lines().find(|line| line.contains("No campaign measures")).unwrap();
+    assert!(only.contains(&format!("Only {methods} measures other methods")), "{methods}: {only}");
+    assert!(networks.len() == 3 && networks.iter().all(|name| only.contains(name)), "{networks:?}: {only}");
+}

@@ -204,7 +204,7 @@ fn the_report_says_what_each_layer_does() {
         "**getBlocks** at 25 connections, each pair at the same time on one core: server CPU for a request, relative to \
          jsonrpc-core.",
         "| HTTP \\ JSON-RPC |",
-        "| hyper 0.14      |         1 (baseline) |         not built | ",
+        "| hyper 0.14      |         1 (baseline) |         not built | not built ",
         "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with jsonrpc-core) takes **0.8",
         "; changing JSON-RPC alone (from jsonrpc-core to hand-written, both on actix-web) takes **0.50 [",
         "both together 0.40 [",

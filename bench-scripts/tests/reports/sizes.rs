@@ -18,7 +18,14 @@ fn quarter() -> SizedBox {
 fn sizes(of: SizedBox) -> Sizes {
     let config = ConfigDir(env!("CARGO_MANIFEST_DIR").into());
     let shipped = config.campaign("sizes").unwrap().0.sizes.unwrap();
-    Sizes { rates: vec![100, 200, 400], always: vec![100], to_hold: vec![100], boxes: vec![of], ..shipped }
+    Sizes {
+        rates: vec![100, 200, 400],
+        always: vec![100],
+        to_hold: vec![100],
+        boxes: vec![of],
+        windows_to_hold: 1,
+        ..shipped
+    }
 }
 
 /// A window of a second at a rate, with this p99, the server's and the tool's processors, and the share of throttled periods.

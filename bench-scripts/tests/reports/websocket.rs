@@ -162,9 +162,10 @@ fn ways_over_websocket_are_named_where_there_are_several() {
 fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let (_, report, _dir) = reported("gateway", |_, trial| {
         let us = match trial.server.as_str() {
-            "actix" => 100.0,
+            // The machine is slow in the first two blocks: what a gateway adds is the same.
+            "actix" => if trial.block <= 2 { 5_100.0 } else { 100.0 },
             "actix-ws" => 80.0,
-            "gateway-http" => 250.0,
+            "gateway-http" => if trial.block <= 2 { 5_250.0 } else { 250.0 },
             "gateway-ws" => 90.0,
             "gateway-ws-ws" => 130.0,
             _ => 50.0,
@@ -185,11 +186,11 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let direct = of("actix-web + hand-written JSON-RPC");
     assert_eq!((direct[above].as_str(), direct[behind].as_str()), ("-", "-"));
     let http = of("gateway, HTTP behind it");
-    assert_eq!((http[above].as_str(), http[behind].as_str()), ("+150 µs", "12.0"));
+    assert_eq!((http[above].as_str(), http[behind].as_str()), ("+150 µs [+150 µs, +150 µs]", "12.0"));
     assert_eq!(http[at("peak memory behind it")], "10.0 MiB");
     // Faster than the server itself, and over WebSocket compared with the server over WebSocket.
-    assert_eq!(of("gateway, one WebSocket behind it")[above], "-10.0 µs");
-    assert_eq!(of("gateway, WebSocket on both sides")[above], "+50.0 µs");
+    assert_eq!(of("gateway, one WebSocket behind it")[above], "-10.0 µs [-5.01 ms, -10.0 µs]");
+    assert_eq!(of("gateway, WebSocket on both sides")[above], "+50.0 µs [+50.0 µs, +50.0 µs]");
     assert!(!table.contains("| control"), "the ceiling is no part of it");
 }
 

@@ -1,7 +1,8 @@
 //! The highest rate that a box holds: which rate is tried next, and where it ends.
 //!
-//! A box that holds a rate is taken to hold lower ones. A rate is held that met the service level in one of its windows; it is not where
-//! two missed it, because one window may be another process' doing. One kill for want of memory is enough: nobody else's doing, and a server that
+//! A box that holds a rate is taken to hold lower ones. A rate is held that met the service level in as many of its windows as the campaign
+//! says, by default one; it is not where two missed it, because one window may be another process' doing. A window that is short does not show a
+//! queue that grows slowly, and one that met the level by luck says nothing of the next: so campaigns want two. One kill for want of memory is enough: nobody else's doing, and a server that
 //! is gone holds nothing.
 
 use serde::{Deserialize, Serialize};
@@ -52,10 +53,10 @@ impl Windows {
         self.met + self.missed + self.killed + self.nothing
     }
 
-    fn rung(self) -> Rung {
+    fn rung(self, to_hold: usize) -> Rung {
         match self {
             _ if self.killed > 0 => Rung::NotHeld,
-            _ if self.met > 0 => Rung::Held,
+            _ if self.met >= to_hold => Rung::Held,
             _ if self.missed >= TO_MISS => Rung::NotHeld,
             _ if self.missed == 0 && self.nothing >= TO_MISS => Rung::Unreached,
             _ if self.all() >= MOST_WINDOWS => Rung::NotHeld,
@@ -91,9 +92,9 @@ pub struct HeldRate {
     pub next: Option<u32>,
 }
 
-/// Where the search among rising rates stands. Those of `always` are tried once first.
-pub fn found(rates: &[u32], always: &[u32], of: impl Fn(u32) -> Windows) -> HeldRate {
-    let rung = |place: usize| of(rates[place]).rung();
+/// Where the search among rising rates stands. Those of `always` are tried once first. A rate is held that met the level in `to_hold` windows.
+pub fn found(rates: &[u32], always: &[u32], to_hold: usize, of: impl Fn(u32) -> Windows) -> HeldRate {
+    let rung = |place: usize| of(rates[place]).rung(to_hold);
     let low = (0..rates.len()).rev().find(|place| rung(*place) == Rung::Held);
     let above = low.map_or(0, |low| low + 1);
     let high = (above..rates.len()).find(|place| matches!(rung(*place), Rung::NotHeld | Rung::Unreached));
@@ -122,7 +123,7 @@ mod tests {
     fn searched(always: &[u32], passes: impl Fn(u32, usize) -> Judgement) -> (HeldRate, usize) {
         let mut tried: BTreeMap<u32, Windows> = BTreeMap::new();
         loop {
-            let now = found(&RATES, always, |rate| tried.get(&rate).copied().unwrap_or_default());
+            let now = found(&RATES, always, 1, |rate| tried.get(&rate).copied().unwrap_or_default());
             let Some(rate) = now.next else {
                 return (now, tried.values().map(|windows| windows.all()).sum());
             };
@@ -160,12 +161,27 @@ mod tests {
     }
 
     #[test]
+    fn where_two_windows_are_wanted_one_that_met_the_level_by_luck_does_not_hold() {
+        let at_four = |met, missed| {
+            found(&RATES, &[], 2, move |rate| match rate {
+                ..4 => Windows { met: 2, ..Windows::default() },
+                4 => Windows { met, missed, ..Windows::default() },
+                _ => Windows { missed: 2, ..Windows::default() },
+            })
+        };
+        assert_eq!((at_four(1, 0).held, at_four(1, 0).next), (Some(3), Some(4)), "another window");
+        assert_eq!((at_four(1, 1).held, at_four(1, 1).next), (Some(3), Some(4)), "and a third");
+        assert_eq!((at_four(1, 2).held, at_four(1, 2).next), (Some(3), None));
+        assert_eq!((at_four(2, 1).held, at_four(2, 1).next), (Some(4), None));
+    }
+
+    #[test]
     fn one_kill_is_enough_whatever_other_windows_met() {
         let windows = |rate| match rate {
             1..=3 => Windows { met: 1, ..Windows::default() },
             _ => Windows { met: 1, killed: 1, ..Windows::default() },
         };
-        let found = found(&RATES, &[4], windows);
+        let found = found(&RATES, &[4], 1, windows);
         assert_eq!((found.held, found.not_held, found.next), (Some(3), Some(4), None));
     }
 

@@ -122,7 +122,7 @@ impl<'a> Rungs<'a> {
 
     /// Where the search stands.
     pub fn found(&self) -> HeldRate {
-        found(&self.sizes.rates, &self.sizes.always, |rate| {
+        found(&self.sizes.rates, &self.sizes.always, self.sizes.windows_to_hold, |rate| {
             let mut windows = Windows::default();
             for window in self.windows(rate) {
                 match window.outcome {

@@ -14,8 +14,9 @@ use crate::readable_numbers::rounded;
 pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
-const NEVER_MEASURED: &str =
-    "No campaign measures TLS, other methods or subscriptions, and only `distance` measures a network.";
+/// A test reads the campaigns.
+const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and only `distance`, \
+                              `distance-batches` and `distance-rates` a network.";
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {
@@ -182,8 +183,8 @@ fn phrase(row: &AnswerRow) -> String {
         Topic::Cpu => "CPU per request",
         Topic::P99 => "p99",
         Topic::P99NextToHeavy => "p99 next to heavy requests",
-        Topic::OverloadAnswered => "answered in time during overload",
-        Topic::Recovery => "time until p99 is back after overload",
+        Topic::AnsweredUnderLoad => "answered in time",
+        Topic::Recovery => "time until p99 is back",
         Topic::Sustained => "highest rate",
         Topic::ConnectionMemory => "memory for a connection",
         Topic::Connections => "connections without a failed or late request",
@@ -197,7 +198,7 @@ fn write(topic: Topic, value: f64) -> String {
         Topic::Rate | Topic::Sustained => rounded(value),
         Topic::Cpu => format!("{value:.2}"),
         Topic::P99 | Topic::P99NextToHeavy => time_us(value),
-        Topic::OverloadAnswered => percent(value),
+        Topic::AnsweredUnderLoad => percent(value),
         Topic::Recovery => time_us(value * 1e3),
         Topic::ConnectionMemory => bytes(value),
         Topic::Connections => thousands(value),

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::rows;
-use crate::analysis::answer::{Answer, AnswerRow, OnModel, Topic, Value};
+use crate::analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
 use crate::analysis::pooled::{Group, PooledFigure};
 use crate::config::Placement;
 use crate::results::DUETS;
@@ -88,7 +88,7 @@ fn pool(
             Some(Value { shown, compared, ..known })
         };
         let values = groups.iter().enumerate().map(value).collect();
-        OnModel { processor: processor.to_owned(), values }
+        OnModel { processor: processor.to_owned(), values, direct: direct(pooled, &groups, processor) }
     };
     let is_whole = |model: &OnModel| {
         let mut both = model.values.iter().zip(&row.values);
@@ -102,6 +102,7 @@ fn pool(
     } else {
         let processor = run.conditions.host.processor_name();
         let here = on(&processor);
+        row.direct.extend(&here.direct);
         for (server, group) in groups.iter().enumerate() {
             let model =
                 group.and_then(|group| group.models.iter().find(|model| model.processor == processor));
@@ -117,4 +118,20 @@ fn pool(
             if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
         row.from = format!("([{runs} runs{on}][{link}])");
     }
+}
+
+/// What runs on a processor say of two of the servers next to each other, of the same builds and settings as in `groups`: each server's with the
+/// baseline.
+fn direct(pooled: &PooledRuns, groups: &[Option<&Group>], processor: &str) -> Vec<Direct> {
+    let pair = |server: usize, over: usize| {
+        let (a, b) = (groups[server]?, groups[over]?);
+        let mut wanted = a.setting.clone();
+        wanted.over.clone_from(&b.setting.server);
+        wanted.servers[1].clone_from(&b.setting.servers[0]);
+        let group = pooled.groups.iter().find(|group| group.setting == wanted)?;
+        let model = group.models.iter().find(|model| model.processor == processor)?;
+        Some(Direct { server, over, ratio: model.next_run() })
+    };
+    let all = 0..groups.len();
+    all.clone().flat_map(|server| all.clone().filter_map(move |over| pair(server, over))).collect()
 }

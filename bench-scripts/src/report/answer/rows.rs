@@ -2,10 +2,10 @@
 
 use super::super::format::{count, known, load};
 use super::super::{Run, crossed, headline, original, sections};
-use crate::analysis::answer::{Answer, AnswerRow, Topic, Value};
+use crate::analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use crate::analysis::search::Ending;
 use crate::analysis::{Cell, Comparison, Finding, Mark};
-use crate::config::Server;
+use crate::config::{Server, Tuning};
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::stats::Estimate;
@@ -45,6 +45,9 @@ pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<AnswerRow>
     rows
 }
 
+/// From when an open loop's latencies count.
+const FROM_DUE: &str = ", from the intended send";
+
 struct Measured<'a> {
     run: &'a Run,
     names: &'a [&'a str],
@@ -59,7 +62,7 @@ impl Measured<'_> {
                 rows.extend(self.at_a_rate());
             }
             rows.extend(self.next_to_heavy());
-            rows.extend(self.overload());
+            rows.extend(self.under_load());
         } else {
             rows.extend(self.sweep());
         }
@@ -76,7 +79,15 @@ impl Measured<'_> {
         value: impl Fn(&str) -> Option<Value>,
     ) -> AnswerRow {
         let values = self.names.iter().map(|name| value(name)).collect();
-        AnswerRow { topic, request: request.to_owned(), at, from: String::new(), values, models: Vec::new() }
+        AnswerRow {
+            topic,
+            request: request.to_owned(),
+            at,
+            from: String::new(),
+            values,
+            direct: Vec::new(),
+            models: Vec::new(),
+        }
     }
 
     /// A closed loop: rates, CPU time and latency at the headline's load, and memory at the highest.
@@ -136,7 +147,13 @@ impl Measured<'_> {
                 .compared(run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
             Some(Value { shown: compared.value, compared, at_least: false })
         };
-        self.row(Topic::Cpu, workload, at(level), value)
+        let direct = run.summary.comparisons.iter().filter_map(|pair| {
+            let place = |server: &str| self.names.iter().position(|name| *name == server);
+            let (server, over) = (place(&pair.server)?, place(&pair.over)?);
+            let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
+            is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
+        });
+        AnswerRow { direct: direct.collect(), ..self.row(Topic::Cpu, workload, at(level), value) }
     }
 
     /// A server's ratio to the baseline; the baseline's own is 1.
@@ -162,7 +179,7 @@ impl Measured<'_> {
             let level = run.plan.headline_level(workload);
             let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
             let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
-            self.row(Topic::P99, workload, at(level), value)
+            self.row(Topic::P99, workload, at(level) + FROM_DUE, value)
         };
         workloads().map(|workload| self.cpu(workload)).chain(workloads().map(p99)).collect()
     }
@@ -177,10 +194,10 @@ impl Measured<'_> {
             }
         }
         let row = |(workload, level): (&str, Level)| {
-            let value =
-                |server: &str| self.cell(server, workload, level)?.figure(Figure::P99Us).map(Value::of);
+            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
+            let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
             let other = known(self.background(), "", |other| format!(", next to {other}"));
-            self.row(Topic::P99NextToHeavy, workload, at(level) + &other, value)
+            self.row(Topic::P99NextToHeavy, workload, at(level) + &other + FROM_DUE, value)
         };
         places.into_iter().map(row).collect()
     }
@@ -194,7 +211,9 @@ impl Measured<'_> {
         })
     }
 
-    fn overload(&self) -> Vec<AnswerRow> {
+    /// Of requests while many heavy ones come. These are more than some servers can answer and less than others can, so the rows say what came
+    /// and speak of no overload.
+    fn under_load(&self) -> Vec<AnswerRow> {
         let all = &self.run.summary.recovery;
         let Some(first) = all.first() else { return Vec::new() };
         let of = |server: &str| all.iter().find(|recovery| recovery.server == server);
@@ -202,16 +221,20 @@ impl Measured<'_> {
         let after =
             |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<Vec<f64>>>()?);
         let during = known(self.background(), "", |other| format!(" while {other} come, too"));
-        let at = at(first.level) + &during;
+        let behind = known(self.background(), "", |other| format!("after {other}"));
         vec![
-            self.row(Topic::OverloadAnswered, &first.workload, at.clone(), answered),
-            self.row(Topic::Recovery, &first.workload, String::new(), after),
+            self.row(Topic::AnsweredUnderLoad, &first.workload, at(first.level) + &during, answered),
+            self.row(Topic::Recovery, &first.workload, behind, after),
         ]
     }
 
     fn connections(&self) -> Vec<AnswerRow> {
         let Some(found) = &self.run.summary.threshold else { return Vec::new() };
         let tuning = self.run.plan.campaign.environment.tuning;
+        let settings = match tuning {
+            Tuning::Equal => "with equal settings",
+            Tuning::Shipped => "with each framework's own settings",
+        };
         let mut workloads: Vec<&str> =
             found.searches.iter().map(|search| search.searched.workload.as_str()).collect();
         workloads.dedup();
@@ -235,7 +258,7 @@ impl Measured<'_> {
             })
         };
         let row = |workload: &str| {
-            self.row(Topic::Connections, workload, String::new(), |server| value(server, workload))
+            self.row(Topic::Connections, workload, settings.to_owned(), |server| value(server, workload))
         };
         workloads.into_iter().map(row).collect()
     }

@@ -14,7 +14,7 @@ use crate::config::{CampaignArm, Original};
 use crate::load::Level;
 
 /// The figures that are drawn.
-const DRAWN: [&str; 4] = ["requests/s", "timeouts", "p50", "p99"];
+const DRAWN: [&str; 4] = ["answered/s", "timeouts", "p50", "p99"];
 
 /// A row: what it is, its figures, its colour and how strong that is.
 struct Line {

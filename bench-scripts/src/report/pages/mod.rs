@@ -10,6 +10,7 @@ mod inline;
 mod older;
 mod pointer;
 mod prose;
+mod reflow;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -133,9 +134,11 @@ pub fn splice(text: &str, sources: &Sources) -> Result<Spliced> {
     let aliases = Aliases::of(text)?;
     let marked = older::with_block(text, &aliases, sources)?;
     let blocks = blocks::splice(&marked.text, &aliases, sources)?;
-    let inline = inline::splice(&blocks.text, &aliases, sources)?;
+    let reflowed = reflow::reflow(&blocks.text)?;
+    let inline = inline::splice(&reflowed.text, &aliases, sources)?;
     // Blocks may have grown or shrunk, so an inline figure's line is that of the new text.
-    let differences = [marked.differences, blocks.differences, inline.differences].concat();
+    let differences =
+        [marked.differences, blocks.differences, reflowed.differences, inline.differences].concat();
     Ok(Spliced { text: inline.text, differences })
 }
 

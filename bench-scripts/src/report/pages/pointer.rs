@@ -1,7 +1,7 @@
 //! Where a figure stands in a JSON file, and how it is printed: `/comparisons[server=actix,over=legacy]/cpu/ratio ratio`.
 //!
 //! A pointer's steps are fields, places in a list (from 0), or `[field=value,…]` behind a list's name, which must fit exactly one of its
-//! members: a run with one more server does not shift it. `field=null` fits a member that lacks the field, `field!=null` one that has it.
+//! members: a run with one more server does not shift it. `box.cpu_quota=0.5` is a field in a field. `field=null` fits a member that lacks the field, `field!=null` one that has it.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -43,7 +43,8 @@ pub(super) fn fits(member: &Value, chosen: &str) -> bool {
     chosen.split(',').all(|pair| {
         let Some((field, wanted)) = pair.split_once('=') else { return false };
         let (field, negated) = field.strip_suffix('!').map_or((field, false), |field| (field, true));
-        let is_it = match member.get(field.trim()) {
+        let inner = field.trim().split('.').try_fold(member, |member, field| member.get(field));
+        let is_it = match inner {
             None | Some(Value::Null) => wanted == "null",
             Some(Value::String(text)) => text == wanted,
             Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
@@ -140,6 +141,7 @@ mod tests {
         assert_eq!(said("/cells[server=b,tool=null]/share percent"), "50 %");
         assert_eq!(said("/cells[server=b,tool=null]/name text"), "x");
         assert_eq!(said("/cells[server=b,tool!=null]/p99 us"), "1.23 ms");
+        assert_eq!(said("/cells[rate.value=0.5432]/server text"), "a");
         assert_eq!(said("/left count"), "12,345");
     }
 

@@ -1,10 +1,12 @@
 //! The tables of servers in boxes: each is empty where a campaign has nothing for it.
 
 use super::{rate, smallest, words};
-use crate::analysis::sizes::{BoxVerdict, Figures, SizedCell, SizesSummary};
+use crate::analysis::sizes::{BoxVerdict, Figures, SizedCell, SizesSummary, THROTTLED};
 use crate::config::{SizedBox, Sizes};
 use crate::report::Run;
-use crate::report::format::{Table, bytes, count, dash, list, percent, significant, thousands, time_us};
+use crate::report::format::{
+    Table, bytes, count, dash, known, list, percent, significant, thousands, time_us,
+};
 
 /// The smallest box of each server that holds a rate.
 pub fn smallest_boxes(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
@@ -12,15 +14,26 @@ pub fn smallest_boxes(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String 
     let mut table = Table::of(&format!("request | rate | {}", servers.join(" | ")), 6, []);
     for workload in &run.plan.campaign.workloads {
         for wanted in &sizes.to_hold {
-            let boxes =
-                run.plan.servers.iter().map(|server| {
-                    dash(smallest(sizes, found, &server.name, workload, *wanted), SizedBox::words)
-                });
+            let boxes = run.plan.servers.iter().map(|server| {
+                let of = smallest(sizes, found, &server.name, workload, *wanted);
+                dash(of, |of| named(of, found.cell(&server.name, of, workload), *wanted))
+            });
             table.row([workload.clone(), rate(*wanted)].into_iter().chain(boxes).collect());
         }
     }
-    let note = "Boxes are ordered by processors, then by memory. A dash: none of the measured boxes.";
+    let note = "Boxes are ordered by processors, then by memory. A dash: none of the measured boxes. *Throttled*: at that rate, the highest that \
+                the box holds, its quota was used up in a tenth of the periods or more, so latency has waits for the next one in it.";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
+}
+
+/// A box that holds a rate, and whether it is throttled where its figures are known: at that rate, or else at the highest that it holds.
+fn named(of: &SizedBox, cell: Option<&SizedCell>, wanted: u32) -> String {
+    let throttled = cell.and_then(|cell| {
+        let at_wanted = cell.always.iter().find(|(rate, _)| *rate == wanted);
+        let (at, figures) = at_wanted.copied().or_else(|| cell.held.zip(cell.at_held))?;
+        figures.throttled_share.filter(|share| *share >= THROTTLED).map(|_| at)
+    });
+    known(throttled, &of.words(), |at| format!("{}, throttled at {}", of.words(), rate(at)))
 }
 
 /// The cheapest box for each server under each offer, at the highest rate that it holds there.
