@@ -96,6 +96,18 @@ open *run:
 pack +runs:
     @{{bench}} pack {{runs}}
 
+# Write a run into one file, to be sent with the figures of your processor: just send results/RUN (--to DIR)
+[group('measure')]
+[no-exit-message]
+send run *options:
+    @{{bench}} send {{run}} {{options}}
+
+# Put runs that were sent into results/
+[group('develop')]
+[no-exit-message]
+take +files:
+    @{{bench}} take {{files}}
+
 # Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
 [group('measure')]
 [no-exit-message]
@@ -199,9 +211,9 @@ test-rocksdb:
 test-node:
     @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
 
-# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, each micro-benchmark once, instruction counts, the smoke campaign and whether its report is whole; tests say whether the pages agree with their runs
+# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed, the smoke campaign and whether its report is whole; tests say whether the pages agree with their runs
 [group('develop')]
-ci: check-fmt lint deny test test-rocksdb test-node check-bench check-instructions smoke
+ci: check-fmt lint deny test test-rocksdb test-node check-bench check-moves smoke
 
 # Format the code
 [group('develop')]
@@ -222,17 +234,17 @@ deny:
     mkdir -p target
     if timeout 120 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
-# Count the instructions of each path under valgrind; fail where one has grown by more than 5 %
+# Compare each server with itself at another commit: just gate --base-rev REV; or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('develop')]
 [no-exit-message]
-check-instructions *options:
-    @cargo build --quiet --workspace --example check-instructions
-    @target/debug/examples/check-instructions {{options}}
+gate *options:
+    @{{bench}} gate {{options}}
 
-# Accept the instruction counts as they are now, into servers/micro/accepted-instructions.toml
+# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); an hour
 [group('develop')]
 [no-exit-message]
-accept-instructions: (check-instructions "--accept")
+reference *options:
+    @{{bench}} reference {{options}}
 
 # Work out again all that README.md and docs/ quote of runs; a page's link definitions say which runs (--check: change nothing)
 [group('develop')]
@@ -248,6 +260,13 @@ check-fmt:
 [private]
 check-bench:
     cargo test --workspace --bench times
+
+# Servers whose sources changed since the last accepted commit, against themselves at that one. Where it is inconclusive, as it often is on a
+# busy machine, that is a warning.
+[private]
+check-moves:
+    @cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
+    @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
 # By the harness that the tests have built, with their features, for which an example is named; and with servers that are built as servers.toml has
 # it, except that they are not optimised: what smoke shows does not depend on speed, and building that takes minutes.

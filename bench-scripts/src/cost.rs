@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Why;
+
 /// The file of [`InProcessObservation`]s.
 pub const IN_PROCESS: &str = "in-process.ndjson";
 
@@ -97,11 +99,19 @@ pub enum CountKind {
     Allocations,
     /// Calls of the kernel.
     Syscalls,
+    /// Instructions in process, by function.
+    Instructions,
 }
 
 impl CountKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Allocations, Self::Syscalls];
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Allocations, Self::Syscalls, Self::Instructions];
+
+    /// What a run with these settings counts of each server.
+    pub fn of(why: &Why) -> impl Iterator<Item = Self> {
+        let counts_instructions = why.instruction_requests.is_some();
+        Self::ALL.into_iter().filter(move |kind| *kind != Self::Instructions || counts_instructions)
+    }
 }
 
 /// What came of counting.
@@ -125,6 +135,13 @@ pub enum CountOutcome {
         calls: BTreeMap<String, u64>,
         /// What counted them.
         tool: String,
+    },
+    /// The instructions of its in-process program were counted.
+    Instructions {
+        /// Requests meanwhile.
+        requests: u64,
+        /// Instructions by function, without those of what it calls; functions are named as readers know them.
+        functions: BTreeMap<String, u64>,
     },
     /// It can't be counted here.
     Unavailable {

@@ -3,6 +3,7 @@
 //!
 //! A program is compiled once for each alignment. rustc links it through `linker.sh`, which links once more for each order.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,7 +19,10 @@ use crate::plan::{Plan, Trial, shuffle};
 use crate::subject;
 
 /// What is built in layouts has a target folder of its own.
-const TARGET: &str = "target/layouts";
+pub const TARGET: &str = "target/layouts";
+
+/// The folder in it of the programs, one for each layout.
+pub const PROGRAMS: &str = "programs";
 
 /// The linker that cargo is given, relative to the repository's root.
 const LINKER: &str = "target/layouts/linker.sh";
@@ -56,9 +60,18 @@ impl Layouts {
 
     /// Where a layout's program of a server is, relative to the repository's root.
     fn program(self, server: &Server, number: u32) -> String {
-        let plain = server.program.strip_prefix("target/").unwrap_or(&server.program);
-        format!("{TARGET}/programs/{plain}-{}-{number}", self.seed)
+        format!("{}{TARGET}/{PROGRAMS}/{}-{}-{number}", checkout(server), plain(server), self.seed)
     }
+}
+
+/// The folder in which a server's repository lies, with a slash at its end; empty where that is this one. Another commit's is below `target/`.
+pub fn checkout(server: &Server) -> &str {
+    server.program.rsplit_once("target/").map_or("", |(checkout, _)| checkout)
+}
+
+/// A server's program as cargo links it, relative to the folder of what is built.
+fn plain(server: &Server) -> &str {
+    server.program.rsplit_once("target/").map_or(&*server.program, |(_, plain)| plain)
 }
 
 /// Whether a server can be built in layouts: it is one program of one cargo package.
@@ -72,14 +85,16 @@ pub fn in_layout(server: &Server, layouts: Layouts, number: u32) -> Server {
     Server { program: layouts.program(server, number), ..server.clone() }
 }
 
-/// Draws a layout for each server and block: each in turn in a drawn order, and again in another one where the blocks are more. A
-/// server has one layout in all trials of a block, so that what differs in a block by its layouts does so in each pair.
+/// Draws a layout for each program and block: each in turn in a drawn order, and again in another one where the blocks are more. A
+/// program has one layout in all trials of a block, so that what differs in a block by its layouts does so in each pair. That is also so for
+/// the same program of another commit: most of what a layout does is then the same on both sides.
 pub fn draw(campaign: &Campaign, servers: &[Server], trials: &mut [Trial]) {
     let Some(layouts) = campaign.layouts else { return };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed ^ STREAM);
     let blocks = trials.iter().map(|trial| trial.block).max().unwrap_or(0) as usize;
+    let mut of_programs: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for server in servers.iter().filter(|server| can_be_drawn(server)) {
-        let mut drawn: Vec<u32> = Vec::new();
+        let drawn = of_programs.entry(plain(server)).or_default();
         while drawn.len() < blocks {
             let mut turn: Vec<u32> = layouts.numbers().collect();
             shuffle(&mut turn, &mut random);
@@ -108,25 +123,35 @@ pub fn words(plan: &Plan) -> Option<String> {
 
 /// Builds the servers of a plan: in layouts where the campaign says so and that is possible.
 pub fn build(plan: &Plan) -> Result<()> {
-    let Some(layouts) = plan.campaign.layouts else { return subject::build(&plan.servers) };
     let (drawn, plain): (Vec<&Server>, Vec<&Server>) =
-        plan.servers.iter().partition(|server| can_be_drawn(server));
-    fs::create_dir_all(TARGET).with_context(|| format!("can't create {TARGET}"))?;
-    fs::write(LINKER, include_str!("layouts/linker.sh")).with_context(|| format!("can't write {LINKER}"))?;
-    fs::set_permissions(LINKER, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("can't make {LINKER} executable"))?;
-    let mut builds: Vec<Server> = plain.into_iter().cloned().collect();
-    for server in drawn {
-        if layouts.numbers().any(|number| !Path::new(&layouts.program(server, number)).is_file()) {
+        plan.servers.iter().partition(|server| plan.draws_layouts_of(server));
+    subject::build(&plain.into_iter().cloned().collect::<Vec<_>>())?;
+    plan.campaign.layouts.iter().try_for_each(|layouts| build_in(Path::new("."), &drawn, *layouts))
+}
+
+/// Builds servers in layouts, from the repository in a folder.
+pub fn build_in(root: &Path, servers: &[&Server], layouts: Layouts) -> Result<()> {
+    if servers.is_empty() {
+        return Ok(());
+    }
+    let linker = root.join(LINKER);
+    let place = || format!("can't write {}", linker.display());
+    fs::create_dir_all(root.join(TARGET)).with_context(place)?;
+    fs::write(&linker, include_str!("layouts/linker.sh")).with_context(place)?;
+    fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).with_context(place)?;
+    let mut builds: Vec<Server> = Vec::new();
+    for &server in servers {
+        if layouts.numbers().any(|number| !root.join(layouts.program(server, number)).is_file()) {
             // Cargo knows of no layout, and would link none where the source is the same.
             builds.push(Server { build: clean_command(server), ..server.clone() });
         }
         let of = |aligned| Server { build: command(server, layouts, aligned), ..server.clone() };
         builds.extend([of(false), of(true)]);
     }
-    subject::build(&builds)?;
-    for program in plan.servers.iter().flat_map(|server| plan.programs(server)) {
-        ensure!(Path::new(&program).is_file(), "there is no {program}, which its build should have made");
+    subject::build_in(root, &builds)?;
+    for program in servers.iter().flat_map(|server| layouts.numbers().map(|n| layouts.program(server, n))) {
+        let path = root.join(program);
+        ensure!(path.is_file(), "there is no {}, which its build should have made", path.display());
     }
     Ok(())
 }
@@ -181,11 +206,10 @@ fn command(server: &Server, layouts: Layouts, aligned: bool) -> Vec<String> {
 
 /// `cargo clean` of a server's package alone.
 fn clean_command(server: &Server) -> Vec<String> {
-    let mut command: Vec<String> =
-        ["cargo", "clean", "--quiet", "--release", "--target-dir", &target_dir(server)]
-            .map(str::to_owned)
-            .into();
-    for flag in ["--package", "--manifest-path"] {
+    let mut command =
+        ["cargo", "clean", "--quiet", "--target-dir", &target_dir(server)].map(str::to_owned).to_vec();
+    command.extend(server.build.iter().filter(|arg| *arg == "--release").cloned());
+    for flag in ["--profile", "--package", "--manifest-path"] {
         command.extend(argument(server, flag).into_iter().flat_map(|value| [flag, value]).map(str::to_owned));
     }
     command

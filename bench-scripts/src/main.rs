@@ -51,6 +51,20 @@ enum Verb {
         #[arg(required = true)]
         runs: Vec<PathBuf>,
     },
+    /// Pack a run and write it into one file, to be sent: of a commit without changes, from any machine. docs/USING.md says how.
+    Send {
+        /// The run's folder.
+        run: PathBuf,
+        /// The folder that the file is written into.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        to: PathBuf,
+    },
+    /// Put runs that were sent into the folder of runs.
+    Take {
+        /// The files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Say whether a run is whole: every trial measured, every answer true, every bound kept.
     Check {
         /// The run's folder; the newest run where left out.
@@ -73,6 +87,8 @@ enum Verb {
     Agent(commands::agent::Args),
     /// Start Prometheus, and what else is installed, to watch runs that have --prometheus; until Ctrl-C.
     Watch(commands::watch::Args),
+    /// Measure the runs that README's first screen quotes, where today's servers have none on this processor; keep them, and renew the pages.
+    Reference(commands::reference::Args),
     /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
     Splice(commands::splice::Args),
 }
@@ -106,18 +122,21 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
-        Verb::Report { run } => commands::report::report(&run)?.into(),
+        Verb::Report { run } => commands::report::report(&cli.results, &run)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
+        Verb::Send { run, to } => commands::send::send(&run, &to)?.into(),
+        Verb::Take { files } => commands::send::take(&cli.results, &files)?.into(),
         Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
         Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
-        Verb::Gate(args) => commands::gate::gate(&cli.results, &args)?,
+        Verb::Gate(args) => commands::gate::gate(&config, &cli.results, &args)?,
         Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
         Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
         Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
         Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
         Verb::Agent(args) => commands::agent::agent(args)?,
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
+        Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
     })
 }

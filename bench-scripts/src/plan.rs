@@ -191,9 +191,14 @@ impl Plan {
         })
     }
 
+    /// Whether trials of a server run one of its layouts each.
+    pub fn draws_layouts_of(&self, server: &Server) -> bool {
+        self.campaign.layouts.is_some() && layouts::can_be_drawn(server)
+    }
+
     /// The programs that run as a server, relative to the repository's root: one for each layout. Empty where it runs already.
     pub fn programs(&self, server: &Server) -> Vec<String> {
-        let layouts = self.campaign.layouts.filter(|_| layouts::can_be_drawn(server));
+        let layouts = self.campaign.layouts.filter(|_| self.draws_layouts_of(server));
         let Some(layouts) = layouts else {
             return Some(&server.program)
                 .filter(|program| !program.is_empty())

@@ -17,6 +17,8 @@ use serde_with::skip_serializing_none;
 use sha2::{Digest, Sha256};
 
 use crate::config::Server;
+use crate::layouts;
+use crate::plan::Plan;
 use crate::subject;
 
 pub use sources::{Sources, sources};
@@ -30,6 +32,9 @@ const SHORT: usize = 12;
 pub struct Program {
     /// SHA-256 of the program, in hexadecimal.
     pub sha256: Option<String>,
+    /// SHA-256 of the program in each of its layouts, in their order, where the run draws them; it has no `sha256` then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layouts: Vec<String>,
     /// The fingerprint of its sources, in hexadecimal: [`sources`]. None where cargo did not build it.
     pub sources: Option<String>,
     /// The compiler, its target and its LLVM.
@@ -91,10 +96,18 @@ impl Program {
 }
 
 /// What a run's servers are built from, by their names, those behind gateways too.
-pub fn programs<'a>(servers: impl Iterator<Item = &'a Server>, root: &Path) -> BTreeMap<String, Program> {
+pub fn programs(plan: &Plan, root: &Path) -> BTreeMap<String, Program> {
     let mut programs = BTreeMap::new();
-    for server in servers.flat_map(Server::and_upstream) {
-        programs.entry(server.name.clone()).or_insert_with(|| Program::of(server, root));
+    for server in plan.servers.iter().flat_map(Server::and_upstream) {
+        let of = || {
+            let program = Program::of(server, &root.join(layouts::checkout(server)));
+            if !plan.draws_layouts_of(server) {
+                return program;
+            }
+            let layouts = plan.programs(server).into_iter().map(|path| sha256_of_file(&root.join(path)));
+            Program { sha256: None, layouts: layouts.collect::<Result<_>>().unwrap_or_default(), ..program }
+        };
+        programs.entry(server.name.clone()).or_insert_with(of);
     }
     programs
 }

@@ -4,10 +4,11 @@
 //! a trial (once the run is packed, plan and observations are in `run.tar.xz`), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
+mod conditions;
 mod kept;
 mod pack;
+mod sent;
 
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,61 +16,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::load::toolchain::Tool;
 use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
-use crate::probe::host::Host;
-use crate::provenance::Program;
 
+pub use conditions::{Conditions, Resumed};
 pub use kept::kept;
 pub use pack::{unpack_stages, with_ending};
-
-/// What a run was measured with and on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Conditions {
-    /// When the run began, in UTC.
-    pub started_at: String,
-    /// The machine.
-    pub host: Host,
-    /// The load tool.
-    pub tool: Tool,
-    /// The tools of the open loop, where the run needs any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open_loop_tools: Vec<Tool>,
-    /// What each server said when it was ready: every effective setting.
-    pub servers: BTreeMap<String, Value>,
-    /// Each server's program and what it was built from. Older runs have none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub programs: BTreeMap<String, Program>,
-    /// How the harness was called.
-    pub command: String,
-    /// When it was resumed, where it was stopped.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resumed: Vec<Resumed>,
-}
-
-/// A stopped run was resumed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
-    /// When, in UTC.
-    pub at: String,
-    /// The commit that was measured from then on, with `+` where files had changed since.
-    pub commit: Option<String>,
-}
-
-impl Conditions {
-    /// How and when the run was begun and resumed.
-    pub fn history(&self) -> String {
-        let mut text = format!("`{}`, begun {}", self.command, self.started_at);
-        for resumed in &self.resumed {
-            let commit = resumed.commit.as_deref().unwrap_or("unavailable");
-            text.push_str(&format!(", resumed {} (commit {commit})", resumed.at));
-        }
-        text
-    }
-}
 
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";

@@ -80,6 +80,11 @@ pub struct Subject {
 
 /// Builds servers, each command once. What they print goes to the terminal.
 pub fn build(servers: &[Server]) -> Result<()> {
+    build_in(Path::new("."), servers)
+}
+
+/// The same in the folder of another checkout of the repository.
+pub fn build_in(root: &Path, servers: &[Server]) -> Result<()> {
     let mut done: Vec<&[String]> = Vec::new();
     for server in servers.iter().flat_map(Server::and_upstream) {
         let Some((program, args)) = server.build.split_first() else { continue };
@@ -87,7 +92,7 @@ pub fn build(servers: &[Server]) -> Result<()> {
             continue;
         }
         let said = server.build.join(" ");
-        let status = Command::new(program).args(args).status();
+        let status = Command::new(program).args(args).current_dir(root).status();
         let status =
             status.with_context(|| format!("server {}: can't start its build: {said}", server.name))?;
         ensure!(status.success(), "server {}: its build failed ({}): {said}", server.name, describe(status));

@@ -1,6 +1,7 @@
 //! From observations to a summary: estimates with intervals, and the conclusions that they allow. Starts no process and reads no
 //! clock, so the same observations always give the same summary.
 
+pub mod agreement;
 pub mod answer;
 pub mod block_counts;
 pub mod boxed;

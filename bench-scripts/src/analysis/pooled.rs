@@ -388,7 +388,7 @@ fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
 }
 
 impl RunRatio {
-    fn log_estimate(&self) -> Option<RunEstimate> {
+    pub(super) fn log_estimate(&self) -> Option<RunEstimate> {
         Some(RunEstimate { value: self.ratio.value.ln(), standard_error: self.log_standard_error? })
     }
 }

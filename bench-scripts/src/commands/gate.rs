@@ -2,10 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rpc_bench::analysis::two_runs::{Both, Gate, between};
-use rpc_bench::report::compare;
+use rpc_bench::config::{ConfigDir, Percent};
+use rpc_bench::interrupt::Interrupt;
+use rpc_bench::load::LoadTool;
+use rpc_bench::load::toolchain::Tools;
+use rpc_bench::probe::{callgrind, host};
+use rpc_bench::report::moves::{ACCEPTED, Accepted, Compared, Found, Moved, State, judge};
+use rpc_bench::report::{self, Run, compare};
 use rpc_bench::results::RunFolder;
+use rpc_bench::run;
+use rpc_bench::run::gate::checkout;
+use rpc_bench::run::gate::{Counted, Sides, instructions};
 
 use super::Ending;
 
@@ -14,23 +23,43 @@ pub const EXIT_CODES: &str = "Exit codes:
   0  every judged comparison has a verdict, and none is slower by more than the margin
   1  at least one is slower by more than the margin, or a trial of RUN failed or answered wrongly
   2  a wrong call: no such run, no cell in common, or another task in a common cell
-  3  none is known to be slower, but at least one can't be told";
+  3  none is known to be slower, but at least one is inconclusive
+
+With --base-rev or --since-accepted:
+  0  no server moved by more than the margin without an accepted reason, or there is nothing to compare
+  1  at least one did, faster or slower, in CPU time or in instructions, or a trial failed
+  2  a wrong call: no such commit, or a build fails
+  3  none is known to have moved, but at least one is inconclusive";
 
 /// Which runs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run to hold the other against: its folder.
-    base: PathBuf,
+    /// The run to compare the other with: its folder.
+    #[arg(required_unless_present_any = ["base_rev", "since_accepted"])]
+    base: Option<PathBuf>,
     /// The run that is judged; the newest run where left out.
     run: Option<PathBuf>,
-    /// The server to hold the others against; the second run's ceiling, or its baseline, where left out.
+    /// The server to compare the others with; the second run's ceiling, or its baseline, where left out.
     #[arg(long, value_name = "SERVER")]
     reference: Option<String>,
+    /// Compare each server with itself at this commit, in place of two runs: builds both and runs them side by side.
+    #[arg(long, value_name = "REV", conflicts_with_all = ["base", "run", "reference"])]
+    base_rev: Option<String>,
+    /// The same with the commit that servers/accepted-moves.toml names; skipped where this clone does not have it.
+    #[arg(long, conflicts_with_all = ["base", "run", "reference", "base_rev"])]
+    since_accepted: bool,
+    /// With a commit, build and measure every server, whether or not it changed.
+    #[arg(long, conflicts_with = "base")]
+    all: bool,
+    /// The largest move that does not matter, with a commit.
+    #[arg(long, value_name = "PERCENT", default_value = "3%", conflicts_with = "base")]
+    margin: Percent,
 }
 
 /// Prints what is slower and what can't be told.
-pub fn gate(results: &Path, args: &Args) -> Result<Ending> {
-    let base = RunFolder::open(&args.base)?;
+pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+    let Some(base) = &args.base else { return against_commit(config, results, args) };
+    let base = RunFolder::open(base)?;
     let run = args.run.as_deref().map_or_else(|| RunFolder::newest(results), RunFolder::open)?;
     let runs = super::compare::load(&base, &run)?;
     let runs = Both { before: &runs.before, after: &runs.after };
@@ -41,4 +70,90 @@ pub fn gate(results: &Path, args: &Args) -> Result<Ending> {
         Gate::Open => Ending::Open,
         Gate::Fails => Ending::Found,
     })
+}
+
+/// Compares each server with itself at a commit.
+fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+    let accepted = Accepted::read(Path::new(ACCEPTED))?;
+    let name = args.base_rev.as_deref().unwrap_or(&accepted.base);
+    let Some(commit) = checkout::commit(name) else {
+        if args.since_accepted {
+            println!(
+                "SKIPPED: gate: this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
+            );
+            return Ok(Ending::Well);
+        }
+        bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
+    };
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    let mut sides = Sides::new(config, &commit, args.all)?;
+    if !sides.pairs.is_empty() {
+        let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
+        println!("{what} {}: {}", sides.base(), names(&sides));
+        sides.build()?;
+    }
+    if !sides.same.is_empty() {
+        println!("the same as at {}, and not measured: {}", sides.base(), sides.same.join(", "));
+    }
+    if sides.pairs.is_empty() {
+        println!(
+            "SKIPPED: gate: no server changed since {}, neither its sources nor its part of Cargo.lock",
+            sides.base()
+        );
+        return Ok(Ending::Well);
+    }
+    let plan = sides.plan(config, args.margin)?;
+    let mut tools = Tools::find(&[LoadTool::Bombardier], &config.0.join("tools"))?;
+    let text = format!("# Put together by: rpc-bench gate --base-rev {}\n", sides.base());
+    let command = format!("just gate --base-rev {}", sides.base());
+    let folder = run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?;
+    eprintln!("results go to {}", folder.0.display());
+    run::carry_out(&folder, &tools, &interrupt)?;
+    let counted = match instructions::is_possible() {
+        true => sides.count(&plan, &folder, &interrupt)?,
+        false => {
+            println!("SKIPPED: instructions: {}", callgrind::INSTALL);
+            Vec::new()
+        }
+    };
+    let run = report::write(&folder)?;
+    let (text, state) = judge(&commit, &compared(&run, &counted), args.margin, &accepted);
+    print!("\n{text}");
+    let failed = run.failed().next();
+    if let Some(failed) = failed {
+        println!(
+            "failed: trial {} of {} {}: {}",
+            failed.number, failed.server, failed.workload, failed.reason
+        );
+    }
+    println!("The whole report: {}", folder.0.join("report.md").display());
+    Ok(match state {
+        _ if failed.is_some() => Ending::Found,
+        State::Moved => Ending::Found,
+        State::Undecided => Ending::Open,
+        State::Still | State::Accepted => Ending::Well,
+    })
+}
+
+fn names(sides: &Sides) -> String {
+    sides.pairs.iter().map(|pair| pair.now.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// What was found of each server and request, CPU time before instructions.
+fn compared(run: &Run, counted: &[Counted]) -> Vec<Compared> {
+    let mut all = Vec::new();
+    for pair in &run.summary.comparisons {
+        let of = |figure, found| Compared {
+            server: pair.server.clone(),
+            request: pair.workload.clone(),
+            figure,
+            found,
+        };
+        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&pair.server, &pair.workload));
+        let is_measured = pair.cpu.ratio.interval.is_some();
+        all.push(of(Moved::Cpu, is_measured.then_some(Found::Measured(pair.cpu))));
+        all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
+    }
+    all
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use rpc_bench::analysis::bursts::BURSTS;
-use rpc_bench::report;
+use rpc_bench::report::{self, pooled};
 use rpc_bench::results::RunFolder;
 
 /// Writes the report and prints its headline.
-pub fn report(run: &Path) -> Result<bool> {
+pub fn report(results: &Path, run: &Path) -> Result<bool> {
     if run.join(BURSTS).is_file() {
         let folder = RunFolder(run.to_owned());
         let written = report::bursts::write(&folder)?;
@@ -36,5 +36,15 @@ pub fn report(run: &Path) -> Result<bool> {
     }
     let run = report::write(&folder)?;
     println!("{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
+    print_agreement(&folder, results);
     Ok(true)
+}
+
+/// Prints how a campaign's run stands to the kept ones. It is no part of its report, which needs nothing but its folder.
+pub(super) fn print_agreement(folder: &RunFolder, results: &Path) {
+    match pooled::next_to_kept(folder, results) {
+        Ok(Some(found)) => println!("\n{}", pooled::agreement_words(&found)),
+        Ok(None) => {}
+        Err(error) => eprintln!("not compared with the kept runs: {error:#}"),
+    }
 }

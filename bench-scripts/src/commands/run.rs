@@ -195,6 +195,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     }
     let run = report::write(&folder)?;
     println!("\n{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
+    super::report::print_agreement(&folder, results);
     let shortcomings = run.shortcomings();
     if let Some(first) = shortcomings.first() {
         let more = match shortcomings.len() - 1 {

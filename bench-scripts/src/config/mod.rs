@@ -12,6 +12,7 @@ mod original;
 mod percent;
 mod server;
 mod server_settings;
+mod servers_file;
 mod sizes;
 mod slo;
 mod stages;
@@ -52,13 +53,7 @@ pub struct ConfigDir(pub PathBuf);
 impl ConfigDir {
     /// All servers.
     pub fn servers(&self) -> Result<Vec<Server>> {
-        let path = self.0.join("servers.toml");
-        let check = |file: &mut server::ServersFile| {
-            let checked =
-                |server: &Server| server.check().with_context(|| format!("server {:?}", server.name));
-            file.servers.iter().try_for_each(checked)
-        };
-        Ok(read_toml(&path, check)?.0.servers)
+        servers_file::read(&self.0.join("servers.toml"))
     }
 
     /// The server of that name; of a gateway, with the entry of its upstream.
@@ -183,15 +178,20 @@ fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
         let line = error.span().filter(|span| span.start > 0).map_or_else(String::new, |span| {
             format!(":{}", text[..span.start.min(text.len())].matches('\n').count() + 1)
         });
-        let field = error
-            .span()
-            .and_then(|span| text[..span.start.min(text.len())].rsplit('\n').next())
-            .and_then(|line| line.split('=').next())
-            .map(str::trim)
-            .filter(|field| !field.is_empty() && !field.starts_with('['))
-            .map_or_else(String::new, |field| format!("field {field}: "));
-        anyhow!("{}{line}: {field}{}", path.display(), error.message().replace('\n', " "))
+        anyhow!("{}{line}: {}", path.display(), mistake(text, &error))
     })
+}
+
+/// What is wrong in a text, with its field.
+fn mistake(text: &str, error: &toml::de::Error) -> String {
+    let field = error
+        .span()
+        .and_then(|span| text[..span.start.min(text.len())].rsplit('\n').next())
+        .and_then(|line| line.split('=').next())
+        .map(str::trim)
+        .filter(|field| !field.is_empty() && !field.starts_with('['))
+        .map_or_else(String::new, |field| format!("field {field}: "));
+    format!("{field}{}", error.message().replace('\n', " "))
 }
 
 #[cfg(test)]

@@ -11,14 +11,6 @@ use crate::transport::Transport;
 /// Colours of lines in charts.
 pub const COLOURS: usize = 7;
 
-/// `servers.toml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ServersFile {
-    #[serde(rename = "server")]
-    pub servers: Vec<Server>,
-}
-
 /// A server: a program that can be started on an address and says when it answers, or one that runs already.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -214,10 +214,10 @@ fn rubbish_in_stages_is_named() {
 #[test]
 fn rubbish_in_a_bound_is_named() {
     let cases = [
-        ("within = \"5%\"", "", "either at_most"),
-        ("within = \"5%\"", "within = \"5%\"\nat_most = 1.5", "either at_most"),
-        ("within = \"5%\"", "at_most = 0.0", "pass.at_most"),
-        ("within = \"5%\"", "within = 5", "within"),
+        ("within = \"3%\"", "", "either at_most"),
+        ("within = \"3%\"", "within = \"3%\"\nat_most = 1.5", "either at_most"),
+        ("within = \"3%\"", "at_most = 0.0", "pass.at_most"),
+        ("within = \"3%\"", "within = 5", "within"),
         ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
         ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
     ];

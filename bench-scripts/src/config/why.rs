@@ -34,6 +34,8 @@ pub struct Why {
     pub timeout_ms: u64,
     /// Load under which allocations and system calls are counted, in milliseconds.
     pub counting_ms: u64,
+    /// Requests at most whose instructions are counted by function; none are in a run of before there was such a count.
+    pub instruction_requests: Option<u64>,
     /// How often an in-process program measures within one call.
     pub repeats: u32,
     /// Bytes of answers that one such measurement makes; decides how many requests it has.
@@ -88,6 +90,7 @@ impl Why {
         self.environment.has_no_network()?;
         within("blocks", self.blocks.into(), 1, 1_000)?;
         within("counting_ms", self.counting_ms, 100, 60_000)?;
+        within("instruction_requests", self.instruction_requests.unwrap_or(1), 1, 1_000_000)?;
         within("repeats", self.repeats.into(), 1, 1_000)?;
         within("answer_bytes", self.answer_bytes, 1, 1 << 40)?;
         within("most_requests", self.most_requests, 1, 1_000_000_000)?;

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 use super::*;
 use crate::config::{ConfigDir, Placement};
+use crate::provenance;
 use crate::run::resolve;
 
 fn shipped() -> ConfigDir {
@@ -39,7 +40,9 @@ fn each_block_draws_a_layout_for_each_server() {
         }
     }
     let orders: BTreeSet<&Vec<u32>> = drawn.values().collect();
-    assert_eq!(orders.len(), drawn.len(), "one server's layouts say nothing of another's");
+    let programs: BTreeSet<&str> = plan.servers.iter().map(|server| &*server.program).collect();
+    assert_eq!(orders.len(), programs.len(), "one program's layouts say nothing of another's");
+    assert_eq!(drawn["actix"], drawn["actix-jsonrpc-core"], "one program");
 }
 
 #[test]
@@ -81,6 +84,23 @@ fn a_trial_runs_the_program_of_its_layout() {
     let drawn = plan.part(plan.servers.clone(), plan.campaign.clone());
     let of = |name: &str| drawn.trials.iter().filter(|t| t.server == name).all(|t| t.layout.is_some());
     assert!(!of("actix") && of("legacy"));
+}
+
+#[test]
+fn what_a_run_was_of_has_the_hash_of_each_layout() {
+    let plan = crossed();
+    let root = tempfile::tempdir().unwrap();
+    for program in plan.servers.iter().flat_map(|server| plan.programs(server)) {
+        let path = root.path().join(&program);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, program).unwrap();
+    }
+    let programs = provenance::programs(&plan, root.path());
+    let hashes = &programs["actix"].layouts;
+    assert_eq!(hashes.iter().collect::<BTreeSet<_>>().len() as u32, plan.campaign.layouts.unwrap().count);
+    assert_eq!(programs["actix"].sha256, None, "no trial is of the program as cargo links it");
+    assert_eq!(&programs["actix-jsonrpc-core"].layouts, hashes, "the same programs");
+    assert_ne!(&programs["axum"].layouts, hashes);
 }
 
 #[test]
@@ -128,7 +148,7 @@ fn layouts_are_for_closed_loops_and_duets() {
     });
 }
 
-/// Runs the linker with a program `cc` that notes its arguments, and makes the output that it is told.
+/// Runs the linker with a program `cc` that notes its arguments, and makes the output that its arguments name.
 fn link(args: &[&str], cc: &str) -> (Output, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {

@@ -3,6 +3,7 @@
 //!
 //! A counter that the machine lacks is `None`, never 0.
 
+pub mod callgrind;
 pub mod harness_usage;
 pub mod host;
 pub mod listen_queue;

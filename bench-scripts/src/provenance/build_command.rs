@@ -32,6 +32,11 @@ impl BuildCommand {
     /// Reads a command; `None` where it is not cargo that builds.
     pub fn read(command: &[String]) -> Option<Self> {
         let [cargo, verb, args @ ..] = command else { return None };
+        if let (true, [.., "patched-build", "--", folder]) = (verb == "run", words(args).as_slice()) {
+            // The crates that it patches are made from the patches in that folder.
+            let manifest = Some(format!("{folder}/Cargo.toml"));
+            return Some(Self { manifest, profile: "release".to_owned(), ..Self::default() });
+        }
         if cargo != "cargo" || !["build", "b", "rustc"].contains(&verb.as_str()) {
             return None;
         }
@@ -72,6 +77,10 @@ impl BuildCommand {
         read.features.sort();
         Some(read)
     }
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
 }
 
 #[cfg(test)]

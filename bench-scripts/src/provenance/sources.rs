@@ -188,6 +188,10 @@ impl Below {
             }
             let folder =
                 self.patched(&name)?.with_context(|| format!("Cargo.lock gives no source of {name}"))?;
+            if folder.components().any(|part| part.as_os_str() == "target") {
+                // Made by the build, from files of the package.
+                continue;
+            }
             self.packages.insert(folder.clone(), (Package::read(&folder)?, State::default()));
         }
         self.locked = found;

@@ -175,6 +175,8 @@ fn every_server_here_has_a_fingerprint() {
         "gateway-http",
         "legacy-minimal",
         "legacy-tokio-1-20-6",
+        "axum-ajj",
+        "jsonrpsee-1652",
     ];
     let mut found: Vec<String> = Vec::new();
     for name in names {

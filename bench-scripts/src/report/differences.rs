@@ -8,6 +8,7 @@ use super::format::{Table, available, bytes, known};
 use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
 use crate::layouts;
+use crate::probe::processor::Processor;
 
 const MISSING: &str = "unavailable";
 
@@ -88,6 +89,7 @@ fn differences(runs: Both<&Measured>) -> Vec<Difference> {
 /// What a run was measured with and on: its name, its value, and whether it may move figures by itself.
 fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
     let host = &run.conditions.host;
+    let of_processor = |field: &dyn Fn(&Processor) -> Option<String>| host.processor.as_ref().and_then(field);
     let tool = &run.conditions.tool;
     let campaign = &run.plan.campaign;
     let is_pinned = campaign.environment.placement != Placement::Free;
@@ -100,6 +102,8 @@ fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
         ("commit", available(host.commit.as_ref()), false),
         ("begun", run.conditions.started_at.clone(), false),
         ("processor", host.processor_name(), true),
+        ("microcode", available(of_processor(&|known| known.microcode.clone()).as_ref()), true),
+        ("hypervisor", available(of_processor(&|known| known.hypervisor.clone()).as_ref()), true),
         ("number of cores", host.cores.to_string(), true),
         ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
         ("kernel", available(host.kernel.as_ref()), true),
@@ -136,6 +140,13 @@ fn settings(runs: Both<&Measured>) -> Vec<Difference> {
         };
         if earlier.args != server.args {
             let key = ("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
+            changed.entry(key).or_default().push(&server.name);
+        }
+        let programs = runs.map(|run| run.conditions.programs.get(&server.name));
+        if let (Some(before), Some(after)) = (programs.before, programs.after)
+            && !before.is_same_build(after)
+        {
+            let key = ("build".to_owned(), before.words(), after.words());
             changed.entry(key).or_default().push(&server.name);
         }
         let ready = runs.map(|run| run.conditions.servers.get(&server.name).and_then(Value::as_object));

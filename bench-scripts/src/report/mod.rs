@@ -27,6 +27,7 @@ pub mod html;
 mod idle_connections;
 mod in_flight_memory;
 mod invalid_trials;
+pub mod moves;
 mod open_loop;
 mod original;
 pub mod pages;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::format::{Table, available, bullets, count, dash, known, percent, ratio};
 use super::{Run, charts};
+use crate::analysis::agreement::{Agreement, Differs, Near, agreement};
 use crate::analysis::pooled::{Across, Group, Model, Pooled, PooledFigure, RunRatio, Setting, Source, pool};
 use crate::config::Placement;
 use crate::results::{DUETS, LADDER, RunFolder, kept};
@@ -65,17 +66,56 @@ pub fn load(results: &Path) -> Result<PooledRuns> {
             }
         }
     }
-    let sources: Vec<Source<'_>> = parts
-        .iter()
-        .map(|(name, run)| Source {
-            name,
-            plan: &run.plan,
-            conditions: &run.conditions,
-            summary: &run.summary,
-        })
-        .collect();
-    let groups = pool(&sources);
-    Ok(PooledRuns { runs, unreadable, groups })
+    Ok(PooledRuns { runs, unreadable, groups: groups(&parts) })
+}
+
+fn groups(parts: &[(String, Run)]) -> Vec<Group> {
+    let sources = parts.iter().map(|(name, run)| Source {
+        name,
+        plan: &run.plan,
+        conditions: &run.conditions,
+        summary: &run.summary,
+    });
+    pool(&sources.collect::<Vec<_>>())
+}
+
+/// What a run of this version's format shows by itself, and what was pooled of all kept runs, where that was written; none where it was not,
+/// or the run compares nothing.
+///
+/// # Errors
+/// The run can't be read.
+pub fn next_to_kept(folder: &RunFolder, results: &Path) -> Result<Option<Agreement>> {
+    let Ok(text) = std::fs::read_to_string(results.join(DATA)) else { return Ok(None) };
+    // That of another version is written again by `compare --all --write`, and is no fault of this run.
+    let Ok(kept) = serde_json::from_str::<PooledRuns>(&text) else { return Ok(None) };
+    agreement(&groups(&read(folder)?), &kept.groups)
+}
+
+/// One line, or one for each ratio that differs behind it.
+pub fn agreement_words(found: &Agreement) -> String {
+    let Agreement { near, runs, compared, differs, otherwise } = found;
+    let runs = match runs.len() {
+        1 => "1 kept run".to_owned(),
+        several => format!("{several} kept runs"),
+    };
+    let of = match near {
+        Near::Same => "on this processor, of the same servers",
+        Near::OtherBuild => "on this processor, of other builds of the servers",
+        Near::OtherProcessor => "on other processors",
+    };
+    if differs.is_empty() {
+        return format!(
+            "This run agrees with {runs} {of}: all {compared} ratios lie where one more run is expected."
+        );
+    }
+    let mut out = format!("This run differs from {runs} {of} in {} of {compared} ratios.", differs.len());
+    if !otherwise.is_empty() {
+        let _ = write!(out, " What else differs: {}.", otherwise.join(", "));
+    }
+    for Differs { place, here, there: (low, high) } in differs {
+        let _ = write!(out, "\n- {place}: {here:.2} here, {low:.2} to {high:.2} expected");
+    }
+    out
 }
 
 /// A run, its duets, and what a why run measured side by side.

@@ -119,7 +119,7 @@ fn opened(archive: &Path) -> io::Result<tar::Archive<XzReader<BufReader<File>>>>
 type Entry<'a> = tar::Entry<'a, XzReader<BufReader<File>>>;
 
 /// Shows every file of an archive. It is read to its end, where xz checks that nothing was cut off or changed.
-fn in_archive(
+pub(super) fn in_archive(
     archive: &Path,
     mut each: impl FnMut(&Path, &mut Entry<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -155,7 +155,10 @@ fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Puts what is written to it compressed into a file, whole or not at all.
-fn write_xz(path: &Path, write: impl FnOnce(&mut XzWriter<File>) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn write_xz(
+    path: &Path,
+    write: impl FnOnce(&mut XzWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
     let draft = with_ending(path, ".draft");
     let mut options = XzOptions::with_preset(6);
     // The longest match there is: the lines of a file are alike but for their figures.
@@ -200,7 +203,7 @@ pub(super) fn is_packed(folder: &Path) -> bool {
 }
 
 /// Files that a kept run does not need.
-const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
+pub(super) const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
 
 fn remove_unneeded(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {

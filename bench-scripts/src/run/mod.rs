@@ -5,6 +5,7 @@ pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
+pub mod gate;
 pub mod hosts;
 mod progress;
 mod ratios_so_far;
@@ -28,7 +29,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
@@ -249,7 +250,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     let request = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
     let begun_with = std::mem::take(&mut conditions.programs);
-    conditions.programs = programs(plan.servers.iter(), Path::new("."));
+    conditions.programs = programs(plan, Path::new("."));
     conditions.programs.extend(begun_with);
     for server in &plan.servers {
         if conditions.servers.contains_key(&server.name) {
@@ -291,6 +292,13 @@ pub fn build(plan: &Plan) -> Result<()> {
     let Campaign { name, sizes, .. } = &plan.campaign;
     requirements::check_limits(plan, name)?;
     sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
+    let of_another_commit = |server: &&Server| server.program.starts_with(gate::checkout::FOLDER);
+    if let Some(server) = plan.servers.iter().find(of_another_commit) {
+        bail!(
+            "the program of {} is another commit's and gone by now; begin again with gate --base-rev",
+            server.name
+        );
+    }
     layouts::build(plan)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

@@ -39,6 +39,7 @@ fn cost(server: &str, extra: f64) -> f64 {
         "axum-jsonrpc-core" => 90.0,
         "actix-jsonrpc-core" => 80.0,
         "axum" => 90.0 * 0.5,
+        "axum-ajj" => 90.0 * 0.7,
         "actix" => 80.0 * 0.5 * extra,
         _ => 110.0,
     }
@@ -78,7 +79,7 @@ fn each_layer_gets_its_own_factor() {
     let cell = |server: &str| one.cells.iter().find(|cell| cell.server == server).unwrap();
     assert_eq!(cell("legacy").cpu, None, "the baseline is relative to itself");
     assert!(near(cell("actix").cpu.unwrap(), 0.4) && near(cell("axum-jsonrpc-core").cpu.unwrap(), 0.9));
-    assert_eq!(one.cells.len(), 5);
+    assert_eq!(one.cells.len(), 6);
     let path = one.paths.iter().find(|path| path.server == "actix").unwrap();
     assert_eq!((path.http.layer, path.rpc.layer), (Layer::Http, Layer::Rpc));
     assert_eq!(
@@ -93,6 +94,20 @@ fn each_layer_gets_its_own_factor() {
     let beside: Vec<&str> = one.beside.iter().map(|(server, _)| server.as_str()).collect();
     assert_eq!(beside, ["jsonrpsee"]);
     assert!(near(one.beside[0].1, 1.1));
+}
+
+#[test]
+fn a_layer_that_one_server_has_alone_is_a_cell_and_a_step() {
+    let plan = planned(|_| ());
+    let found = worked_out(&plan, &observe(&plan, 1.0));
+    let cell = found[0].cells.iter().find(|cell| cell.server == "axum-ajj").unwrap();
+    assert_eq!((cell.http.as_str(), cell.rpc.as_str()), ("axum", "ajj"));
+    assert!(near(cell.cpu.unwrap(), 0.63), "{cell:?}");
+    let step = found[0].steps.iter().find(|step| step.server == "axum-ajj").unwrap();
+    assert_eq!((step.layer, step.over.as_str(), step.fixed.as_str()), (Layer::Rpc, "axum", "axum"));
+    assert!(near(step.cpu, 1.4), "{step:?}");
+    // No pair leads from the baseline to it in two steps of one layer each.
+    assert!(found[0].paths.iter().all(|path| path.server != "axum-ajj"));
 }
 
 #[test]
@@ -189,13 +204,14 @@ fn the_report_says_what_each_layer_does() {
         "**getBlocks** at 25 connections, each pair at the same time on one core: server CPU for a request, relative to \
          jsonrpc-core.",
         "| HTTP \\ JSON-RPC |",
-        "| hyper 0.14      |         1 (baseline) | not built ",
+        "| hyper 0.14      |         1 (baseline) |         not built | not built ",
         "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with jsonrpc-core) takes **0.8",
         "; changing JSON-RPC alone (from jsonrpc-core to hand-written, both on actix-web) takes **0.50 [",
         "both together 0.40 [",
         "(the two multiplied: 0.40",
         "Of the logarithm of the whole, HTTP makes 24 % [",
         "- Changing HTTP alone (from axum to actix-web, both with jsonrpc-core) takes **0.88",
+        "- Changing JSON-RPC alone (from hand-written to ajj, both on axum) takes **1.4",
         "- jsonrpsee is no cell of this table; it takes **1.1",
         "## Side by side",
         "| getBalance at 25 | actix-web + hand-written JSON-RPC / axum + hand-written JSON-RPC ",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rpc_bench::report;
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{RunFolder, kept};
 
 /// The report of a kept run, rendered from a copy of its folder.
 fn rendered(run: &Path, work: &Path) -> String {
@@ -32,11 +32,8 @@ fn rendered(run: &Path, work: &Path) -> String {
 #[test]
 fn every_kept_run_renders_to_its_report() {
     let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let entries = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    let mut runs: Vec<PathBuf> = entries
-        .filter(|run| run.join("run.tar.xz").is_file() && !run.join("bursts.json").is_file())
-        .collect();
-    runs.sort();
+    let mut runs: Vec<PathBuf> = kept(&results).unwrap();
+    runs.retain(|run| run.join("run.tar.xz").is_file() && !run.join("bursts.json").is_file());
     assert!(runs.len() > 40, "{}", runs.len());
     let work = tempfile::tempdir().unwrap();
     let work = work.path();

@@ -253,3 +253,80 @@ fn the_command_lists_unreadable_runs_and_writes_on_request() {
     assert_eq!(called(&["a"]).0, 2);
     assert!(RunFolder::newest(dir.path()).is_ok(), "what was pooled is no run");
 }
+
+/// What the terminal says of a run next to the kept ones.
+fn said_of(results: &Path, run: &str) -> String {
+    let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+    let call = call.arg("--results").arg(results).arg("report").arg(results.join(run));
+    let output = call.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().position(|line| line.starts_with("This run ")).unwrap();
+    text.lines().skip(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Makes every request of actix half as dear again in a run.
+fn make_actix_dearer(run: &Path) {
+    for inner in ["", "duets"] {
+        let path = run.join(inner).join("observations.ndjson");
+        let text = fs::read_to_string(&path).unwrap();
+        let line = |line: &str| {
+            let mut value: Value = serde_json::from_str(line).unwrap();
+            if value["server"] == "actix" {
+                for field in ["user_s", "system_s"] {
+                    if let Some(used) = value["outcome"]["server_cpu"][field].as_f64() {
+                        value["outcome"]["server_cpu"][field] = (used * 1.5).into();
+                    }
+                }
+            }
+            value.to_string() + "\n"
+        };
+        fs::write(&path, text.lines().map(line).collect::<String>()).unwrap();
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_the_nearest_kept_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        copy(dir.path(), name, built("first", "1", "25"));
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
+        .arg("--results")
+        .arg(dir.path())
+        .args(["compare", "--all", "--write"])
+        .output();
+    assert!(output.unwrap().status.success());
+    copy(dir.path(), "same", built("first", "2", "25"));
+    let said = said_of(dir.path(), "same");
+    assert!(
+        said.starts_with("This run agrees with 3 kept runs on this processor, of the same servers: all "),
+        "{said}"
+    );
+    let own = said_of(dir.path(), "a");
+    assert!(own.contains("agrees with 2 kept runs"), "a kept run is not compared with itself: {own}");
+
+    copy(dir.path(), "dearer", |file, value| {
+        built("second", "2", "25")(file, value);
+        if file == "environment.json" {
+            value["host"]["kernel"] = "another".into();
+        }
+    });
+    make_actix_dearer(&dir.path().join("dearer"));
+    let said = said_of(dir.path(), "dearer");
+    assert!(
+        said.starts_with(
+            "This run differs from 3 kept runs on this processor, of other builds of the servers in "
+        ),
+        "{said}"
+    );
+    assert!(said.contains("What else differs: kernel, build.\n"), "{said}");
+    assert!(said.contains("\n- getBlocks at 25, actix / legacy: "), "{said}");
+    assert!(!said.contains("axum / legacy"), "{said}");
+
+    copy(dir.path(), "elsewhere", built("first", "2", "26"));
+    make_actix_dearer(&dir.path().join("elsewhere"));
+    let said = said_of(dir.path(), "elsewhere");
+    assert!(said.contains("3 kept runs on other processors in "), "{said}");
+    assert!(said.contains("What else differs: processor.\n"), "{said}");
+}

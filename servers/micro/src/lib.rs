@@ -1,14 +1,12 @@
-//! What a request costs without sockets, in time, instructions and allocations.
+//! What a request costs without sockets, in time and allocations.
 //!
 //! Three rungs, each with all that is below it: `state` finds the answer, `serialise` writes it as JSON text once, and
 //! `dispatch` goes the whole way of a server from a request that HTTP has been read into to the answer that HTTP would
 //! write ([`server_kit::InProcess`]). What is above them (sockets, the text of HTTP, the runtime, the system) is the
 //! harness's to measure.
 //!
-//! Used by `benches/times.rs` (criterion), `benches/instructions.rs` (callgrind), and the program `in-process`. Out of scope:
-//! comparing servers under load.
+//! Used by `benches/times.rs` (criterion) and the program `in-process`. Out of scope: comparing servers under load.
 
-pub mod accepted;
 mod call;
 mod costs;
 mod workloads;

@@ -55,14 +55,20 @@ pub fn copy(patch: &Path, into: &Path) -> Result<PathBuf> {
 fn source(name: &str) -> Result<PathBuf> {
     let output = Command::new("cargo").args(["metadata", "--format-version", "1", "--locked"]).output();
     let output = output.context("start cargo metadata")?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).context("read what cargo metadata says")?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |package: &Value, member: &str| package[member].as_str().unwrap_or_default().to_owned();
     let found = packages
         .iter()
         .find(|package| format!("{}-{}", text(package, "name"), text(package, "version")) == name)
-        .with_context(|| format!("Cargo.lock has no {name}; give the patch the name of the crate's version"))?;
+        .with_context(|| {
+            format!("Cargo.lock has no {name}; give the patch the name of the crate's version")
+        })?;
     let manifest = PathBuf::from(text(found, "manifest_path"));
     manifest.parent().map(Path::to_owned).context("a manifest is in a folder")
 }

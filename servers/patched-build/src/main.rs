@@ -8,7 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 fn main() -> ExitCode {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    match folder.context("give the folder of a server, such as servers/jsonrpsee-1652").and_then(|folder| build(&folder))
+    match folder
+        .context("give the folder of a server, such as servers/jsonrpsee-1652")
+        .and_then(|folder| build(&folder))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

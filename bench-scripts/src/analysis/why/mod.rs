@@ -2,6 +2,7 @@
 //! growth with the answer's length. From observations alone; what was not measured is reported as missing, and what the parts
 //! don't explain as unexplained.
 
+mod instructions;
 mod ladder;
 mod slope;
 
@@ -19,6 +20,7 @@ use crate::observation::Observation;
 use crate::plan::{Plan, WhyPlan};
 use crate::stats::{Estimate, hodges_lehmann, median};
 
+pub use instructions::{Function, Instructions};
 pub use ladder::{Ladder, LadderRow, Part};
 pub use slope::{Line, PartsNs, Point, SlopeSummary};
 
@@ -61,6 +63,9 @@ pub struct WhySummary {
     pub ladder: Result<Ladder, String>,
     /// What was counted in runs that are not timed.
     pub counts: Vec<CountObservation>,
+    /// Instructions of each server by function, where they were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<Instructions>,
     /// CPU time against the answer's length; none where the request has no length.
     pub slope: Option<SlopeSummary>,
     /// Trials that gave no figure.
@@ -107,7 +112,7 @@ pub fn explain(
     let of_all =
         |count: fn(&Seen<'_>) -> usize| stages.iter().flatten().map(|seen| count(seen)).sum::<usize>();
     let observations = || stages.iter().flatten().flat_map(|seen| seen.observations);
-    let planned = of_all(planned) + pair.len() * CountKind::ALL.len();
+    let planned = of_all(planned) + pair.len() * CountKind::of(&request.why).count();
     let done = of_all(|seen| seen.observations.len() + seen.in_process.len()) + counts.len();
     let [own_a, own_b] = pair.map(|server| samples(ladder, server, &request.workload, request));
     let [base_a, base_b] = pair.map(|server| samples(ladder, server, transport, request));
@@ -133,6 +138,7 @@ pub fn explain(
             Err,
         ),
         counts: counts.to_vec(),
+        instructions: counts.iter().filter_map(Instructions::new).collect(),
         slope: slope.and_then(|slope| SlopeSummary::new(request, slope)),
         failed: observations().filter_map(failed_trial).collect(),
         invalid: observations().filter_map(invalid_trial).collect(),

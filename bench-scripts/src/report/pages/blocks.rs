@@ -95,8 +95,11 @@ pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result
             _ => content(&block, aliases, sources),
         };
         let content = content.with_context(|| format!("line {}", line - 1))?;
-        let content =
-            if content.is_empty() { String::new() } else { format!("\n{}\n\n", content.trim_end()) };
+        let content = match block.kind {
+            // One line or none, as a paragraph of its own either way.
+            "servers" => content,
+            _ => format!("\n{}\n\n", content.trim_end()),
+        };
         let printed = &text[block.content.clone()];
         if printed != content {
             differences.push(first_difference(printed, &content, line));

@@ -58,7 +58,7 @@ pub(super) fn content(text: &str, aliases: &Aliases, sources: &Sources) -> Resul
     });
     let days: Vec<String> = days.collect();
     Ok(format!(
-        "Figures in sentences and charts here are of **servers of {}**, not today's.",
+        "Figures in sentences and charts here are of **servers of {}**, not today's.\n",
         days.join("; of ")
     ))
 }

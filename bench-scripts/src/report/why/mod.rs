@@ -1,5 +1,6 @@
 //! The report of a why run: a sentence, the ladder, counts, and the cost of an answer's length; made from the folder alone.
 
+mod functions;
 mod sections;
 mod sentences;
 
@@ -73,6 +74,7 @@ fn labelled(run: &Run, summary: &WhySummary) -> WhySummary {
     let names = names
         .chain(shown.sides.iter_mut().map(|side| &mut side.server))
         .chain(shown.counts.iter_mut().map(|count| &mut count.server))
+        .chain(shown.instructions.iter_mut().map(|instructions| &mut instructions.server))
         .chain(shown.slope.iter_mut().flat_map(|slope| &mut slope.lines).map(|line| &mut line.server))
         .chain(shown.failed.iter_mut().map(|trial| &mut trial.server));
     for name in names {

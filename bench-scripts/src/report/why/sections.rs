@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::sentences::{difference, headline, share};
-use super::{WhyRun, name};
+use super::{WhyRun, functions, name};
 use crate::analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
 use crate::report::format::{
@@ -29,6 +29,7 @@ pub fn markdown(why: &WhyRun) -> String {
         terms(summary),
         ladder(summary),
         counts(summary),
+        functions::section(summary),
         slope(summary),
         distrust(),
         failed(summary),
@@ -132,6 +133,10 @@ pub(in crate::report) fn quotation(why: &WhyRun, folder: &str) -> String {
         let table = ladder_table(summary, ladder).markdown();
         out += &format!("\n![CPU time for a request, by part]({folder}/ladder.svg)\n\n{table}");
     }
+    if !summary.instructions.is_empty() {
+        let table = functions::table(&summary.instructions).markdown();
+        out += &format!("\nInstructions for a request in process, by function:\n\n{table}");
+    }
     if summary.slope.is_some() {
         out += &format!("\n![CPU time for a request against slots returned]({folder}/slope.svg)\n");
     }
@@ -173,6 +178,7 @@ fn counts(summary: &WhySummary) -> String {
                     calls = significant(by_name.values().sum::<u64>() as f64 / *requests as f64);
                     by.clone_from(tool);
                 }
+                CountOutcome::Instructions { .. } => {}
                 CountOutcome::Unavailable { reason } => {
                     let what = match count.kind {
                         CountKind::Allocations => {
@@ -183,6 +189,7 @@ fn counts(summary: &WhySummary) -> String {
                             calls = "unavailable".to_owned();
                             "system calls"
                         }
+                        CountKind::Instructions => "instructions by function",
                     };
                     let _ = writeln!(reasons, "- {} of {}: {reason}", what, side.server);
                 }

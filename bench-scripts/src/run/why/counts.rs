@@ -38,13 +38,14 @@ impl Part<'_> {
         let counting =
             Counting { bench, why_plan: self.why_plan, workload: plan.workload(&self.why_plan.workload)? };
         for server in &plan.servers {
-            for kind in CountKind::ALL {
+            for kind in CountKind::of(&self.why_plan.why) {
                 if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
                     continue;
                 }
                 let outcome = match kind {
                     CountKind::Allocations => counting.allocations(server),
                     CountKind::Syscalls => counting.syscalls(server),
+                    CountKind::Instructions => self.instructions(server, counting.workload, &truths),
                 };
                 let outcome = recorded(outcome, |reason| {
                     eprintln!("{}: {kind:?} unavailable: {reason}", server.name);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::Part;
-use crate::config::{InProcess, Server};
+use crate::config::{Environment, InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
 use crate::interrupt::recorded;
 use crate::owned_process::{Output, Owned, describe, last_line, remove_if_empty};
@@ -62,7 +62,9 @@ impl Part<'_> {
         let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
         let output = Output { stdout: Some(&stdout), stderr: &stderr };
         let placement = self.stage.plan.campaign.environment.placement;
-        Owned::spawn(path, &self.arguments(call, program, requests)?, &output, placement)
+        let Environment { accounts, .. } = self.stage.plan.campaign.environment;
+        let args = self.arguments(call, program, requests, accounts, self.why_plan.why.repeats)?;
+        Owned::spawn(path, &args, &output, placement)
     }
 
     fn finish(
@@ -82,17 +84,24 @@ impl Part<'_> {
         read(&text, &server.name, call.rung, requests)
     }
 
-    fn arguments(&self, call: &Call<'_>, program: &InProcess, requests: u64) -> Result<Vec<String>> {
+    pub(super) fn arguments(
+        &self,
+        call: &Call<'_>,
+        program: &InProcess,
+        requests: u64,
+        accounts: usize,
+        repeats: u32,
+    ) -> Result<Vec<String>> {
         let environment = &self.stage.plan.campaign.environment;
         let mut args = program.args.clone();
         let flags = [
             ("--rung", call.rung.flag().to_owned()),
             ("--request", call.workload.body()?.to_owned()),
-            ("--accounts", environment.accounts.to_string()),
+            ("--accounts", accounts.to_string()),
             ("--slots", environment.slots.to_string()),
             ("--seed", environment.ledger_seed.to_string()),
             ("--requests", requests.to_string()),
-            ("--repeats", self.why_plan.why.repeats.to_string()),
+            ("--repeats", repeats.to_string()),
         ];
         args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
         Ok(args)

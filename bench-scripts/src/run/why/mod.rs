@@ -4,6 +4,7 @@
 
 mod counts;
 mod in_process;
+mod instructions;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

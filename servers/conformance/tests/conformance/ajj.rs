@@ -58,7 +58,14 @@ fn built() -> Server {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = root.join("target/axum-ajj");
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--locked", "--manifest-path", "servers/axum-ajj/Cargo.toml", "--target-dir"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--manifest-path",
+        "servers/axum-ajj/Cargo.toml",
+        "--target-dir",
+    ]);
     assert!(cargo.arg(&target).current_dir(&root).status().unwrap().success(), "the build failed");
     server.program = target.join("debug").join(server.program.file_name().unwrap());
     server

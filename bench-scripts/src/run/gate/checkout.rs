@@ -1,0 +1,106 @@
+//! Another commit of this repository in a folder of its own below `target/`, removed again when it is no longer needed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Where checkouts are made.
+pub const FOLDER: &str = "target/gate";
+
+/// A commit of this repository, checked out. Dropping it removes the folder.
+#[derive(Debug)]
+pub struct Checkout {
+    /// The commit, all digits.
+    pub commit: String,
+    /// The folder, relative to the repository's root.
+    pub folder: PathBuf,
+}
+
+/// What git prints.
+fn git(args: &[&str]) -> Result<String> {
+    let output = Command::new("git").args(args).output().context("can't start git")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "git {}: {}", args.join(" "), said.trim().replace('\n', " "));
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The commit that a name stands for; `None` where this clone has no such commit.
+pub fn commit(name: &str) -> Option<String> {
+    git(&["rev-parse", "--quiet", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]).ok()
+}
+
+/// As many digits of a commit as a reader needs.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+impl Checkout {
+    /// The commit, in as many digits as a reader needs.
+    pub fn short(&self) -> &str {
+        short(&self.commit)
+    }
+
+    /// Checks a commit out.
+    ///
+    /// # Errors
+    /// git can't, or the folder is there and is no checkout of an earlier call.
+    pub fn new(commit: &str) -> Result<Self> {
+        let folder = Path::new(FOLDER).join(short(commit));
+        if folder.exists() {
+            // Of a call that was killed. git removes nothing that it did not make.
+            remove(&folder).with_context(|| format!("{} is left over; remove it", folder.display()))?;
+        }
+        let path = folder.to_str().context("the path is not UTF-8")?;
+        git(&["worktree", "prune"])?;
+        git(&["worktree", "add", "--quiet", "--detach", path, commit])?;
+        Ok(Self { commit: commit.to_owned(), folder })
+    }
+
+    /// Gives it what was built of this repository in `from`, a folder below both, except for `but`. So its dependencies need not be
+    /// built again. All of its own files are made newer than that, or cargo would take the wrong sources' programs for its own.
+    ///
+    /// # Errors
+    /// A file can't be copied.
+    pub fn take_built(&self, from: &str, but: &str) -> Result<()> {
+        let to = self.folder.join(from);
+        fs::create_dir_all(&to).with_context(|| format!("can't create {}", to.display()))?;
+        let entries = fs::read_dir(from).with_context(|| format!("can't read {from}"))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("can't read {from}"))?;
+            if entry.file_name() == but {
+                continue;
+            }
+            let status =
+                Command::new("cp").args(["--archive", "--reflink=auto"]).arg(entry.path()).arg(&to).status();
+            let status = status.context("can't start cp")?;
+            ensure!(status.success(), "can't copy {} to {}", entry.path().display(), to.display());
+        }
+        let now = SystemTime::now();
+        let folder = self.folder.to_str().context("the path is not UTF-8")?;
+        for file in git(&["-C", folder, "ls-files", "-z"])?.split('\0').filter(|file| !file.is_empty()) {
+            let path = self.folder.join(file);
+            // A link's target is in the list itself.
+            if path.is_file() && !path.is_symlink() {
+                let set = File::options().append(true).open(&path).and_then(|file| file.set_modified(now));
+                set.with_context(|| format!("can't touch {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    let Some(path) = folder.to_str() else { bail!("the path is not UTF-8") };
+    git(&["worktree", "remove", "--force", path]).map(drop)
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.folder) {
+            eprintln!("{} could not be removed: {error:#}", self.folder.display());
+        }
+    }
+}
