@@ -121,6 +121,9 @@ pub struct Setting {
     pub threads: u32,
     /// Tuning and ledger.
     pub environment: Environment,
+    /// Whether each block drew builds of both servers, so that the ratio is of many builds and its interval allows for their luck.
+    #[serde(default)]
+    pub many_builds: bool,
     /// Both servers.
     pub servers: [Identity; 2],
     #[serde(skip)]
@@ -319,9 +322,9 @@ fn across(models: &[Model]) -> Option<Across> {
     (count > 1).then_some(Across { models: count, range, ratio })
 }
 
-fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str) {
-    let Setting { figure, placement, workload, server, over, connections, .. } = setting;
-    (*placement != Placement::Duet, *figure, workload, *connections, over, server)
+fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str, bool) {
+    let Setting { figure, placement, workload, server, over, connections, many_builds, .. } = setting;
+    (*placement != Placement::Duet, *figure, workload, *connections, over, server, !*many_builds)
 }
 
 /// The ratios of a comparison that can be pooled: an open loop is another model, and in a duet the kernel divides the core.
@@ -361,6 +364,7 @@ fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Opti
         answer_bytes: summary.cells.iter().find(of_pair).and_then(|cell| cell.answer_bytes),
         threads: plan.threads,
         environment: plan.campaign.environment.clone(),
+        many_builds: plan.campaign.layouts.is_some(),
         servers: [identity(&pair.server)?, identity(&pair.over)?],
         traffic: Some(traffic.clone()),
     })

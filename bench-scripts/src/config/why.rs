@@ -34,7 +34,7 @@ pub struct Why {
     pub timeout_ms: u64,
     /// Load under which allocations and system calls are counted, in milliseconds.
     pub counting_ms: u64,
-    /// Requests at most whose instructions are counted by function; none are in a run of before there was such a count.
+    /// Requests at most whose instructions are counted by function; none in runs older than such a count.
     pub instruction_requests: Option<u64>,
     /// How often an in-process program measures within one call.
     pub repeats: u32,

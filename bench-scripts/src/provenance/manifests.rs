@@ -34,7 +34,7 @@ pub(super) struct Dependency {
     pub name: String,
     /// Its folder, where it has one.
     pub folder: Option<PathBuf>,
-    /// Whether it is there only if a feature asks for it.
+    /// Whether it is there only if a feature turns it on.
     pub optional: bool,
     /// Whether its default features are on.
     pub default_features: bool,
@@ -102,7 +102,7 @@ impl Package {
         }
     }
 
-    /// The features and what each of them asks for.
+    /// The features and what each of them turns on.
     pub fn features(&self) -> BTreeMap<String, Vec<String>> {
         let table = self.manifest.get("features").and_then(Value::as_table).into_iter().flatten();
         table.map(|(name, asks)| (name.clone(), strings(Some(asks)))).collect()

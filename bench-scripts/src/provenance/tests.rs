@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A workspace of a server, a library below it, a tool beside it, and a patched crate.
+/// A workspace of a server, a library below it, a tool next to it, and a patched crate.
 const FILES: [(&str, &str); 14] = [
     (
         "Cargo.toml",

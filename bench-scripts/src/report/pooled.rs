@@ -270,6 +270,9 @@ fn interval(mean: &Estimate, ends: (f64, f64)) -> String {
 
 fn figure(setting: &Setting) -> &'static str {
     match (setting.figure, setting.placement) {
+        (PooledFigure::Cpu, Placement::Duet) if setting.many_builds => {
+            "CPU per request, side by side, many builds"
+        }
         (PooledFigure::Cpu, Placement::Duet) => "CPU per request, side by side",
         (PooledFigure::Cpu, Placement::OneCore) => "CPU per request, one core",
         (PooledFigure::Cpu, Placement::Free) => "CPU per request, one after the other",

@@ -6,7 +6,7 @@ use super::super::Run;
 use super::super::pooled::PooledRuns;
 use super::rows;
 use crate::analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
-use crate::analysis::pooled::{Group, PooledFigure};
+use crate::analysis::pooled::{Group, PooledFigure, Setting};
 use crate::config::Placement;
 use crate::results::DUETS;
 
@@ -61,15 +61,17 @@ fn pool(
         _ => (Placement::Free, run.plan.headline_level(&row.request).connections),
     };
     let own = if placement == Placement::Duet { format!("{}/{DUETS}", run.name) } else { run.name.clone() };
-    // Of the same builds and settings as the run's own.
+    // Of the same sources and settings as the run's own; over many builds of each where they were measured, since the run's is of one.
     let group = |name: &str| {
-        pooled.groups.iter().find(|group| {
+        let own = pooled.groups.iter().find(|group| {
             let setting = &group.setting;
             (setting.figure, setting.placement, setting.connections) == (figure, placement, connections)
                 && (&*setting.workload, &*setting.server, &*setting.over)
                     == (&*row.request, name, names[baseline])
                 && group.runs().any(|known| known.run == own)
-        })
+        })?;
+        let wanted = Setting { many_builds: true, ..own.setting.clone() };
+        pooled.groups.iter().find(|group| group.setting == wanted).or(Some(own))
     };
     let groups: Vec<Option<&Group>> = names.iter().map(|name| group(name)).collect();
     let mut processors: Vec<&str> =
