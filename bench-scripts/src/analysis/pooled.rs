@@ -127,7 +127,7 @@ pub struct Setting {
     /// Both servers.
     pub servers: [Identity; 2],
     #[serde(skip)]
-    traffic: Option<Traffic>,
+    pub(crate) traffic: Option<Traffic>,
 }
 
 /// One run's ratio.
