@@ -193,7 +193,9 @@ mod tests {
             match wanted.command().unwrap().as_slice() {
                 ["run", campaign] => drop(config.campaign(campaign).unwrap()),
                 ["why", server, over, workload] => {
-                    [server, over].map(|name| config.server(name).unwrap());
+                    for name in [server, over] {
+                        config.server(name).unwrap();
+                    }
                     config.workload(workload).unwrap();
                 }
                 other => std::panic::panic_any(format!("{other:?}")),
