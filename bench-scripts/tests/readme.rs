@@ -178,9 +178,10 @@ fn a_wrong_quotation_is_an_error_with_its_line() {
         ("<!-- table of quick: Headline; columns: x -->\n<!-- end of table -->\n", "no column x"),
         ("<!-- headline of all -->\n<!-- end of headline -->\n", "is no run"),
         ("<!-- chart of quick: x.svg; it -->\n<!-- end of chart -->\n", "has no x.svg"),
-        ("<!--= quick#/cells[server=nobody]/completed count -->1<!--/-->\n", "no member of cells fits"),
-        ("<!--= quick#/cells/0/completed odd -->1<!--/-->\n", "there is no format odd"),
-        ("<!--= quick#/cells/0/completed count -->1\n", "lacks its <!--/-->"),
+        ("x <!--= quick#/cells[server=nobody]/completed count -->1<!--/-->\n", "no member of cells fits"),
+        ("x <!--= quick#/cells/0/completed odd -->1<!--/-->\n", "there is no format odd"),
+        ("x <!--= quick#/cells/0/completed count -->1\n", "lacks its <!--/-->"),
+        ("<!--= quick#/cells/0/completed count -->1<!--/-->\n", "begin it with a word"),
         ("[quick]: results/other/report.md\n", "is defined twice"),
     ] {
         let error = pages::splice(&format!("{quick}{text}"), &sources()).unwrap_err();

@@ -163,9 +163,21 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let (_, report, _dir) = reported("gateway", |_, trial| {
         let us = match trial.server.as_str() {
             // The machine is slow in the first two blocks: what a gateway adds is the same.
-            "actix" => if trial.block <= 2 { 5_100.0 } else { 100.0 },
+            "actix" => {
+                if trial.block <= 2 {
+                    5_100.0
+                } else {
+                    100.0
+                }
+            }
             "actix-ws" => 80.0,
-            "gateway-http" => if trial.block <= 2 { 5_250.0 } else { 250.0 },
+            "gateway-http" => {
+                if trial.block <= 2 {
+                    5_250.0
+                } else {
+                    250.0
+                }
+            }
             "gateway-ws" => 90.0,
             "gateway-ws-ws" => 130.0,
             _ => 50.0,

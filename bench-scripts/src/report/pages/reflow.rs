@@ -24,7 +24,7 @@ pub(super) fn reflow(text: &str) -> Result<Spliced> {
             continue;
         }
         let number = lines.len() + 1;
-        let before = lines.last_mut().filter(|before| !before.trim().is_empty());
+        let before = lines.last_mut().filter(|before| is_prose(before));
         let before = before.with_context(|| {
             format!("line {number}: a paragraph begins with {BEGIN}, which Markdown takes for an HTML block; begin it with a word")
         })?;
@@ -45,6 +45,13 @@ pub(super) fn reflow(text: &str) -> Result<Spliced> {
         lines.push(changed);
     }
     Ok(Spliced { text: lines.join("\n"), differences })
+}
+
+/// Whether a line can be one of the same paragraph.
+fn is_prose(line: &str) -> bool {
+    let is_definition = line.starts_with('[') && line.contains("]: ");
+    let begins_other = ["#", "|", "<!--", "```"].iter().any(|mark| line.trim_start().starts_with(mark));
+    !line.trim().is_empty() && !is_definition && !begins_other
 }
 
 /// The last words of a line, from one that is no comment: what may stand at the beginning of the next line. `None` where nothing but a list's
