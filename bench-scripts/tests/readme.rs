@@ -101,11 +101,20 @@ fn without_comments_of_figures(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
     while let Some((before, marked)) = rest.split_once("<!--= ") {
-        let (_, after) = marked.split_once("-->").unwrap();
         bare.push_str(before);
+        if before.ends_with('`') {
+            // Code that shows how a figure is written.
+            let (code, after) = marked.split_once('`').unwrap();
+            bare.push_str(&format!("<!--= {code}`"));
+            rest = after;
+            continue;
+        }
+        let (_, figure) = marked.split_once("-->").unwrap();
+        let (figure, after) = figure.split_once("<!--/-->").unwrap();
+        bare.push_str(figure);
         rest = after;
     }
-    (bare + rest).replace("<!--/-->", "")
+    bare + rest
 }
 
 /// The paragraphs, items, cells and the like of a page with their texts, without HTML.

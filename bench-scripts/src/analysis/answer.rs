@@ -423,6 +423,7 @@ mod tests {
         let on = |b: f64, c: f64| OnModel {
             processor: format!("{b}"),
             values: vec![value(1.0, 0.0), value(b, 0.01), value(c, 0.01)],
+            direct: Vec::new(),
         };
         answer.rows[0].models = vec![on(1.4, 0.7), on(1.1, 0.8)];
         let row = &answer.rows[0];
