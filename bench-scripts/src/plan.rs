@@ -3,6 +3,8 @@
 //! Trials that will be compared stand next to each other, in an order drawn from the campaign's seed: on a machine that
 //! drifts, what ran just before decides more than one would like.
 
+pub mod layouts;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -12,8 +14,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::config::layouts::{can_be_drawn, in_layout};
 use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
-use crate::layouts;
 use crate::load::{Client, Level, Load, LoadTool};
 use crate::transport::Transport;
 use crate::workload::Workload;
@@ -186,14 +188,14 @@ impl Plan {
     pub fn server_of(&self, trial: &Trial) -> Result<Cow<'_, Server>> {
         let server = self.server(&trial.server)?;
         Ok(match self.campaign.layouts.zip(trial.layout) {
-            Some((layouts, number)) => Cow::Owned(layouts::in_layout(server, layouts, number)),
+            Some((layouts, number)) => Cow::Owned(in_layout(server, layouts, number)),
             None => Cow::Borrowed(server),
         })
     }
 
     /// Whether trials of a server run one of its layouts each.
     pub fn draws_layouts_of(&self, server: &Server) -> bool {
-        self.campaign.layouts.is_some() && layouts::can_be_drawn(server)
+        self.campaign.layouts.is_some() && can_be_drawn(server)
     }
 
     /// The programs that run as a server, relative to the repository's root: one for each layout. Empty where it runs already.
@@ -206,7 +208,7 @@ impl Plan {
                 .cloned()
                 .collect();
         };
-        layouts.numbers().map(|number| layouts::in_layout(server, layouts, number).program).collect()
+        layouts.numbers().map(|number| in_layout(server, layouts, number).program).collect()
     }
 
     /// Its workload of that name.

@@ -11,14 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
-use sha2::{Digest, Sha256};
 
 use crate::config::Server;
-use crate::layouts;
+use crate::config::layouts;
 use crate::plan::Plan;
+use crate::repository::{git, sha256_of_file};
 use crate::subject;
 
 pub use sources::{Sources, sources};
@@ -132,20 +132,6 @@ pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], r
     Ok(())
 }
 
-/// SHA-256 of a file, in hexadecimal.
-///
-/// # Errors
-/// It can't be read.
-pub fn sha256_of_file(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
-    Ok(hex(&Sha256::digest(bytes)))
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The compiler that cargo takes, such as `rustc 1.95.0 (59807616e 2026-04-14), x86_64-unknown-linux-gnu, LLVM 22.1.2`.
 fn compiler() -> Option<String> {
     let program = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -188,20 +174,6 @@ fn configured(text: &str) -> Vec<String> {
     let places =
         [("build.rustflags", build), ("target", config.get("target")), ("profile", config.get("profile"))];
     places.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?))).collect()
-}
-
-/// What git prints in a folder; `None` where there is no git or no repository.
-fn git(root: &Path, args: &[&str]) -> Option<String> {
-    let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The files that git tracks below `root` and that differ from the commit, by their paths from the repository's root; `None` where `root` is
-/// not under git.
-pub fn changed_files(root: &Path) -> Option<Vec<String>> {
-    git(root, &["ls-files", "--error-unmatch", "Cargo.toml"])?;
-    let text = git(root, &["diff", "--name-only", "-z", "HEAD"])?;
-    Some(text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
 /// Whether one of these files differs from the commit or is not in it; `None` where one can't say.

@@ -1,6 +1,7 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod files;
+pub mod layouts;
 mod server_process;
 
 use std::io::{BufRead, BufReader, Read};

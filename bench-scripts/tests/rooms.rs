@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Every module of the crate, the lowest first. A module uses only modules that stand before it.
 const ROOMS: &[&str] = &[
     "interrupt",
+    "repository",
     "watch",
     "readable_numbers",
     "field_checks",
@@ -29,8 +30,9 @@ const ROOMS: &[&str] = &[
     "plan",
     "observation",
     "cost",
-    "results",
     "subject",
+    "provenance",
+    "results",
     "analysis",
     "report",
     "run",

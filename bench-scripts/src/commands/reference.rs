@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use rpc_bench::config::ConfigDir;
 use rpc_bench::probe::host::Host;
-use rpc_bench::provenance::changed_files;
 use rpc_bench::report::pages::Sources;
+use rpc_bench::repository::changed_files;
 use rpc_bench::results::RunFolder;
 use serde::Deserialize;
 

@@ -6,9 +6,9 @@ use std::slice;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::layouts::Layouts;
 use super::{CampaignArm, Environment, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold};
 use crate::field_checks::{distinct, known, within};
-use crate::layouts::Layouts;
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
 

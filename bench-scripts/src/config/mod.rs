@@ -6,6 +6,7 @@ mod arm;
 mod calibration;
 mod campaign;
 mod hosts;
+pub mod layouts;
 mod network;
 mod open_loop;
 mod original;

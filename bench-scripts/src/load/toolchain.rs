@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::LoadTool;
 use super::load_tool::About;
 use crate::probe::host::on_path;
-use crate::provenance;
+use crate::repository;
 
 /// A load tool that was found, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,7 +197,7 @@ impl Tool {
     }
 
     fn at(path: PathBuf, tool: LoadTool, version: String, source: Source) -> Result<Self> {
-        let sha256 = provenance::sha256_of_file(&path)?;
+        let sha256 = repository::sha256_of_file(&path)?;
         Ok(Self { path, name: tool.name().to_owned(), version, source, sha256 })
     }
 

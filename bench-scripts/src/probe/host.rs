@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::processor::Processor;
-use crate::provenance;
+use crate::repository;
 
 /// What of a machine decides figures. Names no person, no path and no address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ fn said(program: &str, args: &[&str]) -> Option<String> {
 impl Host {
     /// Looks at the machine, and at what the harness was built from.
     pub fn read() -> Self {
-        let changed_files = provenance::changed_files(Path::new("."));
+        let changed_files = repository::changed_files(Path::new("."));
         Self { rustc: said("rustc", &["--version"]), commit: commit(), changed_files, ..Self::machine() }
     }
 

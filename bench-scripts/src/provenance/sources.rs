@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use toml::Value;
 
 use super::build_command::BuildCommand;
-use super::hex;
 use super::manifests::{Dependency, Lock, Locked, Package, normal, profiles, read_table};
+use crate::repository::hex;
 
 /// Folders of a package that are in none of its programs.
 const OF_TESTS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "target"];

@@ -1,6 +1,7 @@
 //! The fingerprint of a small workspace, which is written afresh for each change.
 
 use super::*;
+use crate::repository::changed_files;
 
 /// A workspace of a server, a library below it, a tool next to it, and a patched crate.
 const FILES: [(&str, &str); 14] = [

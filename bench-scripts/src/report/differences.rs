@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::format::{Table, available, bytes, known};
 use crate::analysis::two_runs::{Between, Both, Measured};
 use crate::config::Placement;
-use crate::layouts;
+use crate::plan::layouts;
 use crate::probe::processor::Processor;
 
 const MISSING: &str = "unavailable";

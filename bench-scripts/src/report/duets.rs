@@ -5,7 +5,7 @@ use super::tables::{resolution, shown};
 use super::{Run, invalid_trials};
 use crate::analysis::{Cell, Comparison};
 use crate::figure::Figure;
-use crate::layouts;
+use crate::plan::layouts;
 
 /// The comparison of a pair on a workload.
 pub(super) fn of<'a>(duets: &'a Run, server: &str, over: &str, workload: &str) -> Option<&'a Comparison> {

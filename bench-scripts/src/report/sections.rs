@@ -13,8 +13,8 @@ use super::{
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
 use crate::figure::Figure;
-use crate::layouts;
 use crate::load::toolchain::Tool;
+use crate::plan::layouts;
 use crate::workload::Workload;
 
 /// The whole report: the answer, what belongs to it, and the rest folded away.

@@ -34,7 +34,6 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use crate::analysis::{Comparisons, Observed};
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
-use crate::layouts;
 use crate::link::Link;
 use crate::load::toolchain::Tools;
 use crate::observation::Observation;
@@ -114,7 +113,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         );
     }
     let mut trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
-    layouts::draw(&campaign, &servers, &mut trials);
+    plan::layouts::draw(&campaign, &servers, &mut trials);
     Ok(Plan {
         campaign,
         workloads,
@@ -299,7 +298,7 @@ pub fn build(plan: &Plan) -> Result<()> {
             server.name
         );
     }
-    layouts::build(plan)?;
+    subject::layouts::build(plan)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }
 

@@ -64,7 +64,7 @@ fn last_words(line: &str) -> Option<Range<usize>> {
     (place > 0 && !is_mark).then(|| word.start..line.trim_end().len())
 }
 
-/// Whether a line that begins with a word goes on with the paragraph.
+/// Whether a line that begins with a word continues the paragraph.
 fn can_begin(word: &str) -> bool {
     let begins = word.chars().next();
     begins.is_some_and(|c| c.is_alphabetic() || "(`[".contains(c))

@@ -10,12 +10,14 @@ use anyhow::{Context, Result};
 use self::checkout::Checkout;
 use self::instructions::Counter;
 use super::resolved;
+use crate::config::layouts::{self, Layouts};
 use crate::config::{Campaign, ConfigDir, Percent, Server};
 use crate::interrupt::Interrupt;
-use crate::layouts::{self, Layouts};
 use crate::plan::Plan;
-use crate::provenance::{sha256_of_file, sources};
+use crate::provenance::sources;
+use crate::repository::sha256_of_file;
 use crate::results::RunFolder;
+use crate::subject::layouts::build_in;
 
 /// The servers that are compared: those whose figures the README has.
 const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "axum"];
@@ -97,14 +99,14 @@ impl Sides {
     /// A build fails.
     pub fn build(&mut self) -> Result<()> {
         let now: Vec<&Server> = self.pairs.iter().map(|pair| &pair.now).collect();
-        layouts::build_in(Path::new("."), &now, LAYOUTS)?;
+        build_in(Path::new("."), &now, LAYOUTS)?;
         self.checkout.take_built(layouts::TARGET, layouts::PROGRAMS)?;
         let inside = |pair: &Pair| {
             let program = pair.base.program.trim_start_matches(layouts::checkout(&pair.base)).to_owned();
             Server { program, ..pair.base.clone() }
         };
         let base: Vec<Server> = self.pairs.iter().map(inside).collect();
-        layouts::build_in(&self.checkout.folder, &base.iter().collect::<Vec<_>>(), LAYOUTS)?;
+        build_in(&self.checkout.folder, &base.iter().collect::<Vec<_>>(), LAYOUTS)?;
         for pair in std::mem::take(&mut self.pairs) {
             match !self.all && is_same_program(&pair)? {
                 true => self.same.push(pair.now.name),

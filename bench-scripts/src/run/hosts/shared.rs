@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::load::{Load, LoadSample, LoadTool};
 use crate::probe::host::Host;
 use crate::probe::process_usage::CpuTime;
-use crate::provenance;
+use crate::repository;
 
 /// The file of a [`SharedLoad`].
 pub const PLAN: &str = "plan.json";
@@ -167,7 +167,7 @@ pub fn records_name(rank: u32) -> String {
 /// SHA-256 of this program, in hexadecimal.
 pub fn own_sha256() -> Result<String> {
     let path = std::env::current_exe().context("this program's own path is not known")?;
-    provenance::sha256_of_file(&path)
+    repository::sha256_of_file(&path)
 }
 
 /// Microseconds since 1970.

@@ -3,7 +3,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use super::*;
+use crate::config::Campaign;
 use crate::config::{ConfigDir, Placement};
+use crate::plan::Trial;
 use crate::provenance;
 use crate::run::resolve;
 
