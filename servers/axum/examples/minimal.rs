@@ -1,11 +1,14 @@
-//! axum's shortest honest server of getBalance and getBlocks, with `Json<T>` as its documentation shows: what the server in
-//! `src` is compared with. Flags, ledger, tuning and counters are the server's own.
+//! axum's shortest honest server of getBalance and getBlocks: what the server in `src` is compared with. It answers with the bytes
+//! of `serde_json::to_vec`, or with `--answer-with json` by axum's own `Json<T>`. Flags, ledger, tuning and counters are the
+//! server's own.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
@@ -31,19 +34,34 @@ struct Reply {
 struct Node {
     state: Arc<validator_state::State>,
     counters: Counters,
+    answer_with: AnswerWith,
+}
+
+#[derive(clap::Args, Serialize)]
+struct Flags {
+    /// What writes an answer.
+    #[arg(long, value_enum, default_value = "to-vec")]
+    answer_with: AnswerWith,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum AnswerWith {
+    ToVec,
+    Json,
 }
 
 fn main() -> ExitCode {
     let framework = Framework { websocket: false, ..serving::framework("axum-minimal") };
-    server_kit::run(&framework, serve)
+    server_kit::run_with(&framework, serve)
 }
 
-fn serve(context: Context) -> Result<(), StartError> {
-    let node = Arc::new(Node { state: Arc::clone(&context.state), counters: context.counters });
+fn serve(context: Context, Flags { answer_with }: Flags) -> Result<(), StartError> {
+    let node = Arc::new(Node { state: Arc::clone(&context.state), counters: context.counters, answer_with });
     serving::serve(&context, Router::new().route("/", post(answer)).with_state(node))
 }
 
-async fn answer(State(node): State<Arc<Node>>, Json(call): Json<Call>) -> Result<Json<Reply>, StatusCode> {
+async fn answer(State(node): State<Arc<Node>>, Json(call): Json<Call>) -> Result<Response, StatusCode> {
     let method = match call.method.as_str() {
         "getBalance" => Method::GetBalance,
         "getBlocks" => Method::GetBlocks,
@@ -51,5 +69,12 @@ async fn answer(State(node): State<Arc<Node>>, Json(call): Json<Call>) -> Result
     };
     let result = node.state.call(method, Params::Array(call.params)).map_err(|_| StatusCode::BAD_REQUEST)?;
     node.counters.count(1, 0);
-    Ok(Json(Reply { jsonrpc: "2.0", result, id: call.id }))
+    let reply = Reply { jsonrpc: "2.0", result, id: call.id };
+    Ok(match node.answer_with {
+        AnswerWith::ToVec => {
+            let body = serde_json::to_vec(&reply).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+            ([(CONTENT_TYPE, "application/json")], body).into_response()
+        }
+        AnswerWith::Json => Json(reply).into_response(),
+    })
 }
