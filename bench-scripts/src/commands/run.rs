@@ -53,6 +53,9 @@ pub struct Args {
     /// Over how many connections.
     #[arg(long, value_name = "N", requires = "server")]
     connections: Option<u32>,
+    /// Draw the order of the trials, and the layouts of the servers where the campaign has them, from this number in place of its own.
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    seed: Option<u32>,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -90,6 +93,7 @@ impl Args {
         command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
         command.extend(self.workload.iter().map(|workload| format!(" --workload {workload}")));
         command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
+        command.extend(self.seed.map(|seed| format!(" --seed {seed}")));
         command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
         command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
@@ -147,6 +151,10 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
             resolved
         }
+    };
+    let plan = match args.seed {
+        None => plan,
+        Some(seed) => run::drawn_from(plan, seed).context("--seed")?,
     };
     let plan = match &args.hosts {
         None => plan,

@@ -32,6 +32,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::analysis::{Comparisons, Observed};
+use crate::config::layouts::Layouts;
 use crate::config::{Campaign, ConfigDir, Server, Stores};
 use crate::interrupt::Interrupt;
 use crate::link::Link;
@@ -112,8 +113,7 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
              see `just doctor`"
         );
     }
-    let mut trials = plan::trials(&Campaign { connections: held, ..campaign.clone() });
-    plan::layouts::draw(&campaign, &servers, &mut trials);
+    let trials = drawn(&Campaign { connections: held, ..campaign.clone() }, &servers);
     Ok(Plan {
         campaign,
         workloads,
@@ -123,6 +123,28 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         trials,
         ..Plan::default()
     })
+}
+
+/// A plan with the order of its trials and the layouts of its servers drawn from another number, which is to say another run by luck alone.
+///
+/// # Errors
+/// One line with the field that the number does not fit.
+pub fn drawn_from(mut plan: Plan, seed: u32) -> Result<Plan> {
+    let campaign = &mut plan.campaign;
+    campaign.seed = seed.into();
+    campaign.layouts = campaign.layouts.map(|layouts| Layouts { seed, ..layouts });
+    campaign.check()?;
+    let held = |connections: &u32| !plan.left_out_connections.contains(connections);
+    let connections = campaign.connections.iter().copied().filter(held).collect();
+    plan.trials = drawn(&Campaign { connections, ..campaign.clone() }, &plan.servers);
+    Ok(plan)
+}
+
+/// A campaign's trials in their drawn order, each with its server's layout.
+fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
+    let mut trials = plan::trials(campaign);
+    plan::layouts::draw(campaign, servers, &mut trials);
+    trials
 }
 
 /// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
@@ -334,6 +356,30 @@ mod tests {
         let said = format!("{:#}", begun.unwrap_err());
         assert!(said.contains("was removed: ") && said.contains("ceiling = "), "{said}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn another_seed_draws_another_order_and_other_layouts_of_the_same_trials() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (plan, _) = resolve(&config, "crossed").unwrap();
+        let order = |plan: &Plan| -> Vec<String> {
+            plan.trials.iter().map(|trial| format!("{} {:?}", trial.server, trial.layout)).collect()
+        };
+        let other = drawn_from(plan.clone(), 2).unwrap();
+        assert_eq!(order(&drawn_from(other.clone(), 2).unwrap()), order(&other));
+        assert_ne!(order(&other), order(&plan));
+        let programs = |plan: &Plan| plan.programs(&plan.servers[0]);
+        assert!(programs(&other).iter().all(|program| !programs(&plan).contains(program)), "other layouts");
+        let sorted = |plan: &Plan| {
+            let mut servers: Vec<String> = plan.trials.iter().map(|trial| trial.server.clone()).collect();
+            servers.sort();
+            servers
+        };
+        assert_eq!(sorted(&other), sorted(&plan));
+        let (plain, _) = resolve(&config, "duets").unwrap();
+        assert!(drawn_from(plain, 2_000_000).is_ok(), "no layouts, no bound");
+        let error = drawn_from(plan, 2_000_000).unwrap_err().to_string();
+        assert!(error.contains("layouts.seed"), "{error}");
     }
 
     #[test]
