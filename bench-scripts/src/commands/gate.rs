@@ -109,7 +109,7 @@ fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<End
     let command = format!("just gate --base-rev {}", sides.base());
     let folder = run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?;
     eprintln!("results go to {}", folder.0.display());
-    run::carry_out(&folder, &tools, &interrupt)?;
+    run::carry_out(&folder, &tools, &interrupt, &|_| ())?;
     let counted = match instructions::is_possible() {
         true => sides.count(&plan, &folder, &interrupt)?,
         false => {

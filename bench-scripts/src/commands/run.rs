@@ -189,7 +189,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         }
     };
     eprintln!("results go to {}", folder.0.display());
-    let carried_out = run::carry_out(&folder, &tools, &interrupt);
+    let carried_out = run::carry_out(&folder, &tools, &interrupt, &print_so_far);
     watch::end();
     match carried_out {
         Ok(()) => {}
@@ -213,6 +213,16 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         eprintln!("exit code 1: {first}{more}");
     }
     Ok(shortcomings.is_empty())
+}
+
+/// The first screen of a run of which only the rest of its sweep and its searches are left. A run goes on without it.
+fn print_so_far(folder: &RunFolder) {
+    match report::Run::load(folder) {
+        Ok(run) => {
+            println!("\nSo far:\n\n{}\nThe other loads and the searches follow.\n", report::so_far(&run))
+        }
+        Err(error) => eprintln!("no first screen yet: {error:#}"),
+    }
 }
 
 /// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held no rate is

@@ -14,6 +14,11 @@ use crate::load::toolchain::Tool;
 
 /// The first screen in Markdown: what must be known before anything is believed, and the answer.
 pub fn headline(run: &Run) -> String {
+    incomplete(run) + &so_far(run)
+}
+
+/// The same without a word on what is still to be measured, for a run that goes on.
+pub fn so_far(run: &Run) -> String {
     let first =
         warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
     let long = distance::headline(run) + &soak::headline(run) + &in_flight_memory::headline(run);
@@ -43,6 +48,33 @@ pub fn headline(run: &Run) -> String {
     let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
     // A first screen has a row for what the searches found, and their section the rest.
     if answer::of(run).is_some() { first } else { first + &compared + &searched }
+}
+
+/// What is left of a run that was stopped.
+fn incomplete(run: &Run) -> String {
+    let mut out = String::new();
+    if run.left() > 0 {
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            run.observed(),
+            run.left(),
+            run.name
+        );
+    }
+    if run.searches_left() {
+        let summary = &run.summary;
+        let thresholds =
+            summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let rates = summary.slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let ended = thresholds + rates;
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            run.name
+        );
+    }
+    out
 }
 
 /// Whether each trial of its sweep is made once: that shows that everything works, and no difference.
@@ -156,27 +188,6 @@ pub(super) fn warnings(run: &Run) -> String {
             "> **Wrong answers: {}.** A server that answers wrongly is not timed; what it answered stands under \"What \
              failed\".\n",
             servers.join(", ")
-        );
-    }
-    if run.left() > 0 {
-        let _ = writeln!(
-            out,
-            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
-            run.observed(),
-            run.left(),
-            run.name
-        );
-    }
-    if run.searches_left() {
-        let summary = &run.summary;
-        let thresholds =
-            summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        let rates = summary.slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
-        let ended = thresholds + rates;
-        let _ = writeln!(
-            out,
-            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
-            run.name
         );
     }
     out.push_str(&invalid_trials::warnings(run));

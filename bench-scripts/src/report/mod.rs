@@ -57,7 +57,7 @@ use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO,
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
-pub use headline::headline;
+pub use headline::{headline, so_far};
 pub use sections::markdown;
 pub use stores::ChainRuns;
 

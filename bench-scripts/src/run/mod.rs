@@ -237,15 +237,21 @@ fn begin_inside(
     Ok(folder)
 }
 
-/// Runs what is left of a run: its sweep, the remedies of what failed in it, its duets, its searches for thresholds and for
-/// rates, its trials on block stores, and those with users in stages, in folders inside.
-pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+/// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least time, then the loads of
+/// the headline, then the rest of its sweep, the remedies of what failed in it, its searches for thresholds and for rates, its trials
+/// on block stores, and those with users in stages. Before what only completes the answer, `so_far` is called with the folder.
+pub fn carry_out(
+    folder: &RunFolder,
+    tools: &Tools,
+    interrupt: &Interrupt,
+    so_far: &dyn Fn(&RunFolder),
+) -> Result<()> {
     let stage = Stage::open(folder.clone(), tools, interrupt)?;
-    stage.sweep()?;
-    stage.try_remedies()?;
     if let Some(duets) = stage.plan.duets() {
-        stage.inside(DUETS, |_| Ok(duets))?.sweep()?;
+        stage.inside(DUETS, |_| Ok(duets))?.sweep(&|| ())?;
     }
+    stage.sweep(&|| so_far(folder))?;
+    stage.try_remedies()?;
     threshold::carry_out(&stage)?;
     slo::carry_out(&stage)?;
     stores::carry_out(&stage)?;

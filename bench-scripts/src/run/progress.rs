@@ -97,6 +97,11 @@ impl<'a> Progress<'a> {
         self.view.line(text);
     }
 
+    /// Calls what writes to the terminal itself.
+    pub fn hidden(&self, write: impl FnOnce()) {
+        self.view.hidden(write);
+    }
+
     /// What one trial takes, in seconds.
     fn trial_s(&self) -> f64 {
         let Campaign { warmup_ms, window_ms, .. } = self.plan.campaign;

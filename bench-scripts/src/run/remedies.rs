@@ -95,7 +95,7 @@ impl Stage<'_> {
             inner.write_new(REMEDY, &pretty(&of)?)?;
             Ok(self.remedy_plan(cell, known, with, remedy))
         })?;
-        stage.sweep()?;
+        stage.sweep(&|| ())?;
         Ok(stage.folder)
     }
 

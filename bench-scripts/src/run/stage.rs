@@ -49,7 +49,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs the trials of its plan that are needed and have no observation yet. At each interim analysis settled comparisons stop.
-    pub fn sweep(&self) -> Result<()> {
+    /// Where the campaign compares its headline alone, that is measured first, and `so_far` is called before the rest.
+    pub fn sweep(&self, so_far: &dyn Fn()) -> Result<()> {
         let Self { folder, plan, interrupt, .. } = self;
         if plan.trials.is_empty() {
             return Ok(());
@@ -59,10 +60,19 @@ impl<'a> Stage<'a> {
         let bench = self.bench(&truths);
         let mut observations = folder.observations()?;
         let mut progress = progress::Progress::new(plan);
+        let mut first = plan.campaign.compare_headline_only;
         loop {
-            let (needed, run_again) = needed(plan, &observations);
+            let (mut needed, run_again) = needed(plan, &observations);
             if needed.is_empty() {
                 return Ok(());
+            }
+            if first {
+                let all = needed.clone();
+                needed.retain(|trial| trial.level() == plan.headline_level(&trial.workload));
+                if needed.is_empty() {
+                    progress.hidden(so_far);
+                    (first, needed) = (false, all);
+                }
             }
             progress.stage(&needed, &observations, run_again);
             bench.run_all(&needed, &mut progress, &mut observations)?;

@@ -36,7 +36,7 @@ pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) 
 /// Runs what is left of the trials with users, where a campaign has any.
 pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(stages) = &outer.plan.campaign.stages else { return Ok(()) };
-    outer.inside(STAGES, |_| Ok(part(&outer.plan, stages)))?.sweep()
+    outer.inside(STAGES, |_| Ok(part(&outer.plan, stages)))?.sweep(&|| ())
 }
 
 /// The plan of the trials with users of a run's plan; `None` where its campaign has none.

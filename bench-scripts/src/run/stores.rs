@@ -54,10 +54,10 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(stores) = &plan.campaign.stores else { return Ok(()) };
     for &slots in &stores.slots {
         write_ledger(&plan.campaign.environment, stores, slots)?;
-        outer.inside(&Stores::folder(slots), |_| Ok(requests(plan, stores, slots)))?.sweep()?;
+        outer.inside(&Stores::folder(slots), |_| Ok(requests(plan, stores, slots)))?.sweep(&|| ())?;
         if let Some(neighbour) = &stores.neighbour {
             let part = |_: &RunFolder| Ok(next_to(plan, stores, neighbour, slots));
-            outer.inside(&Stores::neighbour_folder(slots), part)?.sweep()?;
+            outer.inside(&Stores::neighbour_folder(slots), part)?.sweep(&|| ())?;
         }
     }
     Ok(())

@@ -46,6 +46,11 @@ impl View {
         }
     }
 
+    /// Calls what writes to the terminal itself, with the view taken away for that time.
+    pub fn hidden(&self, write: impl FnOnce()) {
+        self.all.suspend(write);
+    }
+
     /// How many trials are done of those that are known to be needed, and how long the others take.
     pub fn show_done(&self, done: usize, of: usize, time: String) {
         self.done.set_length(of as u64);

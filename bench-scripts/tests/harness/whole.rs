@@ -82,6 +82,25 @@ fn the_report_has_what_a_reader_needs() {
 }
 
 #[test]
+fn the_first_screen_comes_before_what_completes_it() {
+    let Some(bench) = Bench::new(1) else { return };
+    let campaign = "campaigns/tiny.toml";
+    let loads = "connections = [2, 3, 4]\nheadline = { getBalance = 3 }\ncompare_headline_only = true\ncurve_blocks = 1";
+    bench.replace(campaign, "connections = [3]", loads);
+    let duets = "[duets]\nconnections = 3\nmax_blocks = 1\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = 500\n[environment]";
+    bench.replace(campaign, "[environment]", duets);
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let at: Vec<u64> = bench.observations().iter().map(|one| one["connections"].as_u64().unwrap()).collect();
+    assert_eq!((at.len(), &at[..2]), (6, [3, 3].as_slice()), "the headline's load comes first: {at:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let (first, whole) = said.split_once("The other loads and the searches follow.").expect("a first screen");
+    let so_far = first.split_once("So far:").unwrap().1;
+    assert!(so_far.contains("4 trials were measured") && !so_far.contains("Incomplete"), "{said}");
+    assert!(whole.contains("8 trials were measured"), "{said}");
+}
+
+#[test]
 fn one_block_compares_nothing() {
     let Some(bench) = Bench::new(1) else { return };
     assert!(bench.run(&["run", "tiny"]).status.success());
