@@ -1,8 +1,5 @@
 //! The series of a chart: a server each; in an open loop a server by each tool that its campaign names, alone and disturbed.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
 use super::super::Run;
 use super::{COLOURS, Key, Mark, Style};
 use crate::analysis::Cell;
@@ -63,33 +60,35 @@ pub(in crate::report) fn legend(run: &Run, width: f64) -> Vec<(Key, String)> {
     series(run).into_iter().map(entry).collect()
 }
 
-/// The servers that this repository has, for runs whose plans name none: by name, the label and the colour.
-static OWN: LazyLock<BTreeMap<String, (String, Option<usize>)>> = LazyLock::new(|| {
-    let servers: toml::Table = include_str!("../../../servers.toml").parse().unwrap_or_default();
-    let servers = servers.get("server").and_then(toml::Value::as_array).into_iter().flatten();
-    let own = |server: &toml::Value| {
-        let text = |field: &str| server.get(field).and_then(toml::Value::as_str).map(str::to_owned);
-        let colour = server.get("colour").and_then(toml::Value::as_integer);
-        let colour = colour.and_then(|colour| usize::try_from(colour).ok()?.checked_sub(1));
-        let name = text("name")?;
-        Some((name.clone(), (text("label").unwrap_or(name), colour)))
-    };
-    servers.filter_map(own).collect()
-});
+/// The servers of this repository that charts of several runs name, and that runs whose plans have no colours name: what a reader knows
+/// each by, and its colour, from 1. They stand in `servers.toml` too; read from there when this is built, each edit of it would build the
+/// harness again.
+const OWN: [(&str, &str, usize); 12] = [
+    ("legacy", "jsonrpc-core", 1),
+    ("jsonrpsee", "jsonrpsee", 2),
+    ("actix", "actix-web + hand-written JSON-RPC", 3),
+    ("control", "control", 4),
+    ("axum", "axum + hand-written JSON-RPC", 5),
+    ("actix-jsonrpc-core", "actix-web + jsonrpc-core", 6),
+    ("axum-jsonrpc-core", "axum + jsonrpc-core", 7),
+    ("axum-ajj", "axum + ajj", 5),
+    ("gateway-http", "gateway, HTTP behind it", 1),
+    ("gateway-ws", "gateway, one WebSocket behind it", 2),
+    ("gateway-cache", "gateway with a cache", 5),
+    ("gateway-limit", "gateway with a rate limit", 6),
+];
 
 /// What a reader knows a server of this repository by.
 pub(super) fn known_label(name: &str) -> &str {
-    OWN.get(name).map_or(name, |(label, _)| label)
+    OWN.iter().find(|(known, ..)| *known == name).map_or(name, |(_, label, _)| label)
 }
 
 /// The colour of a server, or of the one that its name extends: `legacy-minimal` has that of `legacy`.
 pub(super) fn known_colour(name: &str) -> Option<usize> {
-    let extends = |known: &&String| {
-        name.strip_prefix(known.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    let coloured = OWN.iter().filter_map(|(known, (_, colour))| Some((known, (*colour)?)));
-    let own = coloured.filter(|(known, _)| extends(known)).max_by_key(|(known, _)| known.len());
-    own.map(|(_, colour)| colour)
+    let extends =
+        |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    let own = OWN.iter().filter(|(known, ..)| extends(known)).max_by_key(|(known, ..)| known.len());
+    own.map(|(.., colour)| colour - 1)
 }
 
 /// How each server's series look: a server has one colour in every chart; its variants, such as another allocator, are dashed.
@@ -143,6 +142,16 @@ mod tests {
         };
         let servers: Vec<Server> = servers.iter().map(server).collect();
         styles(&servers).into_iter().map(|style| (style.colour, style.variant)).collect()
+    }
+
+    #[test]
+    fn known_servers_are_called_as_their_entries_say() {
+        let dir = ConfigDir(std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        for (name, label, colour) in OWN {
+            let server = dir.server(name).unwrap();
+            let known = server.colour.map_or(Some(colour), |own| Some(own.into()));
+            assert_eq!((label, Some(colour)), (server.label(), known), "{name}");
+        }
     }
 
     #[test]
