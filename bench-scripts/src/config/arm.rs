@@ -56,8 +56,11 @@ impl Campaign {
             place()
         );
         let entry = config.server(base.server.as_deref().unwrap_or_default()).with_context(place)?;
-        let of_base =
-            base.label.clone().unwrap_or_else(|| format!("{}, {}", entry.label(), base.settings.words()));
+        let worked_out = || match base.settings.words() {
+            words if words.is_empty() => entry.label().to_owned(),
+            words => format!("{}, {words}", entry.label()),
+        };
+        let of_base = base.label.clone().unwrap_or_else(worked_out);
         let own = if arm.of.is_some() { format!("{of_base}, but {}", arm.settings.words()) } else { of_base };
         Ok(Server {
             name: name.to_owned(),
@@ -142,6 +145,27 @@ mod tests {
         assert_eq!(arguments("legacy-walk-0"), base.replace(" --walk-ns-per-slot=129", ""));
         let changed = original().server(&shipped(), "legacy-interval-8").unwrap();
         assert_eq!(changed.label(), "legacy as master, but global queue interval 8");
+    }
+
+    #[test]
+    fn an_arm_without_settings_is_called_as_its_server() {
+        let mut campaign = original();
+        let plain = CampaignArm {
+            name: "plain".to_owned(),
+            server: Some("legacy".to_owned()),
+            ..campaign.arms.remove(0)
+        };
+        let plain = CampaignArm { label: None, settings: Overrides::default(), ..plain };
+        let changed = CampaignArm {
+            name: "changed".to_owned(),
+            server: None,
+            of: Some("plain".to_owned()),
+            settings: Overrides { threads: Some(1), ..Overrides::default() },
+            ..plain.clone()
+        };
+        campaign.arms = vec![plain, changed];
+        let label = |name| campaign.server(&shipped(), name).unwrap().label().to_owned();
+        assert_eq!([label("plain"), label("changed")], ["jsonrpc-core", "jsonrpc-core, but 1 worker"]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rpc_bench::figure::Figure;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
+use rpc_bench::stats::Estimate;
 
 /// Words of a sentence that a reader takes in at once.
 const WORDS: usize = 25;
@@ -65,6 +67,22 @@ fn the_table_holds_the_run_s_figures() {
         let shown = format!("{:.2}", pair.cpu.ratio.value);
         assert!(row.contains(&shown), "{} over {}: {shown} is not in {row}", pair.server, pair.over);
     }
+}
+
+/// actix has the least memory for a connection in the kept run.
+#[test]
+fn memory_that_did_not_grow_wins_nothing() {
+    let mut run = kept("quick");
+    let least = "**Least memory for a connection: actix-web.**";
+    assert!(report::headline(&run).contains(least));
+    for cell in run.summary.cells.iter_mut().filter(|cell| cell.server == "actix") {
+        cell.figures
+            .insert(Figure::ConnectionMemoryBytes, Estimate { value: 0.0, interval: Some((0.0, 0.0)) });
+    }
+    let first = report::headline(&run);
+    assert!(!first.contains(least) && !first.contains("0 B"), "{first}");
+    let row = first.lines().find(|line| line.starts_with("| memory for a connection")).unwrap();
+    assert_eq!(row.split('|').nth(4).map(str::trim), Some("not measured"), "{row}");
 }
 
 #[test]

@@ -117,7 +117,9 @@ impl Measured<'_> {
         rows.extend(most.map(|workload| {
             let level = headline(workload);
             let figure = Figure::ConnectionMemoryBytes;
-            let value = |server: &str| self.cell(server, workload, level)?.figure(figure).map(Value::of);
+            // A group's memory that did not grow measures no connection, and least of all wins.
+            let resolved = |cell: &Cell| cell.figure(figure).filter(|estimate| estimate.value > 0.0);
+            let value = |server: &str| resolved(self.cell(server, workload, level)?).map(Value::of);
             let at = format!("with {} open", count(level.connections.into()));
             self.row(Topic::ConnectionMemory, workload, at, value)
         }));
