@@ -8,6 +8,7 @@ use serde_json::Value;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
+use crate::readable_numbers::count;
 use crate::target::Target;
 use crate::transport::Transport;
 use crate::workload::requests::is_true;
@@ -41,12 +42,15 @@ impl Answer {
         serde_json::from_str(&self.text).ok().filter(|_| self.is_ok())
     }
 
-    /// It in one line, cut off where it is long.
+    /// It in one line, cut off where it is long, with how much of it.
     pub fn shown(&self) -> String {
         let start: String = self.text.chars().take(SHOWN).collect();
+        let cut = self.text.chars().count().saturating_sub(SHOWN);
+        let more =
+            if cut == 0 { String::new() } else { format!("… [{} more characters cut]", count(cut as u64)) };
         match self.status {
-            Some(status) => format!("HTTP {status}: {}", start.trim()),
-            None => format!("WebSocket: {}", start.trim()),
+            Some(status) => format!("HTTP {status}: {}{more}", start.trim()),
+            None => format!("WebSocket: {}{more}", start.trim()),
         }
     }
 }

@@ -63,6 +63,7 @@ pub enum InProcessOutcome {
     /// It gave no figure.
     Failed {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
 }
@@ -146,6 +147,7 @@ pub enum CountOutcome {
     /// It can't be counted here.
     Unavailable {
         /// Why, and what to do.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
 }

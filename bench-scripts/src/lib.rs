@@ -14,6 +14,7 @@ pub mod config;
 pub mod cost;
 mod field_checks;
 pub mod figure;
+pub mod foreign_text;
 pub mod interrupt;
 pub mod link;
 pub mod load;

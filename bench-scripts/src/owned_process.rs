@@ -258,12 +258,6 @@ impl Drop for Adopted {
     }
 }
 
-/// The last line that says something in a file, if there is one.
-pub fn last_line(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
-}
-
 /// Removes a file that says nothing. Where it can't be removed, it stays, and is still empty.
 pub fn remove_if_empty(path: &Path) {
     if path.metadata().is_ok_and(|metadata| metadata.len() == 0) {

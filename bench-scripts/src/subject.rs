@@ -1,15 +1,14 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
 mod files;
+mod first_line;
 pub mod layouts;
 mod server_process;
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -18,10 +17,11 @@ use serde_json::Value;
 use crate::cgroup::{Cgroup, OutOfMemory, Usage};
 use crate::client;
 use crate::config::{Environment, Ready, ReadyLine, Server};
+use crate::foreign_text::{bounded, last_line};
 use crate::interrupt::Interrupt;
 use crate::link::{self, Link};
 use crate::metrics;
-use crate::owned_process::{Limits, Output, Owned, describe, last_line};
+use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::probe::host;
 use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
@@ -29,6 +29,7 @@ use crate::transport::Transport;
 use crate::watch::{self, Listed};
 
 pub use files::Files;
+use first_line::{FirstLine, State};
 pub use server_process::{Process, find_running};
 
 /// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
@@ -79,9 +80,15 @@ pub struct Subject {
     group: Option<Cgroup>,
 }
 
-/// Builds servers, each command once. What they print goes to the terminal.
+/// Builds servers, each command once. What they print goes to the terminal. All of their programs are there then.
 pub fn build(servers: &[Server]) -> Result<()> {
-    build_in(Path::new("."), servers)
+    build_in(Path::new("."), servers)?;
+    let started = |server: &&Server| server.running_at().is_none();
+    servers
+        .iter()
+        .flat_map(Server::and_upstream)
+        .filter(started)
+        .try_for_each(|server| program(server).map(drop))
 }
 
 /// The same in the folder of another checkout of the repository.
@@ -188,7 +195,7 @@ impl Subject {
         )?;
         let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
         let (addr, metrics, ready) = found
-            .map_err(|error| with_last_line(error, stderr, &server.name))
+            .map_err(|error| with_last_line(error, stderr, server))
             .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
         // A gateway's metrics are none of the harness's kind, and are watched all the same.
         let watched = metrics.as_deref().or_else(|| ready.pointer("/metrics").and_then(Value::as_str));
@@ -197,7 +204,7 @@ impl Subject {
         let target = match transport {
             Transport::Http => Target::http(&addr),
             Transport::WebSocket => {
-                websocket(server, &ready).map_err(|error| with_last_line(error, stderr, &server.name))?
+                websocket(server, &ready, &listen).map_err(|error| with_last_line(error, stderr, server))?
             }
         };
         let (process, link) = (Process::Owned(process), link.cloned());
@@ -229,10 +236,31 @@ fn killed(group: Option<&Cgroup>) -> Option<anyhow::Error> {
 }
 
 /// Where a server that is ready takes WebSocket connections.
-fn websocket(server: &Server, ready: &Value) -> Result<Target> {
+fn websocket(server: &Server, ready: &Value, listen: &str) -> Result<Target> {
     let place = server.ws().context("servers.toml does not say where its ready line names a WebSocket")?;
     let url = ready.pointer(place).and_then(Value::as_str);
-    Target::parse(url.with_context(|| format!("its ready line has no {place}: {ready}"))?)
+    let url =
+        url.with_context(|| format!("its ready line has no {place}: {}", bounded(&ready.to_string())))?;
+    let target = Target::parse(url)?;
+    let is_own = matches!(&server.ready, Ready::Line(places) if places.i_own_this_target);
+    check_place(&target, place, listen, is_own)?;
+    Ok(target)
+}
+
+/// Refuses a place in a ready line to which nothing may be sent: one that is not on loopback, and not where the server was told to
+/// listen, unless its entry says that it may.
+fn check_place(target: &Target, pointer: &str, listen: &str, is_own: bool) -> Result<()> {
+    let host = |addr: &str| addr.rsplit_once(':').map(|(host, _)| host.to_owned());
+    if is_own || host(target.addr()) == host(listen) {
+        return Ok(());
+    }
+    ensure!(
+        target.is_loopback()?,
+        "its ready line names {} ({pointer}), which is not on loopback, so nothing was sent there; it should listen on {listen}, or say \
+         in servers.toml that load may be put there: ready.line.i_own_this_target = true",
+        bounded(target.addr())
+    );
+    Ok(())
 }
 
 /// Where the standard error of a gateway's upstream goes: next to the gateway's own.
@@ -289,10 +317,10 @@ fn wait_until_ready(
     interrupt: &Interrupt,
 ) -> Result<(String, Option<String>, Value)> {
     match ready {
-        Ready::Line(places) => return read_ready_line(process, places, interrupt),
+        Ready::Line(places) => return read_ready_line(process, places, listen, interrupt),
         Ready::Health {} => {
             // What it prints is read all the time, so that it never waits for a reader.
-            let _lines = first_line(process)?;
+            let _lines = FirstLine::of(process)?;
             let (target, lacks) = (Target::http(listen), format!("its getHealth on {listen} did not say ok"));
             answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::is_healthy(&target))?;
         }
@@ -309,14 +337,15 @@ fn wait_until_ready(
 fn read_ready_line(
     process: &mut Owned,
     places: &ReadyLine,
+    listen: &str,
     interrupt: &Interrupt,
 ) -> Result<(String, Option<String>, Value)> {
-    let lines = first_line(process)?;
+    let mut first = FirstLine::of(process)?;
     let mut closed: Option<Instant> = None;
-    let line = interrupt.wait(READY_WITHIN, || match lines.try_recv() {
-        Ok(line) => Ok(Some(line)),
-        Err(TryRecvError::Empty) => Ok(None),
-        Err(TryRecvError::Disconnected) => {
+    let line = interrupt.wait(READY_WITHIN, || match first.state()? {
+        State::Whole(line) => Ok(Some(line)),
+        State::Open => Ok(None),
+        State::Closed => {
             // A process that ends closes its output a moment before the system reports how it ended.
             let closed_for = closed.get_or_insert_with(Instant::now).elapsed();
             match process.ended()? {
@@ -326,38 +355,28 @@ fn read_ready_line(
             }
         }
     })?;
-    let line = line.with_context(|| format!("it was not ready within {READY_WITHIN:?}"))?;
+    let line =
+        line.with_context(|| format!("it was not ready within {READY_WITHIN:?}; {}", first.unended()))?;
+    let shown = || bounded(&line);
     let ready: Value =
-        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {line:?}"))?;
+        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {:?}", shown()))?;
     let text = |pointer: &str| ready.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let addr =
-        text(&places.addr).with_context(|| format!("its ready line has no {}: {line}", places.addr))?;
+        text(&places.addr).with_context(|| format!("its ready line has no {}: {}", places.addr, shown()))?;
     let metrics = places.metrics.as_deref().and_then(text);
+    let named = [(Some(&addr), Some(&places.addr)), (metrics.as_ref(), places.metrics.as_ref())];
+    for (addr, pointer) in named.into_iter().filter_map(|(addr, pointer)| addr.zip(pointer)) {
+        check_place(&Target::http(addr), pointer, listen, places.i_own_this_target)?;
+    }
     Ok((addr, metrics, ready))
 }
 
-/// The first line of a process's output. A thread reads it, and keeps reading so that the process never waits.
-fn first_line(process: &mut Owned) -> Result<Receiver<String>> {
-    let stdout = process.stdout().context("its output is not piped")?;
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut reader = BufReader::new(stdout);
-        let mut line = String::new();
-        if reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-            // The harness may have given up on the line.
-            let _ = sender.send(line.trim().to_owned());
-        }
-        let _ = std::io::copy(&mut reader.by_ref(), &mut std::io::sink());
-    });
-    Ok(receiver)
-}
-
-fn with_last_line(error: anyhow::Error, stderr: &Path, server: &str) -> anyhow::Error {
+fn with_last_line(error: anyhow::Error, stderr: &Path, server: &Server) -> anyhow::Error {
     if error.is::<crate::interrupt::Interrupted>() {
         return error;
     }
-    match last_line(stderr) {
-        Some(last) => anyhow!("server {server}: {error:#}: {last}"),
-        None => anyhow!("server {server}: {error:#}"),
-    }
+    let said = last_line(stderr).map_or_else(String::new, |last| format!(": {last}"));
+    // Too few may be why, which no framework says.
+    let files = server.open_files.map_or_else(String::new, |files| format!(" (field open_files: {files})"));
+    anyhow!("server {}: {error:#}{said}{files}", server.name)
 }

@@ -52,6 +52,7 @@ pub struct RemedyPlan {
     /// The server with the remedy, and what was changed; `None` where it can't be tried.
     pub remedied: Option<(String, String)>,
     /// Why it can't be tried.
+    #[serde(default, with = "crate::foreign_text::maybe")]
     pub refused: Option<String>,
 }
 

@@ -5,8 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::server_settings::{self, Environment, Overrides, Placeholders};
+use crate::field_checks::within;
 use crate::target::Target;
 use crate::transport::Transport;
+
+/// The fewest files with which a server can start: its standard streams, its sockets, and what its threads wait on.
+const FEWEST_FILES: u64 = 32;
+
+/// The most that Linux can grant (`fs.nr_open`).
+const MOST_FILES: u64 = (1 << 31) - 64;
 
 /// Colours of lines in charts.
 pub const COLOURS: usize = 7;
@@ -179,6 +186,10 @@ pub struct ReadyLine {
     /// The URL on which it takes WebSocket connections, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ws: Option<String>,
+    /// Whether whoever runs the harness may put load on these places. Needed for any that is neither on loopback nor where the server was
+    /// told to listen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
 }
 
 /// Placeholders that always have a value, beyond those of the environment.
@@ -314,6 +325,9 @@ impl Server {
             }
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
         }
+        self.open_files
+            .iter()
+            .try_for_each(|files| within("open_files", *files, FEWEST_FILES, MOST_FILES))?;
         ensure!(
             self.upstream.is_some() == self.takes("upstream"),
             "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or neither"

@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use crate::foreign_text::bounded;
+
 /// A network namespace.
 #[derive(Debug)]
 pub struct Namespace(OwnedFd);
@@ -78,7 +80,7 @@ fn said_nothing(command: &mut Command, input: &str) -> Result<()> {
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{name} refuses: {}", said.lines().next().unwrap_or("it does not say why"));
+        bail!("{name} refuses: {}", bounded(said.lines().next().unwrap_or("it does not say why")));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ pub struct LoadSample {
     /// Requests that were answered with a 2xx status. With batches, and for `failed` and latency too, a request is a whole batch.
     pub succeeded: u64,
     /// Everything else, by the tool's own words, without ports.
+    #[serde(with = "crate::foreign_text::kinds")]
     pub failed: BTreeMap<String, u64>,
     /// How long the tool took, in seconds: the window and the answers it still waited for.
     pub time_taken_s: f64,

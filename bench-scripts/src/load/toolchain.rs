@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadTool;
 use super::load_tool::About;
+use crate::foreign_text::bounded;
 use crate::probe::host::on_path;
 use crate::repository;
 
@@ -306,7 +307,7 @@ fn cargo(tool: LoadTool) -> Result<OsString> {
 }
 
 fn last_line(said: &[u8]) -> String {
-    String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing").to_owned()
+    bounded(String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing"))
 }
 
 fn modified(path: &Path) -> Option<std::time::SystemTime> {

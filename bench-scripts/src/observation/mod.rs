@@ -43,21 +43,25 @@ pub enum Outcome {
     /// The load tool still waited long after its window and its timeout, and was killed: requests were never answered.
     Unanswered {
         /// How long it was waited for.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
     /// The load tool did not give a result.
     ToolFailed {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
     /// The server did not start, or ended by itself.
     ServerDied {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
     /// The kernel killed the server because the memory that it may have was used up.
     OutOfMemory {
         /// When, and what the kernel counted, in words.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
         /// What the kernel counted since the server's start.
         usage: Usage,
@@ -67,11 +71,13 @@ pub enum Outcome {
         /// When the request was sent.
         when: String,
         /// What it answered.
+        #[serde(with = "crate::foreign_text::text")]
         answer: String,
     },
     /// It was measured, but what was counted does not fit together.
     Invalid {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
     /// The window ran to its end, and no request of it succeeded. The sample is evidence of why, and no figure.
@@ -203,6 +209,7 @@ pub struct Checked {
     /// Those without an answer in time, or with another HTTP status.
     pub unanswered: u64,
     /// The first wrong answer: the request, its answer, and the true one.
+    #[serde(default, with = "crate::foreign_text::maybe")]
     pub first_wrong: Option<String>,
 }
 
@@ -212,6 +219,7 @@ pub struct Warmup {
     /// Requests that were answered with a 2xx status.
     pub succeeded: u64,
     /// Everything else, by what the tool calls it.
+    #[serde(with = "crate::foreign_text::kinds")]
     pub failed: BTreeMap<String, u64>,
     /// The slowest request, in microseconds.
     pub max_us: f64,

@@ -123,6 +123,13 @@ pub fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// The most open files that this user can give to a process; unknown (`None`) where the system does not say it.
+pub fn most_open_files() -> Option<u64> {
+    let of_system = || text("/proc/sys/fs/nr_open")?.parse().ok();
+    let own = getrlimit(Resource::Nofile).maximum;
+    if rustix::process::geteuid().is_root() { of_system() } else { own.or_else(of_system) }
+}
+
 /// Raises the soft limit of open files to the hard one, for the harness and the processes that it starts.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);

@@ -25,6 +25,7 @@ pub enum Wire {
     /// Nothing that can be used.
     Unseen {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
 }

@@ -1,7 +1,5 @@
 //! Estimates, loads and lists as reports print them, and tables that line up in a terminal and in Markdown alike.
 
-use std::fmt::Write;
-
 use crate::load::Level;
 use crate::stats::Estimate;
 
@@ -79,6 +77,9 @@ pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-
 pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all connections; where the load \
      tool was late by itself, the window was not at the requested rate.";
 
+/// Characters to which a column's cells are filled up: a longer one stands out, and fills no other row with blanks.
+const WIDEST: usize = 1_000;
+
 /// A table in Markdown whose columns also line up as plain text.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -122,18 +123,19 @@ impl Table {
         let width = |column: usize| {
             let cells =
                 std::iter::once(&self.headers).chain(&self.rows).map(|row| row[column].chars().count());
-            cells.max().unwrap_or(0).max(3)
+            cells.max().unwrap_or(0).clamp(3, WIDEST)
         };
         let widths: Vec<usize> = (0..self.headers.len()).map(width).collect();
         let is_text = |column: usize| column < self.text_columns || column + 1 == widths.len();
         let mut out = String::new();
         let mut line = |row: &Vec<String>| {
             for ((column, cell), width) in row.iter().enumerate().zip(widths.iter().copied()) {
-                // Writing to a String can't fail.
-                let _ = match is_text(column) {
-                    true => write!(out, "| {cell:<width$} "),
-                    false => write!(out, "| {cell:>width$} "),
-                };
+                // Not by a format's width, which panics above 65,535.
+                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+                let parts = if is_text(column) { [cell, blanks.as_str()] } else { [blanks.as_str(), cell] };
+                out.push_str("| ");
+                out.extend(parts);
+                out.push(' ');
             }
             out.push_str("|\n");
         };
@@ -179,6 +181,16 @@ mod tests {
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
         assert!(text.contains("| a\\|b   | 1,000 |"), "{text}");
         assert!(text.lines().nth(1).unwrap().contains("----:"), "{text}");
+    }
+
+    #[test]
+    fn a_cell_of_any_length_is_a_cell() {
+        let long = "x".repeat(100_000);
+        let rows = [vec!["a".into(), long.clone()], vec![long.clone(), "1".into()]];
+        let text = Table::of("server | reason", 1, rows).markdown();
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.lines().nth(2).is_some_and(|line| line.ends_with(&format!("| {long} |"))));
+        assert!(text.len() < 210_000, "{} bytes: blanks in other rows", text.len());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use validator_state::Method;
 use crate::cgroup::{Cgroup, Size};
 use crate::config::{Campaign, Holds, Placement, RunningAt, Server};
 use crate::plan::Plan;
+use crate::probe::host;
 use crate::subject::{Process, find_running, program};
 use crate::target::Target;
 use crate::transport::Transport;
@@ -124,8 +125,19 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
     workloads.iter().try_for_each(|workload| check_answers(server, workload))?;
     if let Some(at) = server.running_at() {
         check_place(at).with_context(|| format!("server {}", server.name))?;
-    } else if server.build.is_empty() && !server.program.contains('/') {
-        program(server)?;
+    }
+    let most = host::most_open_files().unwrap_or(u64::MAX);
+    for started in server.and_upstream().filter(|server| server.running_at().is_none()) {
+        if started.build.is_empty() {
+            program(started)?;
+        }
+        let files = started.open_files.unwrap_or(0);
+        ensure!(
+            files <= most,
+            "server {}: field open_files: {files} is more than this user can give to a process, which is {most} (ulimit -Hn, fs.nr_open); \
+             give less, or leave it out",
+            started.name
+        );
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::stage::Stage;
 use crate::config::{Background, Campaign, Environment, Neighbour, Open, Server, Stores};
+use crate::foreign_text::bounded;
 use crate::load::Level;
 use crate::owned_process::describe;
 use crate::plan;
@@ -79,7 +80,7 @@ fn write_ledger(environment: &Environment, stores: &Stores, slots: u64) -> Resul
     let output = Command::new(program).args(args).output();
     let output = output.with_context(|| format!("field stores.ledger: can't start {program}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program}: {}: {}", describe(output.status), said.trim());
+    ensure!(output.status.success(), "{program}: {}: {}", describe(output.status), bounded(said.trim()));
     Ok(())
 }
 

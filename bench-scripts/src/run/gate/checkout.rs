@@ -7,6 +7,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::foreign_text::bounded;
+
 /// Where checkouts are made.
 pub const FOLDER: &str = "target/gate";
 
@@ -23,7 +25,7 @@ pub struct Checkout {
 fn git(args: &[&str]) -> Result<String> {
     let output = Command::new("git").args(args).output().context("can't start git")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git {}: {}", args.join(" "), said.trim().replace('\n', " "));
+    ensure!(output.status.success(), "git {}: {}", args.join(" "), bounded(&said.trim().replace('\n', " ")));
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::client::Connection;
 use crate::config::{Environment, Server, Tuning};
+use crate::foreign_text::last_line;
 use crate::interrupt::Interrupt;
-use crate::owned_process::last_line;
 use crate::probe::callgrind;
 use crate::probe::host;
 use crate::run::truth_of;

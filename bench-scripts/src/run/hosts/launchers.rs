@@ -1,9 +1,9 @@
 //! The programs that place agents on hosts: how they end, and what they say.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::foreign_text::{beginning_of, bounded};
 use crate::owned_process::Owned;
 
 /// Waits for launchers to end; false where one of them did not in time. Ctrl-C does not cut it short, because it is what ends them.
@@ -20,7 +20,7 @@ pub fn end_within(launchers: &mut [Owned], limit: Duration) -> bool {
 
 /// The line of a launcher's output that says most about why it failed, if there is one.
 pub fn what_was_wrong(path: &Path) -> Option<String> {
-    telling(&fs::read_to_string(path).ok()?).map(str::to_owned)
+    telling(&beginning_of(path).ok()?).map(bounded)
 }
 
 /// The first line that is no warning: launchers go on to say that they end, or draw rules. Else the last that says anything.

@@ -125,6 +125,7 @@ pub enum Done {
     /// Nothing, or the load tool failed.
     Refused {
         /// Why.
+        #[serde(with = "crate::foreign_text::text")]
         reason: String,
     },
     /// It sent its share.

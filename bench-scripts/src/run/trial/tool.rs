@@ -17,6 +17,7 @@ use rustix::process::Signal;
 use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::config::Placement;
+use crate::foreign_text::{beginning_of, last_line};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::bodies::Bodies;
 use crate::load::load_tool::{Files, Invocation, Job, Reading};
@@ -24,7 +25,7 @@ use crate::load::records::{self, histogram, kept};
 use crate::load::toolchain::Tools;
 use crate::load::{Load, LoadSample, LoadTool};
 use crate::observation::{Connecting, Outcome};
-use crate::owned_process::{Limits, Output, Owned, describe, last_line, remove_if_empty};
+use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
 use crate::plan::Trial;
 use crate::probe::process_usage::{CpuTime, cpu_time};
 use crate::probe::resources::{AtRest, ResourceSample, Sampled, sample};
@@ -268,7 +269,7 @@ impl Runner<'_> {
         let ended = self.wait_for(&mut tool, what, limit, &[&stderr, &stdout]);
         let busiest_cores = watched.and_then(|watched| most_cores(&watched.end()));
         ended?;
-        if fs::read_to_string(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
+        if beginning_of(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
             // Where it can't be removed, it stays, and says no more than that.
             let _ = fs::remove_file(&stderr);
         }
@@ -329,8 +330,8 @@ impl Runner<'_> {
         let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
         let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
         let ended_well = ended.is_some_and(|status| status.success());
-        let said = || fs::read_to_string(&stderr.0).unwrap_or_default();
-        ensure!(ended_well, "{name} can't read its own results: {}", said().trim());
+        let said = || last_line(&stderr.0).unwrap_or_default();
+        ensure!(ended_well, "{name} can't read its own results: {}", said());
         reading
     }
 

@@ -12,8 +12,9 @@ use rustix::process::Signal;
 use super::Bench;
 use super::tool::Scratch;
 use crate::config::Placement;
+use crate::foreign_text::{beginning_of, last_line};
 use crate::interrupt::Interrupt;
-use crate::owned_process::{Output, Owned, last_line};
+use crate::owned_process::{Output, Owned};
 use crate::plan::Trial;
 use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
 use crate::target::Target;
@@ -101,7 +102,7 @@ impl Capture {
     }
 
     fn said(&self, words: &str) -> bool {
-        fs::read_to_string(&self.stderr.0).is_ok_and(|said| said.contains(words))
+        beginning_of(&self.stderr.0).is_ok_and(|said| said.contains(words))
     }
 
     fn complaint(&self, what: &str) -> anyhow::Error {

@@ -12,11 +12,12 @@ use super::Part;
 use crate::client;
 use crate::config::Server;
 use crate::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
+use crate::foreign_text::{beginning_of, last_line};
 use crate::interrupt::recorded;
 use crate::load::Load;
 use crate::load::bodies::Bodies;
 use crate::metrics;
-use crate::owned_process::{Output, Owned, last_line};
+use crate::owned_process::{Output, Owned};
 use crate::plan::{Trial, WhyPlan};
 use crate::probe::syscalls::{INSTALL, Tracer};
 use crate::run::stage::Stage;
@@ -107,7 +108,7 @@ impl Counting<'_> {
         let said = || last_line(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
         let attached = self.bench.interrupt.wait(TRACER_WITHIN, || {
             ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), said());
-            let printed = fs::read_to_string(&stderr).unwrap_or_default();
+            let printed = beginning_of(&stderr).unwrap_or_default();
             Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
         })?;
         attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, ensure};
 use super::Part;
 use crate::config::{Environment, InProcess, Server};
 use crate::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
+use crate::foreign_text::last_line;
 use crate::interrupt::recorded;
-use crate::owned_process::{Output, Owned, describe, last_line, remove_if_empty};
+use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use crate::run::Truths;
 use crate::workload::Workload;
 
