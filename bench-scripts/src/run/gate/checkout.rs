@@ -1,6 +1,6 @@
 //! Another commit of this repository in a folder of its own below `target/`, removed again when it is no longer needed.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -19,6 +19,8 @@ pub struct Checkout {
     pub commit: String,
     /// The folder, relative to the repository's root.
     pub folder: PathBuf,
+    /// Locked for as long as it lives: two gates would build into each other's folders. The kernel unlocks it where a gate is killed.
+    _lock: File,
 }
 
 /// What git prints.
@@ -48,8 +50,9 @@ impl Checkout {
     /// Checks a commit out.
     ///
     /// # Errors
-    /// git can't, or the folder is there and is no checkout of an earlier call.
+    /// git can't, another gate runs in this repository, or the folder is there and is no checkout of an earlier call.
     pub fn new(commit: &str) -> Result<Self> {
+        let lock = lock(Path::new(FOLDER))?;
         let folder = Path::new(FOLDER).join(short(commit));
         if folder.exists() {
             // Of a call that was killed. git removes nothing that it did not make.
@@ -58,7 +61,7 @@ impl Checkout {
         let path = folder.to_str().context("the path is not UTF-8")?;
         git(&["worktree", "prune"])?;
         git(&["worktree", "add", "--quiet", "--detach", path, commit])?;
-        Ok(Self { commit: commit.to_owned(), folder })
+        Ok(Self { commit: commit.to_owned(), folder, _lock: lock })
     }
 
     /// Gives it what was built of this repository in `from`, a folder below both, except for `but`. So its dependencies need not be
@@ -94,6 +97,25 @@ impl Checkout {
     }
 }
 
+/// Keeps every other gate of this repository out.
+fn lock(folder: &Path) -> Result<File> {
+    fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;
+    let path = folder.join("lock");
+    let file = File::create(&path).with_context(|| format!("can't create {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "another gate runs in this repository, as the lock on {} says; wait for its end",
+                path.display()
+            )
+        }
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("can't lock {}", path.display()))
+        }
+    }
+}
+
 fn remove(folder: &Path) -> Result<()> {
     let Some(path) = folder.to_str() else { bail!("the path is not UTF-8") };
     git(&["worktree", "remove", "--force", path]).map(drop)
@@ -104,5 +126,24 @@ impl Drop for Checkout {
         if let Err(error) = remove(&self.folder) {
             eprintln!("{} could not be removed: {error:#}", self.folder.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_gates_do_not_share_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("gate");
+        let first = lock(&folder).unwrap();
+        let message = lock(&folder).unwrap_err().to_string();
+        assert!(
+            message.starts_with("another gate runs in this repository") && !message.contains('\n'),
+            "{message}"
+        );
+        drop(first);
+        lock(&folder).unwrap();
     }
 }
