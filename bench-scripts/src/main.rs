@@ -93,20 +93,14 @@ enum Verb {
     Splice(commands::splice::Args),
 }
 
-/// What ran well, but found that something is not as it should be.
-const EXIT_FOUND: u8 = 1;
-/// A wrong call, or something that is missing.
+/// A wrong call, or something that is missing. The codes of what ran well are `Ending`'s.
 const EXIT_WRONG: u8 = 2;
-/// Inconclusive.
-const EXIT_OPEN: u8 = 3;
 /// Ended by Ctrl-C, as shells have it.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     match carry_out(Cli::parse()) {
-        Ok(Ending::Well) => ExitCode::SUCCESS,
-        Ok(Ending::Found) => ExitCode::from(EXIT_FOUND),
-        Ok(Ending::Open) => ExitCode::from(EXIT_OPEN),
+        Ok(ending) => ExitCode::from(ending.code()),
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
             eprintln!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));

@@ -90,7 +90,8 @@ impl Clone {
 
     /// No checkout is left, neither in the folder nor in git's list.
     fn assert_clean(&self) {
-        let left = fs::read_dir(self.path("target/gate")).map_or(0, Iterator::count);
+        let entries = fs::read_dir(self.path("target/gate")).into_iter().flatten();
+        let left = entries.filter(|entry| entry.as_ref().unwrap().file_name() != "lock").count();
         assert_eq!((left, self.git(&["worktree", "list"]).lines().count()), (0, 1));
     }
 }
@@ -116,6 +117,12 @@ fn a_change_that_touches_no_server_is_silent_and_one_that_does_is_named() {
         );
         clone.assert_clean();
     }
+    let (code, said) = clone.gate(&["--base-rev", "HEAD", "--json"]);
+    let (document, _) = said.split_once("\n}\n").unwrap();
+    let document: serde_json::Value = serde_json::from_str(&format!("{document}}}")).unwrap();
+    assert_eq!((code, &document["exit_code"]), (0, &0.into()));
+    assert_eq!(document["same"].as_array().unwrap().len(), 4, "{document}");
+    assert!(document["skipped"].as_str().unwrap().contains("no server changed"), "{document}");
     clone.append("servers/axum/src/main.rs", "\n// Of a server.\n");
     let before = clone.commit();
     let (code, said) = clone.gate(&["--base-rev", &before]);

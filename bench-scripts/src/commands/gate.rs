@@ -9,14 +9,18 @@ use rpc_bench::interrupt::Interrupt;
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::{callgrind, host};
-use rpc_bench::report::moves::{ACCEPTED, Accepted, Compared, Found, Moved, State, judge};
+use rpc_bench::report::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, State, judge};
 use rpc_bench::report::{self, Run, compare};
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
 use rpc_bench::run::gate::checkout;
 use rpc_bench::run::gate::{Counted, Sides, instructions};
+use serde::Serialize;
 
 use super::Ending;
+
+/// Of the document that `--json` writes.
+const SCHEMA: u32 = 1;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
@@ -54,6 +58,9 @@ pub struct Args {
     /// The largest move that does not matter, with a commit.
     #[arg(long, value_name = "PERCENT", default_value = "3%", conflicts_with = "base")]
     margin: Percent,
+    /// Write the judgement as one JSON document to standard output, with a commit; all else goes to standard error.
+    #[arg(long, conflicts_with = "base")]
+    json: bool,
 }
 
 /// Prints what is slower and what can't be told.
@@ -72,16 +79,61 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     })
 }
 
+/// What a gate with a commit writes for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Raised where a field changes its meaning or goes.
+    schema: u32,
+    exit_code: u8,
+    /// Why nothing was compared.
+    skipped: Option<String>,
+    /// Servers that were not measured, because they are the same as at the base.
+    same: &'a [String],
+    #[serde(flatten)]
+    judgement: Option<&'a Judgement>,
+    /// Trials that failed, one line each.
+    failed: Vec<String>,
+    report: Option<PathBuf>,
+}
+
+impl Document<'_> {
+    fn skipped(why: &str, same: &[String]) -> Result<String> {
+        let skipped = Some(format!("gate: {why}"));
+        Document {
+            schema: SCHEMA,
+            exit_code: 0,
+            skipped,
+            same,
+            judgement: None,
+            failed: Vec::new(),
+            report: None,
+        }
+        .text()
+    }
+
+    fn text(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+}
+
 /// Compares each server with itself at a commit.
 fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+    let say = |text: &str| if args.json { eprintln!("{text}") } else { println!("{text}") };
+    let skip = |why: &str, same: &[String]| {
+        say(&format!("SKIPPED: gate: {why}"));
+        if args.json {
+            println!("{}", Document::skipped(why, same)?);
+        }
+        Ok(Ending::Well)
+    };
     let accepted = Accepted::read(Path::new(ACCEPTED))?;
     let name = args.base_rev.as_deref().unwrap_or(&accepted.base);
     let Some(commit) = checkout::commit(name) else {
         if args.since_accepted {
-            println!(
-                "SKIPPED: gate: this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
+            let why = format!(
+                "this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
             );
-            return Ok(Ending::Well);
+            return skip(&why, &[]);
         }
         bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
     };
@@ -90,18 +142,18 @@ fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<End
     let mut sides = Sides::new(config, &commit, args.all)?;
     if !sides.pairs.is_empty() {
         let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
-        println!("{what} {}: {}", sides.base(), names(&sides));
+        say(&format!("{what} {}: {}", sides.base(), names(&sides)));
         sides.build()?;
     }
     if !sides.same.is_empty() {
-        println!("the same as at {}, and not measured: {}", sides.base(), sides.same.join(", "));
+        say(&format!("the same as at {}, and not measured: {}", sides.base(), sides.same.join(", ")));
     }
     if sides.pairs.is_empty() {
-        println!(
-            "SKIPPED: gate: no server changed since {}, neither its sources nor its part of Cargo.lock",
+        let why = format!(
+            "no server changed since {}, neither its sources nor its part of Cargo.lock",
             sides.base()
         );
-        return Ok(Ending::Well);
+        return skip(&why, &sides.same);
     }
     let plan = sides.plan(config, args.margin)?;
     let mut tools = Tools::find(&[LoadTool::Bombardier], &config.0.join("tools"))?;
@@ -113,27 +165,36 @@ fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<End
     let counted = match instructions::is_possible() {
         true => sides.count(&plan, &folder, &interrupt)?,
         false => {
-            println!("SKIPPED: instructions: {}", callgrind::INSTALL);
+            say(&format!("SKIPPED: instructions: {}", callgrind::INSTALL));
             Vec::new()
         }
     };
     let run = report::write(&folder)?;
-    let (text, state) = judge(&commit, &compared(&run, &counted), args.margin, &accepted);
-    print!("\n{text}");
-    let failed = run.failed().next();
-    if let Some(failed) = failed {
-        println!(
-            "failed: trial {} of {} {}: {}",
-            failed.number, failed.server, failed.workload, failed.reason
-        );
+    let judgement = judge(&commit, &compared(&run, &counted), args.margin, &accepted);
+    say(&format!("\n{}", judgement.text().trim_end()));
+    let failed = run.failed().map(|failed| {
+        format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
+    });
+    let failed: Vec<String> = failed.collect();
+    if let Some(first) = failed.first() {
+        say(&format!("failed: {first}"));
     }
-    println!("The whole report: {}", folder.0.join("report.md").display());
-    Ok(match state {
-        _ if failed.is_some() => Ending::Found,
+    let report = folder.0.join("report.md");
+    say(&format!("The whole report: {}", report.display()));
+    let ending = match judgement.state {
+        _ if !failed.is_empty() => Ending::Found,
         State::Moved => Ending::Found,
         State::Undecided => Ending::Open,
         State::Still | State::Accepted => Ending::Well,
-    })
+    };
+    if args.json {
+        let (judgement, report) = (Some(&judgement), Some(report));
+        let exit_code = ending.code();
+        let same = &sides.same;
+        let document = Document { schema: SCHEMA, exit_code, skipped: None, same, judgement, failed, report };
+        println!("{}", document.text()?);
+    }
+    Ok(ending)
 }
 
 fn names(sides: &Sides) -> String {

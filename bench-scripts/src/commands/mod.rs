@@ -31,6 +31,17 @@ pub enum Ending {
     Open,
 }
 
+impl Ending {
+    /// The exit code that says so.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Well => 0,
+            Self::Found => 1,
+            Self::Open => 3,
+        }
+    }
+}
+
 impl From<bool> for Ending {
     fn from(is_well: bool) -> Self {
         if is_well { Self::Well } else { Self::Found }

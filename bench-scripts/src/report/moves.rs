@@ -125,7 +125,8 @@ pub enum Found {
 }
 
 /// What there is to say of a comparison; the worse, the greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     /// It lies within the margin.
     Still,
@@ -169,50 +170,116 @@ impl Found {
     }
 }
 
-/// Judges comparisons with a base: a line for each, and the worst of them. For moves without a reason the lines to add to the file end
-/// it.
-pub fn judge(base: &str, all: &[Compared], margin: Percent, accepted: &Accepted) -> (String, State) {
-    let (mut out, mut worst, mut unexplained) = (String::new(), State::Still, Vec::new());
-    for one in all {
-        let place = format!("{} {}: {}", one.server, one.request, one.figure.words());
-        let Some(found) = one.found else {
-            // Instructions are counted where valgrind is; without it the timing decides alone.
-            if one.figure == Moved::Cpu {
-                worst = worst.max(State::Undecided);
-                out.push_str(&format!("{place}: not measured\n"));
-            }
-            continue;
-        };
-        let state = found.state(margin);
-        let reason = accepted.reason(base, one, found.ratio(), margin).filter(|_| state != State::Still);
-        let (state, said) = match (state, reason) {
-            (State::Still, _) => (State::Still, format!("within {margin}")),
-            (_, Some(reason)) => (State::Accepted, format!("accepted: {reason}")),
-            (State::Undecided, None) => (State::Undecided, format!("may be beyond {margin}")),
-            (_, None) => (State::Moved, format!("MOVED by more than {margin}")),
-        };
-        out.push_str(&format!("{place} {}: {said}\n", found.words()));
-        worst = worst.max(state);
-        if state == State::Moved {
-            unexplained.push(AcceptedMove {
-                base: base.chars().take(12).collect(),
-                server: one.server.clone(),
-                request: one.request.clone(),
-                figure: one.figure,
-                ratio: (found.ratio() * 1e3).round() / 1e3,
-                reason: String::new(),
-            });
+/// A comparison with a base, judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The server.
+    pub server: String,
+    /// The request.
+    pub request: String,
+    /// Which figure.
+    pub figure: Moved,
+    /// New over old; `None` where it could not be measured.
+    pub ratio: Option<f64>,
+    /// Its interval; a count has none.
+    pub interval: Option<(f64, f64)>,
+    /// What there is to say of it.
+    pub state: State,
+    /// Why it may move, where it moved and that was accepted.
+    pub reason: Option<String>,
+    #[serde(skip)]
+    words: String,
+}
+
+/// All comparisons with a base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The commit that they are comparisons with.
+    pub base: String,
+    /// The largest move that does not matter, as a share.
+    pub margin: Percent,
+    /// The worst of them.
+    pub state: State,
+    /// One by one.
+    pub comparisons: Vec<Judged>,
+}
+
+/// Judges comparisons with a base.
+pub fn judge(base: &str, all: &[Compared], margin: Percent, accepted: &Accepted) -> Judgement {
+    // Instructions are counted where valgrind is; without it the timing decides alone.
+    let judged = all.iter().filter(|one| one.found.is_some() || one.figure == Moved::Cpu);
+    let comparisons: Vec<Judged> = judged.map(|one| judge_one(base, one, margin, accepted)).collect();
+    let state = comparisons.iter().map(|one| one.state).max().unwrap_or(State::Still);
+    Judgement { base: base.to_owned(), margin, state, comparisons }
+}
+
+fn judge_one(base: &str, one: &Compared, margin: Percent, accepted: &Accepted) -> Judged {
+    let found = one.found;
+    let state = found.map_or(State::Undecided, |found| found.state(margin));
+    let reason = found.filter(|_| state != State::Still);
+    let reason =
+        reason.and_then(|found| accepted.reason(base, one, found.ratio(), margin)).map(str::to_owned);
+    Judged {
+        server: one.server.clone(),
+        request: one.request.clone(),
+        figure: one.figure,
+        ratio: found.map(|found| found.ratio()),
+        interval: match found {
+            Some(Found::Measured(finding)) => finding.ratio.interval,
+            _ => None,
+        },
+        state: if reason.is_some() { State::Accepted } else { state },
+        reason,
+        words: found.map_or_else(|| "not measured".to_owned(), |found| found.words()),
+    }
+}
+
+impl Judgement {
+    /// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
+    pub fn text(&self) -> String {
+        let lines = self.comparisons.iter().map(|one| one.line(self.margin));
+        let mut out: String = lines.collect();
+        let base: String = self.base.chars().take(12).collect();
+        let moved = self.comparisons.iter().filter(|one| one.state == State::Moved);
+        let moves: Vec<AcceptedMove> = moved.filter_map(|one| one.to_accept(&base)).collect();
+        if !moves.is_empty() {
+            let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
+            let lines = lines.trim_start_matches("base = \"\"\n").trim();
+            out.push_str(&format!(
+                "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in CHANGELOG.md:\n\n{lines}\n"
+            ));
         }
+        out
     }
-    if !unexplained.is_empty() {
-        let lines =
-            toml::to_string(&Accepted { base: String::new(), moves: unexplained }).unwrap_or_default();
-        let lines = lines.trim_start_matches("base = \"\"\n").trim();
-        out.push_str(&format!(
-            "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in CHANGELOG.md:\n\n{lines}\n"
-        ));
+}
+
+impl Judged {
+    fn line(&self, margin: Percent) -> String {
+        let Self { server, request, figure, words, .. } = self;
+        let place = format!("{server} {request}: {}", figure.words());
+        if self.ratio.is_none() {
+            return format!("{place}: {words}\n");
+        }
+        let said = match (self.state, &self.reason) {
+            (State::Accepted, reason) => format!("accepted: {}", reason.as_deref().unwrap_or_default()),
+            (State::Still, _) => format!("within {margin}"),
+            (State::Undecided, _) => format!("may be beyond {margin}"),
+            (State::Moved, _) => format!("MOVED by more than {margin}"),
+        };
+        format!("{place} {words}: {said}\n")
     }
-    (out, worst)
+
+    /// What accepts it, but for the reason.
+    fn to_accept(&self, base: &str) -> Option<AcceptedMove> {
+        Some(AcceptedMove {
+            base: base.to_owned(),
+            server: self.server.clone(),
+            request: self.request.clone(),
+            figure: self.figure,
+            ratio: (self.ratio? * 1e3).round() / 1e3,
+            reason: String::new(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -240,7 +307,8 @@ mod tests {
 
     fn judged(found: Found, accepted: &Accepted) -> (String, State) {
         let figure = if matches!(found, Found::Counted(..)) { Moved::Instructions } else { Moved::Cpu };
-        judge(BASE, &[of(figure, Some(found))], MARGIN, accepted)
+        let judgement = judge(BASE, &[of(figure, Some(found))], MARGIN, accepted);
+        (judgement.text(), judgement.state)
     }
 
     fn accepting(ratio: f64) -> Accepted {
@@ -271,11 +339,23 @@ mod tests {
         assert_eq!(judged(small, &none).1, State::Still);
         let open = measured(1.025, (1.005, 1.045), Verdict::DifferentButSmall, false);
         assert_eq!(judged(open, &none).1, State::Undecided);
-        assert_eq!(judge(BASE, &[of(Moved::Cpu, None)], MARGIN, &none).1, State::Undecided);
-        assert_eq!(
-            judge(BASE, &[of(Moved::Instructions, None)], MARGIN, &none),
-            (String::new(), State::Still)
-        );
+        let unmeasured = |figure| judge(BASE, &[of(figure, None)], MARGIN, &none);
+        assert_eq!(unmeasured(Moved::Cpu).state, State::Undecided);
+        assert!(unmeasured(Moved::Cpu).text().ends_with("CPU per request: not measured\n"));
+        let uncounted = unmeasured(Moved::Instructions);
+        assert_eq!((uncounted.text(), uncounted.state), (String::new(), State::Still));
+    }
+
+    #[test]
+    fn a_program_reads_what_was_judged() {
+        let slower = of(Moved::Cpu, Some(measured(1.05, (1.04, 1.06), Verdict::Slower, false)));
+        let judgement = judge(BASE, &[slower, of(Moved::Cpu, None)], MARGIN, &accepting(1.05));
+        let json = serde_json::to_value(&judgement).unwrap();
+        assert_eq!((&json["base"], &json["state"]), (&BASE.into(), &"undecided".into()));
+        let first = &json["comparisons"][0];
+        assert_eq!((&first["state"], &first["reason"]), (&"accepted".into(), &"plain answers".into()));
+        assert_eq!((&first["ratio"], &first["interval"][1]), (&1.05.into(), &1.06.into()));
+        assert!(json["comparisons"][1]["ratio"].is_null(), "{json}");
     }
 
     #[test]
