@@ -37,6 +37,7 @@ fn a_run_has_one_writer_until_that_is_killed() {
     let numbers: Vec<u64> = bench.observations().iter().map(|o| o["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{numbers:?}");
     assert!(!folder.join(".lock").exists());
+    bench.packs();
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn a_campaign_runs_to_its_report() {
     let made =
         (fs::read_to_string(copy.join("report.md")).unwrap(), fs::read(copy.join("summary.json")).unwrap());
     assert_eq!(made, before);
+    bench.packs();
 }
 
 #[test]
