@@ -202,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn a_long_answer_is_shown_in_part_with_how_much_is_missing() {
+        let answer = |text: &str| Answer { status: Some(200), text: text.to_owned() }.shown();
+        assert_eq!(answer(" short\n"), "HTTP 200: short");
+        let shown = answer(&"ü".repeat(1_000_000));
+        assert_eq!(shown, format!("HTTP 200: {}… [999,800 more characters cut]", "ü".repeat(SHOWN)));
+    }
+
+    #[test]
     fn questions_over_a_websocket_share_a_connection_until_it_is_lost() {
         let mut connection = Connection::new(&server(2), TIMEOUT);
         for _ in 0..2 {

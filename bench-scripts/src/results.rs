@@ -4,10 +4,14 @@
 //! a trial (once the run is packed, plan and observations are in `run.tar.xz`), `tool-output/` byte for byte;
 //! and what is worked out from these and can be made again: `summary.json`, `report.md`, `report.html`, `*.svg`.
 
+mod archive;
 mod conditions;
 mod kept;
+mod lock;
+mod own;
 mod pack;
 mod sent;
+mod sound;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -20,9 +24,14 @@ use serde::{Deserialize, Serialize};
 use crate::observation::Observation;
 use crate::plan::{CalibrationPlan, FORMAT, Plan, Trial, WhyPlan};
 
+pub use archive::{unpack_stages, with_ending};
 pub use conditions::{Conditions, Resumed};
 pub use kept::kept;
-pub use pack::{unpack_stages, with_ending};
+pub use lock::Lock;
+pub(crate) use own::{OF_HOSTS, remove_begun, remove_of_hosts};
+
+/// The file that only the folder of bursts has.
+pub const BURSTS: &str = "bursts.json";
 
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";
@@ -122,7 +131,8 @@ impl RunFolder {
         inner.iter().try_for_each(Self::repair)?;
         let path = outer.0.join(name);
         if inner.is_none() && path.is_dir() {
-            fs::remove_dir_all(&path).with_context(|| format!("can't remove {}", path.display()))?;
+            let context = || format!("{} has no plan.json, so it is begun again, but", path.display());
+            own::remove_unbegun(&path).with_context(context)?;
         }
         Ok(inner)
     }
@@ -138,7 +148,7 @@ impl RunFolder {
     /// The folder of a run that belongs to this one, where it has been begun.
     pub fn inside(&self, name: &str) -> Option<Self> {
         let path = self.0.join(name);
-        pack::is_there(&path.join(PLAN)).then_some(Self(path))
+        archive::is_there(&path.join(PLAN)).then_some(Self(path))
     }
 
     /// Opens the folder of a run; the stages of a packed one are unpacked.
@@ -146,7 +156,7 @@ impl RunFolder {
         unpack_stages(path)?;
         ensure!(path.is_dir(), "{} is no results folder: there is no such folder", path.display());
         ensure!(
-            pack::is_there(&path.join(PLAN)),
+            archive::is_there(&path.join(PLAN)),
             "{} is no results folder: it has no plan.json",
             path.display()
         );
@@ -158,7 +168,7 @@ impl RunFolder {
         let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
         let runs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| {
             let has = |name: &str| path.join(name).is_file();
-            !has(CALIBRATION) && !has(WHY) && pack::is_there(&path.join(PLAN))
+            !has(CALIBRATION) && !has(WHY) && archive::is_there(&path.join(PLAN))
         });
         let newest = runs.max().with_context(|| format!("{} holds no run", results.display()))?;
         Self::open(&newest)
@@ -209,7 +219,7 @@ impl RunFolder {
     /// Adds a line of JSON to a file and brings it to the disk.
     pub fn append_to(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let path = self.0.join(name);
-        ensure!(!pack::is_packed(&self.0), "can't add to {}: it is packed", path.display());
+        ensure!(!archive::is_packed(&self.0), "can't add to {}: it is packed", path.display());
         let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let written = OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| {
@@ -230,7 +240,9 @@ impl RunFolder {
     pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>> {
         let path = self.0.join(name);
         let context = || format!("can't read {}", path.display());
-        let Some(mut reader) = pack::open_lines(&path).with_context(context)? else { return Ok(Vec::new()) };
+        let Some(mut reader) = archive::open_lines(&path).with_context(context)? else {
+            return Ok(Vec::new());
+        };
         let mut values = Vec::new();
         let mut line = String::new();
         while reader.read_line(&mut line).with_context(context)? > 0 {
@@ -266,7 +278,7 @@ impl RunFolder {
             format: Option<String>,
         }
         let path = self.0.join(PLAN);
-        let text = pack::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         let context = || format!("{} is not of this version's format", path.display());
         let Stated { format } = serde_json::from_str(&text).with_context(context)?;
         let format = format.as_deref().unwrap_or("unknown");
@@ -279,23 +291,16 @@ impl RunFolder {
         serde_json::from_str(&text).with_context(context)
     }
 
-    /// Removes what the tools printed in a trial.
+    /// Removes what the tools printed in a trial: plain files, and the folder of its load hosts.
     pub fn forget_tool_output(&self, trial: &Trial) -> Result<()> {
         let any = self.tool_output(trial, "");
         let (Some(folder), Some(prefix)) = (any.parent(), any.file_name().and_then(|name| name.to_str()))
         else {
             return Ok(());
         };
-        let context = || format!("can't clear {}", folder.display());
-        for entry in fs::read_dir(folder).with_context(context)? {
-            let path = entry.with_context(context)?.path();
-            if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix)) {
-                // That of several load hosts is a folder.
-                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
-                    .with_context(context)?;
-            }
-        }
-        Ok(())
+        let of_trial = |name: &str| name.starts_with(prefix);
+        let mut removal = own::Removal::default();
+        removal.tool_output_of(folder, &of_trial).and_then(|()| removal.carry_out())
     }
 
     /// Reads the plan of a calibration.
@@ -332,13 +337,13 @@ impl RunFolder {
 
     /// Whether it has a plan, packed or not. A calibration's or a why run's parts may have none.
     pub fn has_plan(&self) -> bool {
-        pack::is_there(&self.0.join(PLAN))
+        archive::is_there(&self.0.join(PLAN))
     }
 
     /// Reads a file of JSON, packed or not.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.0.join(name);
-        let text = pack::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = archive::read_text(&path).with_context(|| format!("can't read {}", path.display()))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
     }

@@ -139,6 +139,48 @@ fn a_change_that_touches_no_server_is_silent_and_one_that_does_is_named() {
 }
 
 #[test]
+fn a_folder_that_the_gate_did_not_make_stays_and_so_does_what_git_lists_of_others() {
+    let Some(clone) = Clone::new() else { return };
+    let head = clone.git(&["rev-parse", "HEAD"]);
+    let place = format!("target/gate/{}", &head[..12]);
+    fs::create_dir_all(clone.path(&place)).unwrap();
+    fs::write(clone.path(&place).join("mine"), "kept").unwrap();
+    let refused = |what: &str| {
+        let (code, said) = clone.gate(&["--base-rev", "HEAD"]);
+        assert!(
+            code == 2 && said.contains("is left over; remove it") && said.contains(what),
+            "{code} {said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    };
+    refused("it is not a checkout of");
+    assert!(clone.path(&place).join("mine").is_file());
+    fs::remove_dir_all(clone.path(&place)).unwrap();
+    // A checkout at the same place, in which somebody works.
+    clone.git(&["worktree", "add", "--quiet", "--detach", &place, "HEAD"]);
+    let readme = clone.path(&place).join("README.md");
+    fs::write(&readme, "mine").unwrap();
+    refused("files of it have changed");
+    assert_eq!(fs::read_to_string(&readme).unwrap(), "mine");
+    clone.git(&["-C", &place, "checkout", "--quiet", "."]);
+    // One that is not reachable now, as on a disk that is not mounted.
+    let away = clone.dir.path().join("away");
+    clone.git(&["worktree", "add", "--quiet", "--detach", away.to_str().unwrap(), "HEAD"]);
+    fs::rename(&away, clone.dir.path().join("unmounted")).unwrap();
+    // What the gate itself left of a call that was killed is removed: its checkout, and one whose folder alone is gone.
+    for is_there in [true, false] {
+        if !is_there {
+            clone.git(&["worktree", "add", "--quiet", "--detach", &place, "HEAD"]);
+            fs::remove_dir_all(clone.path(&place)).unwrap();
+        }
+        let (code, said) = clone.gate(&["--base-rev", "HEAD"]);
+        assert!(code == 0 && said.contains("no server changed since"), "{code} {said}");
+    }
+    let listed = clone.git(&["worktree", "list"]);
+    assert!(listed.lines().count() == 2 && listed.contains("/away "), "{listed}");
+}
+
+#[test]
 fn a_base_that_is_not_there_is_named_or_skipped() {
     let Some(clone) = Clone::new() else { return };
     let (code, said) = clone.gate(&["--base-rev", "nobody"]);

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::diagnosis::{Burst, Tried};
 use crate::config::{Environment, Server};
 use crate::probe::host::Host;
+pub use crate::results::BURSTS;
 use crate::results::RunFolder;
-
-/// The file that only such a run's folder has.
-pub const BURSTS: &str = "bursts.json";
 
 /// One line a burst.
 pub const BURST_LINES: &str = "bursts.ndjson";

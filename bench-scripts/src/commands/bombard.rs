@@ -55,10 +55,10 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let environment = Environment::plain(args.tuning, SeededSpec::default());
     requirements::check_one(&server, std::slice::from_ref(&workload))?;
     let truth = truth_of(&server, &workload, &environment)?.truth;
-    let folder = std::env::temp_dir().join(format!("rpc-bench-{}.stderr", std::process::id()));
-    let started = Subject::start(&server, &environment, body, &folder, &interrupt);
     // The server holds the file open; a name is needed no longer.
-    let _ = std::fs::remove_file(&folder);
+    let stderr = tempfile::NamedTempFile::new().context("can't make a file for what the server prints")?;
+    let started = Subject::start(&server, &environment, body, stderr.path(), &interrupt);
+    drop(stderr);
     let subject = started?;
     if let Err(answer) = client::verify(&subject.target, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);

@@ -39,6 +39,7 @@ pub fn bursts(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     plan.most = plan.most.min(args.most.unwrap_or(u32::MAX));
     build_servers(&servers)?;
     let folder = RunFolder::create(results, "bursts")?;
+    let _locked = folder.lock()?;
     eprintln!("results go to {}", folder.0.display());
     bursts::carry_out(&folder, &plan, &interrupt)?;
     let written = report::bursts::write(&folder)?;

@@ -36,6 +36,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
     let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
+    let locked = opened.as_ref().map(RunFolder::lock).transpose()?;
     let (calibration, _) = match &opened {
         Some(folder) => (folder.calibration()?.calibration, String::new()),
         None => config.calibration()?,
@@ -63,6 +64,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
             begin(config, results, &tools, &format!("just calibrate{full}{minutes}{only}"), &interrupt)?
         }
     };
+    let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
     if let Err(error) = carry_out(&folder, &tools, until, parts, &interrupt) {
         let kept = report::calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());

@@ -9,6 +9,7 @@ use rpc_bench::results::RunFolder;
 /// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server.
 pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
     let folder = run.map_or_else(|| RunFolder::newest(results), RunFolder::open)?;
+    folder.check_observations()?;
     let run = Run::load(&folder)?;
     let report = std::fs::read_to_string(folder.0.join("report.md"))
         .with_context(|| format!("{} has no report.md", folder.0.display()))?;

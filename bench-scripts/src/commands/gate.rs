@@ -160,6 +160,7 @@ fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<End
     let text = format!("# Put together by: rpc-bench gate --base-rev {}\n", sides.base());
     let command = format!("just gate --base-rev {}", sides.base());
     let folder = run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?;
+    let _locked = folder.lock()?;
     eprintln!("results go to {}", folder.0.display());
     run::carry_out(&folder, &tools, &interrupt, &|_| ())?;
     let counted = match instructions::is_possible() {

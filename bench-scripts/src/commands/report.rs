@@ -11,11 +11,13 @@ use rpc_bench::results::RunFolder;
 pub fn report(results: &Path, run: &Path) -> Result<bool> {
     if run.join(BURSTS).is_file() {
         let folder = RunFolder(run.to_owned());
+        let _locked = folder.lock()?;
         let written = report::bursts::write(&folder)?;
         println!("{}\nThe whole report: {}", written.text, run.join("report.md").display());
         return Ok(true);
     }
     let folder = RunFolder::open(run)?;
+    let _locked = folder.lock()?;
     if folder.is_calibration() {
         let summary = report::calibration::write(&folder)?;
         println!(

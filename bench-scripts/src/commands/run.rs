@@ -121,6 +121,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     args.watch()?;
     // Mistakes in the folder or the campaign are reported before anything is built.
     let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
+    let locked = opened.as_ref().map(RunFolder::lock).transpose()?;
     if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
         let path = folder.0.display();
         bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
@@ -188,6 +189,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             })?
         }
     };
+    let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
     eprintln!("results go to {}", folder.0.display());
     let carried_out = run::carry_out(&folder, &tools, &interrupt, &print_so_far);
     watch::end();

@@ -8,7 +8,7 @@ use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{Lock, RunFolder};
 use rpc_bench::run::why::{Question, begin, build, carry_out, resolve, resume};
 
 /// Which servers and which request.
@@ -35,9 +35,13 @@ pub struct Args {
 pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     host::raise_open_files();
-    let folder = match &args.resume {
+    let (folder, _locked) = match &args.resume {
         Some(run) => open(run)?,
-        None => start(config, results, args)?,
+        None => {
+            let folder = start(config, results, args)?;
+            let locked = folder.lock()?;
+            (folder, locked)
+        }
     };
     eprintln!("results go to {}", folder.0.display());
     let tools = Tools::find(&[], &config.0.join("tools"))?;
@@ -72,8 +76,9 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
 }
 
 /// Opens a run to resume it.
-fn open(run: &Path) -> Result<RunFolder> {
+fn open(run: &Path) -> Result<(RunFolder, Lock)> {
     let folder = RunFolder::open_to_resume(run)?;
+    let locked = folder.lock()?;
     ensure!(
         folder.is_why(),
         "{} is no why run; resume with: cargo rpc-bench run --resume {}",
@@ -82,5 +87,5 @@ fn open(run: &Path) -> Result<RunFolder> {
     );
     build(&folder.plan()?.servers)?;
     resume(&folder)?;
-    Ok(folder)
+    Ok((folder, locked))
 }

@@ -4,6 +4,7 @@
 //! A counter that the machine lacks is `None`, never 0.
 
 pub mod callgrind;
+pub mod free_space;
 pub mod harness_usage;
 pub mod host;
 pub mod listen_queue;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::pack;
+use super::archive;
 
 /// The folders of the kept runs of a folder of runs, in the order of their names: those with a file that git tracks. Where git tracks nothing
 /// there, those that are packed, or all where none is.
@@ -24,8 +24,8 @@ pub fn kept(results: &Path) -> Result<Vec<PathBuf>> {
         let is_tracked =
             |path: &PathBuf| path.file_name().is_some_and(|name| tracked.contains(&*name.to_string_lossy()));
         folders.retain(is_tracked);
-    } else if folders.iter().any(|folder| pack::is_packed(folder)) {
-        folders.retain(|folder| pack::is_packed(folder));
+    } else if folders.iter().any(|folder| archive::is_packed(folder)) {
+        folders.retain(|folder| archive::is_packed(folder));
     }
     Ok(folders)
 }

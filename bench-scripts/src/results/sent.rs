@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::pack::{self, write_xz};
+use super::archive::{self, write_xz};
+use super::pack;
 use super::{REPORT, RunFolder};
 
 /// What stands behind the run's name.
@@ -34,14 +35,15 @@ impl RunFolder {
         let path = to.join(format!("{name}{ENDING}"));
         ensure!(!path.exists(), "{} is there already; remove it first", path.display());
         let files = kept_files(&self.0).with_context(|| format!("can't read {}", self.0.display()))?;
-        let written = write_xz(&path, |writer| {
+        let write = |writer: &mut _| {
             let mut archive = tar::Builder::new(writer);
             archive.mode(tar::HeaderMode::Deterministic);
             for file in &files {
                 archive.append_path_with_name(self.0.join(file), Path::new(&name).join(file))?;
             }
             archive.finish()
-        });
+        };
+        let written = write_xz(&path, write, |_| Ok(()));
         written.with_context(|| format!("can't write {}", path.display()))?;
         Ok(path)
     }
@@ -58,7 +60,7 @@ impl RunFolder {
         ensure!(!place.exists(), "{} is there already", place.display());
         let taken = Self(draft.path().join(&name));
         ensure!(
-            pack::is_packed(&taken.0) && taken.0.join(REPORT).is_file(),
+            archive::is_packed(&taken.0) && taken.0.join(REPORT).is_file(),
             "{} holds no packed run",
             archive.display()
         );
@@ -92,7 +94,7 @@ fn kept_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn unpack(archive: &Path, to: &Path) -> Result<String> {
     let mut folder: Option<String> = None;
     let mut bytes = 0;
-    pack::in_archive(archive, |path, file| {
+    archive::in_archive(archive, |path, file| {
         let wrong = |what: &str| io::Error::other(format!("{}: {what}", path.display()));
         let parts: Vec<Component<'_>> = path.components().collect();
         let [Component::Normal(run), Component::Normal(_)] = parts.as_slice() else {
@@ -195,7 +197,7 @@ mod tests {
         fs::create_dir(&results).unwrap();
         let path = dir.path().join("x.tar.xz");
         let refused = |files: &[&str]| {
-            write_xz(&path, |writer| {
+            let write = |writer: &mut _| {
                 let mut archive = tar::Builder::new(writer);
                 for name in files {
                     let mut header = tar::Header::new_gnu();
@@ -206,8 +208,8 @@ mod tests {
                     archive.append(&header, &b"x"[..])?;
                 }
                 archive.finish()
-            })
-            .unwrap();
+            };
+            write_xz(&path, write, |_| Ok(())).unwrap();
             format!("{:#}", RunFolder::take(&path, &results).unwrap_err())
         };
         for (files, why) in [

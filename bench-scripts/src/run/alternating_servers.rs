@@ -40,6 +40,7 @@ impl Bench<'_> {
     /// # Errors
     /// Only what ends the run: an interrupt, or a results folder that takes no more.
     pub fn run_live(&self, trials: &[&Trial]) -> Result<Vec<Observation>> {
+        trials.iter().try_for_each(|trial| self.check_room(trial))?;
         let began = Instant::now();
         let mut servers: BTreeMap<&str, Live<'_>> = BTreeMap::new();
         for trial in trials {
@@ -100,6 +101,7 @@ impl Bench<'_> {
                 outcome_of(measured, subject)?
             }
         };
+        self.check_failure(trial, &outcome)?;
         let took_s = began.elapsed().as_secs_f64();
         Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
     }

@@ -34,7 +34,7 @@ use crate::observation::Outcome;
 use crate::owned_process::{Output, Owned, describe, remove_if_empty};
 use crate::probe::host::on_path;
 use crate::probe::process_usage::CpuTime;
-use crate::results::{RunFolder, pretty, with_ending};
+use crate::results::{OF_HOSTS, RunFolder, pretty, remove_of_hosts, with_ending};
 
 /// How long before the start the harness stops waiting for hosts: from then on it measures.
 const SETTLES_IN: Duration = Duration::from_millis(40);
@@ -78,10 +78,10 @@ impl Launch<'_> {
     /// A host did not come in time or refused, or the folder takes no more.
     pub fn start(self, bodies: &mut Bodies<'_>, interrupt: &Interrupt) -> Ended<Launched> {
         let folder =
-            RunFolder(std::path::absolute(with_ending(&self.stem, ".hosts")).context("no absolute path")?);
+            RunFolder(std::path::absolute(with_ending(&self.stem, OF_HOSTS)).context("no absolute path")?);
         if folder.0.exists() {
             // Of a trial that was cut off.
-            fs::remove_dir_all(&folder.0).with_context(|| format!("can't remove {}", folder.0.display()))?;
+            remove_of_hosts(&folder.0)?;
         }
         fs::create_dir(&folder.0).with_context(|| format!("can't create {}", folder.0.display()))?;
         self.write_plan(&folder, bodies)?;

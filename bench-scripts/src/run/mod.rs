@@ -41,7 +41,7 @@ use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
 use crate::provenance::programs;
-use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty};
+use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty, remove_begun};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
@@ -191,7 +191,7 @@ pub fn begin(
 
 /// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed stays.
 fn undone(folder: &RunFolder, error: Error) -> Error {
-    match std::fs::remove_dir_all(&folder.0) {
+    match remove_begun(&folder.0) {
         Ok(()) => error.context(format!("nothing was measured yet, so {} was removed", folder.0.display())),
         Err(_) => error,
     }

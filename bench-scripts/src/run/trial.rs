@@ -6,6 +6,7 @@ mod checker;
 mod connecting;
 mod counts;
 mod over_link;
+mod room;
 mod steadiness;
 pub(super) mod tool;
 mod watch;
@@ -143,6 +144,7 @@ impl Bench<'_> {
     }
 
     pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
+        self.check_room(trial)?;
         match self.plan.environment_of(self.plan.server(&trial.server)?).network {
             Some(network) => self.run_over(network, trial),
             None => self.run_here(trial, paired, None),
@@ -178,6 +180,7 @@ impl Bench<'_> {
                 outcome
             }
         };
+        self.check_failure(trial, &outcome)?;
         remove_if_empty(&stderr);
         if server.upstream.is_some() {
             remove_if_empty(&subject::upstream_stderr(&stderr));

@@ -224,6 +224,22 @@ impl Bench {
         text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Packs the run: nothing that tools printed is left, so each of its files has a name that is known as the harness's own.
+    pub fn packs(&self) {
+        let output = self.run(&["pack", self.folder().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mut left = vec![self.folder()];
+        while let Some(folder) = left.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let held =
+                    || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+                assert!(!path.ends_with("tool-output"), "{:?}", held());
+                left.extend(path.is_dir().then_some(path));
+            }
+        }
+    }
+
     /// How each trial came out.
     pub fn outcomes(&self) -> Vec<String> {
         self.observations().iter().map(|o| o["outcome"]["kind"].as_str().unwrap().to_owned()).collect()

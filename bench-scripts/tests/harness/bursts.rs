@@ -28,4 +28,5 @@ fn a_stopped_server_accepts_its_queue_and_one_more() {
     let refused = bench.run(&["bursts", "--server", "actix", "--backlog", "1000000"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("net.core.somaxconn"), "{}", stderr(&refused));
+    bench.packs();
 }

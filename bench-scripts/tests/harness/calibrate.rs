@@ -95,6 +95,7 @@ fn rates_are_calibrated_by_each_way_and_resumed() {
     for needed in ["## False verdicts and power", "rate, fresh", "rate, live", "## What a minute resolves"] {
         assert!(text.contains(needed), "the report lacks {needed:?}:\n{text}");
     }
+    bench.packs();
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
         bench.replace("campaigns/tiny.toml", from, to);
     }
     names_only(&bench, CauseKind::OpenFiles, &["**refuted**", "With 240 open files, 2 of 2 trials failed"]);
+    bench.packs();
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
     );
     assert!(report.contains("Nothing: all 6 trials that ran"), "{report}");
     assert!(bench.run(&["check", run]).status.success());
+    bench.packs();
 }
 
 #[test]

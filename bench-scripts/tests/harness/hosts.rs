@@ -89,6 +89,7 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
     for name in ["rank-0.json", "rank-2.records.csv.gz", "rank-1.hlog"] {
         assert!(bench.folder().join("tool-output").join(folder).join(name).is_file(), "{name}");
     }
+    bench.packs();
 }
 
 #[test]

@@ -69,6 +69,36 @@ fn rubbish_in_configuration_files() {
         ("servers.toml", "{listen}", "{lisen}", &["servers.toml", "unknown placeholder {lisen}"]),
         ("servers.toml", "name = \"actix\"", "name = \"ac tix\"", &["servers.toml", "field name"]),
         ("servers.toml", "ready = {", "ready = 7 #", &["servers.toml:", "ready"]),
+        (
+            "servers.toml",
+            "name = \"control\"",
+            "name = \"actix\"",
+            &["servers.toml", "\"actix\"", "stands twice"],
+        ),
+        (
+            "servers.toml",
+            "ready",
+            "open_files = 10\nready",
+            &["servers.toml: server \"actix\": field open_files: 10 is out"],
+        ),
+        (
+            "servers.toml",
+            "ready",
+            "open_files = 1000000000000000000\nready",
+            &["servers.toml: server \"actix\": field open_files", "give 32 to"],
+        ),
+        (
+            "servers.toml",
+            "ready",
+            "open_files = 2147483000\nready",
+            &["server actix: field open_files: 2147483000 is more than this user can give"],
+        ),
+        (
+            "servers.toml",
+            "/server-control\"",
+            "/nothing\"",
+            &["server control: there is no", "/nothing; was it built?"],
+        ),
     ];
     for (file, from, to, holds) in cases {
         let Some(bench) = Bench::new(1) else { return };
@@ -76,6 +106,7 @@ fn rubbish_in_configuration_files() {
         let output = bench.run(&["run", "tiny"]);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{file} with {to:?}: {said}");
+        assert!(file != "servers.toml" || !bench.path("results").exists(), "{to:?}: nothing was begun");
         holds
             .iter()
             .for_each(|part| assert!(said.contains(part), "{file} with {to:?}: {said:?} lacks {part:?}"));

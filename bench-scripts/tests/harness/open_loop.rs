@@ -55,4 +55,5 @@ fn a_rate_with_a_background_load_is_measured_and_resumed() {
     assert!(all.starts_with(&whole[..kept]), "nothing that was measured is lost: {all}");
     assert_eq!(bench.outcomes(), ["completed"; 4]);
     assert_eq!(ceilings(), tried, "what the tools can send is not measured again");
+    bench.packs();
 }

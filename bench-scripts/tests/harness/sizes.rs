@@ -109,6 +109,7 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let numbers: Vec<u64> = observations(&bench).iter().map(|one| one["number"].as_u64().unwrap()).collect();
     assert!(numbers.len() > before, "{numbers:?}");
     assert!(numbers.iter().zip(1..).all(|(number, wanted)| *number == wanted), "each once: {numbers:?}");
+    bench.packs();
 }
 
 #[test]

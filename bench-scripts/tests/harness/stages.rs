@@ -103,6 +103,7 @@ fn users_come_and_go_over_both_transports() {
     assert!(bench.run(&["pack", run]).status.success());
     assert!(bench.run(&["report", run]).status.success());
     assert_eq!(bench.report(), report, "a packed run has the same report");
+    bench.packs();
 }
 
 #[test]

@@ -89,6 +89,7 @@ fn each_store_is_measured_over_each_chain_and_resumed() {
     bench.nothing_is_left_running();
     assert!(fs::read_to_string(&path).unwrap().starts_with(&whole[..kept]), "what was measured is kept");
     assert_eq!(observations(&bench, "stores-2000-neighbour").len(), 4);
+    bench.packs();
 }
 
 #[test]

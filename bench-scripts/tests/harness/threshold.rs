@@ -146,6 +146,7 @@ fn a_remedy_that_helps_is_searched_with_again() {
     ] {
         assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
     }
+    bench.packs();
 }
 
 #[test]

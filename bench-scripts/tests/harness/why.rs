@@ -148,6 +148,7 @@ fn a_why_run_can_be_stopped_and_resumed_and_is_reported() {
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
     assert!(stderr(&wrong).contains("why --resume"), "{}", stderr(&wrong));
     assert!(stderr(&bench.run(&["check"])).contains("holds no run"));
+    bench.packs();
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn rendered(run: &Path, work: &Path) -> String {
     }
     fs::remove_file(copy.join("report.md")).unwrap();
     let folder = RunFolder::open(&copy).unwrap();
+    folder.check_observations().unwrap();
     if folder.is_calibration() {
         report::calibration::write(&folder).unwrap();
     } else if folder.is_why() {

@@ -56,11 +56,14 @@ impl Checkout {
         let folder = Path::new(FOLDER).join(short(commit));
         if folder.exists() {
             // Of a call that was killed. git removes nothing that it did not make.
-            remove(&folder).with_context(|| format!("{} is left over; remove it", folder.display()))?;
+            check_own(&folder, commit)
+                .and_then(|()| remove(&folder))
+                .with_context(|| format!("{} is left over; remove it", folder.display()))?;
         }
         let path = folder.to_str().context("the path is not UTF-8")?;
-        git(&["worktree", "prune"])?;
-        git(&["worktree", "add", "--quiet", "--detach", path, commit])?;
+        // Forced, because git may still list this folder of a call that was killed. To prune that list would take away what others have
+        // on disks that are not mounted now.
+        git(&["worktree", "add", "--quiet", "--force", "--detach", path, commit])?;
         Ok(Self { commit: commit.to_owned(), folder, _lock: lock })
     }
 
@@ -114,6 +117,18 @@ fn lock(folder: &Path) -> Result<File> {
             Err(error).with_context(|| format!("can't lock {}", path.display()))
         }
     }
+}
+
+/// Whether a folder is a checkout of a commit and nothing in it that git tracks has changed since.
+fn check_own(folder: &Path, commit: &str) -> Result<()> {
+    let path = folder.to_str().context("the path is not UTF-8")?;
+    let list = git(&["worktree", "list", "--porcelain"])?;
+    let whole = folder.canonicalize().with_context(|| format!("can't read {path}"))?;
+    let own = format!("worktree {}\nHEAD {commit}\ndetached", whole.display());
+    ensure!(list.contains(&own), "it is not a checkout of {} that was made here", short(commit));
+    let changed = git(&["-C", path, "status", "--porcelain", "--untracked-files=no"])?;
+    ensure!(changed.is_empty(), "files of it have changed");
+    Ok(())
 }
 
 fn remove(folder: &Path) -> Result<()> {
