@@ -39,6 +39,9 @@ enum Verb {
     Report {
         /// The run's folder, such as results/2026-11-20T120000Z-quick.
         run: PathBuf,
+        /// Print its figures in a format that another tool reads, and write nothing.
+        #[arg(long)]
+        format: Option<rpc_bench::report::export::Format>,
     },
     /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is a desktop.
     Open {
@@ -116,7 +119,8 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
-        Verb::Report { run } => commands::report::report(&cli.results, &run)?.into(),
+        Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),
+        Verb::Report { run, format: Some(format) } => commands::report::print_as(&run, format)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Send { run, to } => commands::send::send(&run, &to)?.into(),

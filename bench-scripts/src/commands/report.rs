@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use rpc_bench::analysis::bursts::BURSTS;
-use rpc_bench::report::{self, pooled};
+use rpc_bench::report::export::{Format, export};
+use rpc_bench::report::{self, Run, pooled};
 use rpc_bench::results::RunFolder;
 
 /// Writes the report and prints its headline.
@@ -39,6 +40,16 @@ pub fn report(results: &Path, run: &Path) -> Result<bool> {
     let run = report::write(&folder)?;
     println!("{}\nThe whole report: {}", report::headline(&run), folder.0.join("report.md").display());
     print_agreement(&folder, results);
+    Ok(true)
+}
+
+/// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.
+pub fn print_as(run: &Path, format: Format) -> Result<bool> {
+    let folder = RunFolder::open(run)?;
+    let is_campaign = !folder.is_calibration() && !folder.is_why() && !run.join(BURSTS).is_file();
+    ensure!(is_campaign, "{}: --format is for runs of campaigns", run.display());
+    let text = Run::load(&folder).and_then(|run| export(&run, format));
+    print!("{}", text.with_context(|| run.display().to_string())?);
     Ok(true)
 }
 

@@ -18,6 +18,7 @@ mod crossed;
 mod differences;
 mod distance;
 mod duets;
+pub mod export;
 mod format;
 mod gateways;
 mod head_of_line;
