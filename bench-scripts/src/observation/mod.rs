@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::cgroup::{OutOfMemory, Usage};
+use crate::foreign_text::bounded;
 use crate::link::Carrier;
 use crate::load::LoadSample;
 use crate::plan::Trial;
@@ -269,7 +270,7 @@ impl Outcome {
 
     /// Why the trial was not measured; `None` where it was.
     pub fn failure(&self) -> Option<String> {
-        match self {
+        let why = match self {
             Self::Completed(_) => None,
             Self::NoSuccess(sample) => {
                 Some(format!("no request succeeded: {:?}", sample.load.failed).replace('"', ""))
@@ -286,7 +287,9 @@ impl Outcome {
                 sample.load.failures()
             )),
             Self::NotHeld(sample) => Some(sample.held_words()),
-        }
+        };
+        // Kinds of failures may be many.
+        why.map(|why| bounded(&why))
     }
 
     /// The sample, where the trial was measured.

@@ -35,7 +35,7 @@ impl FreeSpace {
         Ok(Self { bytes: blocks.saturating_mul(disk.f_frsize), files })
     }
 
-    /// Whether that is enough for so many bytes in a folder.
+    /// Whether that is enough for that number of bytes in a folder.
     ///
     /// # Errors
     /// One line: the folder, its disk, what is free, and what is needed.

@@ -136,6 +136,7 @@ mod tests {
                     for _ in 0..500 {
                         let Ok(lock) = run.lock() else { continue };
                         assert!(!has_it.swap(true, std::sync::atomic::Ordering::SeqCst));
+                        std::thread::sleep(std::time::Duration::from_micros(50));
                         had_it.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         has_it.store(false, std::sync::atomic::Ordering::SeqCst);
                         drop(lock);

@@ -37,6 +37,9 @@ impl Removal {
     /// # Errors
     /// There is something that `is_own` does not know by its path from the folder, or a symbolic link.
     pub fn all_of(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<Self> {
+        if !kind_of(folder)?.is_dir() {
+            bail!("{} is a symbolic link, and none is followed; remove it", folder.display());
+        }
         let mut removal = Self::default();
         removal.add_all(folder, folder, &is_own)?;
         Ok(removal)
@@ -75,6 +78,10 @@ impl Removal {
     /// # Errors
     /// A folder of load hosts holds something else.
     pub fn tool_output_of(&mut self, folder: &Path, is_meant: &dyn Fn(&str) -> bool) -> Result<()> {
+        if !kind_of(folder)?.is_dir() {
+            // What is behind a link stays.
+            return Ok(());
+        }
         for path in sorted(folder)? {
             let name = path.file_name().and_then(OsStr::to_str);
             let Some(name) = name.filter(|name| is_tool_output(name) && is_meant(name)) else { continue };
@@ -263,6 +270,10 @@ mod tests {
             std::os::unix::fs::symlink(dir.path(), folder.join("environment.json.link")).unwrap();
             assert!(remove(&folder).is_err(), "a link");
             fs::remove_file(folder.join("environment.json.link")).unwrap();
+            let link = dir.path().join("link");
+            std::os::unix::fs::symlink(&folder, &link).unwrap();
+            assert!(remove(&link).unwrap_err().to_string().contains("is a symbolic link"));
+            assert!(own.iter().all(|file| folder.join(file).is_file()));
             remove(&folder).unwrap();
             assert!(!folder.exists());
         }

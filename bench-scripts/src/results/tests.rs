@@ -44,6 +44,39 @@ fn a_run_of_another_format_is_refused_in_one_line() {
 }
 
 #[test]
+fn what_tools_printed_in_a_trial_is_forgotten_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(dir.path(), "test").unwrap();
+    let trial = observation(1).trial;
+    let place = |what: &str| run.tool_output(&trial, what);
+    let other = run.tool_output(&observation(2).trial, "json");
+    let forget = || run.forget_tool_output(&trial);
+    for path in [&place("json"), &other] {
+        fs::write(path, "").unwrap();
+    }
+    fs::create_dir(place("warmup.hosts")).unwrap();
+    fs::write(place("warmup.hosts").join("rank-0.json"), "").unwrap();
+    forget().unwrap();
+    assert!(!place("json").exists() && !place("warmup.hosts").exists() && other.exists());
+    // A folder of load hosts with another file, another folder, and links.
+    fs::create_dir(place("warmup.hosts")).unwrap();
+    fs::write(place("warmup.hosts").join("mine"), "").unwrap();
+    assert!(format!("{:#}", forget().unwrap_err()).contains("mine is none of this program's files"));
+    fs::remove_dir_all(place("warmup.hosts")).unwrap();
+    fs::create_dir(place("mine")).unwrap();
+    std::os::unix::fs::symlink(&other, place("json")).unwrap();
+    forget().unwrap();
+    assert!(place("mine").is_dir() && place("json").is_symlink() && other.exists());
+    let elsewhere = dir.path().join("elsewhere");
+    fs::rename(run.0.join(TOOL_OUTPUT), &elsewhere).unwrap();
+    fs::remove_file(elsewhere.join(place("json").file_name().unwrap())).unwrap();
+    fs::write(elsewhere.join(place("json").file_name().unwrap()), "").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, run.0.join(TOOL_OUTPUT)).unwrap();
+    forget().unwrap();
+    assert!(place("json").is_file(), "what is behind a link stays");
+}
+
+#[test]
 fn no_run_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let runs: Vec<_> = (0..3).map(|_| RunFolder::create(dir.path(), "test").unwrap().0).collect();
