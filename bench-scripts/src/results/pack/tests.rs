@@ -250,3 +250,13 @@ fn files_that_the_archive_does_not_hold_stay() {
     fs::write(run.0.join("other.ndjson"), "1\n").unwrap();
     refused_unchanged(&run.0, "other.ndjson as it is");
 }
+
+#[test]
+fn a_run_that_is_being_written_to_is_not_packed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = finished(dir.path());
+    let lock = run.lock().unwrap();
+    refused_unchanged(&run.0, "is being written to by another rpc-bench");
+    drop(lock);
+    run.pack().unwrap();
+}
