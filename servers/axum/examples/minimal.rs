@@ -72,9 +72,16 @@ async fn answer(State(node): State<Arc<Node>>, Json(call): Json<Call>) -> Result
     let reply = Reply { jsonrpc: "2.0", result, id: call.id };
     Ok(match node.answer_with {
         AnswerWith::ToVec => {
-            let body = serde_json::to_vec(&reply).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+            let body = text(&reply).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
             ([(CONTENT_TYPE, "application/json")], body).into_response()
         }
         AnswerWith::Json => Json(reply).into_response(),
     })
+}
+
+/// In a function of its own: inlined into the handler's future, each comma of the answer is written by a call, which is half as many
+/// instructions again for getBlocks.
+#[inline(never)]
+fn text(reply: &Reply) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(reply)
 }

@@ -123,7 +123,7 @@ fn pool(
 }
 
 /// What runs on a processor say of two of the servers next to each other, of the same builds and settings as in `groups`: each server's with the
-/// baseline.
+/// baseline. Of the mean over runs, since the question is which is better and not what one more run may give.
 fn direct(pooled: &PooledRuns, groups: &[Option<&Group>], processor: &str) -> Vec<Direct> {
     let pair = |server: usize, over: usize| {
         let (a, b) = (groups[server]?, groups[over]?);
@@ -132,7 +132,7 @@ fn direct(pooled: &PooledRuns, groups: &[Option<&Group>], processor: &str) -> Ve
         wanted.servers[1].clone_from(&b.setting.servers[0]);
         let group = pooled.groups.iter().find(|group| group.setting == wanted)?;
         let model = group.models.iter().find(|model| model.processor == processor)?;
-        Some(Direct { server, over, ratio: model.next_run() })
+        Some(Direct { server, over, ratio: model.ratio() })
     };
     let all = 0..groups.len();
     all.clone().flat_map(|server| all.clone().filter_map(move |over| pair(server, over))).collect()
