@@ -12,6 +12,7 @@ const ROOMS: &[&str] = &[
     "repository",
     "watch",
     "readable_numbers",
+    "foreign_text",
     "field_checks",
     "transport",
     "target",
