@@ -92,7 +92,8 @@ mod tests {
     fn an_observation_that_no_run_writes_is_named() {
         assert_eq!(said("duets", |_| ()), "sound");
         assert_eq!(said("tool-output", |line| line["block"] = 0.into()), "sound", "none of the run's own");
-        let cases: [(fn(&mut Value), &str); 4] = [
+        type Change = fn(&mut Value);
+        let cases: [(Change, &str); 4] = [
             (|line| line["block"] = 0.into(), ":2: field block: is 0, and counts from 1"),
             (|line| line["number"] = 0.into(), ":2: field number: is 0, and counts from 1"),
             (|line| line["number"] = 1.into(), ":2: field number: trial 1 stands on line 1 as well"),
