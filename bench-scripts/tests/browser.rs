@@ -15,7 +15,7 @@ use rpc_bench::figure::Figure;
 use rpc_bench::observation::Outcome;
 use rpc_bench::readable_numbers;
 use rpc_bench::report::{Run, html};
-use rpc_bench::results::{RunFolder, unpack_stages};
+use rpc_bench::results::{RunFolder, kept, unpack_stages};
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
@@ -121,8 +121,8 @@ fn figures(folder: &RunFolder) -> Vec<[String; 4]> {
 /// A copy of the newest kept run of a campaign.
 fn copied(campaign: &str, to: &Path) -> Option<RunFolder> {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let runs = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    let from = runs.filter(|path| path.to_string_lossy().ends_with(&format!("Z-{campaign}"))).max()?;
+    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
+    let from = kept(&results).unwrap().into_iter().rfind(of_campaign)?;
     let to = to.join(from.file_name().unwrap());
     copy(&from, &to);
     unpack_stages(&to).unwrap();

@@ -176,13 +176,13 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::results::RunFolder;
+    use crate::results::{RunFolder, kept};
 
     /// The newest kept run of `quick`.
     fn quick() -> Run {
         let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-        let paths = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-        let newest: PathBuf = paths.filter(|path| path.to_string_lossy().ends_with("Z-quick")).max().unwrap();
+        let is_quick = |path: &PathBuf| path.to_string_lossy().ends_with("Z-quick");
+        let newest = kept(&results).unwrap().into_iter().rfind(is_quick).unwrap();
         Run::load(&RunFolder::open(&newest).unwrap()).unwrap()
     }
 

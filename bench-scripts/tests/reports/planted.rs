@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rpc_bench::report;
-use rpc_bench::results::RunFolder;
+use rpc_bench::results::{RunFolder, kept};
 use serde_json::{Value, json};
 
 /// One campaign for each way in which trials become figures.
@@ -52,8 +52,8 @@ enum Planted {
 
 fn newest(campaign: &str) -> Option<PathBuf> {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let paths = fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.to_string_lossy().ends_with(&format!("Z-{campaign}"))).max()
+    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
+    kept(&results).unwrap().into_iter().rfind(of_campaign)
 }
 
 /// A copy of a packed run that is not packed.
