@@ -14,9 +14,11 @@
     reason = "the network reaches this"
 )]
 
+#[cfg(feature = "redb")]
 mod redb_store;
 #[cfg(feature = "rocksdb")]
 mod rocksdb_store;
+#[cfg(feature = "redb")]
 mod write;
 
 use std::fmt;
@@ -26,6 +28,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use validator_state::{BlockStore, Ledger, LedgerError, State, StoreError};
 
+#[cfg(feature = "redb")]
 pub use write::{Part, write_ledger};
 
 /// Where the rooted slots of getBlocks come from.
@@ -59,8 +62,17 @@ impl StoreKind {
     /// Whether this build can open it.
     pub const fn is_built(self) -> bool {
         match self {
-            Self::Memory | Self::Redb => true,
+            Self::Memory => true,
+            Self::Redb => cfg!(feature = "redb"),
             Self::RocksdbFilter | Self::RocksdbTakeWhile => cfg!(feature = "rocksdb"),
+        }
+    }
+
+    /// How to build a program that can open it.
+    const fn how_to_build(self) -> &'static str {
+        match self {
+            Self::Memory | Self::Redb => "--features redb",
+            Self::RocksdbFilter | Self::RocksdbTakeWhile => "just build-rocksdb",
         }
     }
 }
@@ -82,7 +94,8 @@ pub enum OpenError {
     Store(#[from] StoreError),
     /// The store needs another build.
     #[error(
-        "block store {0}: this program was built without RocksDB; build one that has it with `just build-rocksdb`"
+        "block store {0}: this program was built without it; build one that has it with `{how}`",
+        how = .0.how_to_build()
     )]
     NotBuilt(StoreKind),
 }
@@ -113,9 +126,11 @@ pub fn open(kind: StoreKind, dir: &Path) -> Result<State, OpenError> {
 const CHAIN_FILE: &str = "chain.json";
 
 /// `None` is memory.
+#[cfg_attr(not(feature = "redb"), expect(unused_variables, reason = "nothing is opened without a store"))]
 fn open_store(kind: StoreKind, dir: &Path) -> Result<Option<Box<dyn BlockStore>>, OpenError> {
     Ok(match kind {
         StoreKind::Memory => None,
+        #[cfg(feature = "redb")]
         StoreKind::Redb => Some(Box::new(redb_store::RedbStore::open(dir)?)),
         #[cfg(feature = "rocksdb")]
         StoreKind::RocksdbFilter => {
@@ -125,6 +140,8 @@ fn open_store(kind: StoreKind, dir: &Path) -> Result<Option<Box<dyn BlockStore>>
         StoreKind::RocksdbTakeWhile => {
             Some(Box::new(rocksdb_store::RocksdbStore::open(dir, rocksdb_store::Walk::TakeWhile)?))
         }
+        #[cfg(not(feature = "redb"))]
+        StoreKind::Redb => return Err(OpenError::NotBuilt(kind)),
         #[cfg(not(feature = "rocksdb"))]
         StoreKind::RocksdbFilter | StoreKind::RocksdbTakeWhile => return Err(OpenError::NotBuilt(kind)),
     })
@@ -155,5 +172,22 @@ mod tests {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
         assert_eq!(StoreKind::value_variants(), StoreKind::ALL);
+    }
+
+    #[test]
+    fn a_build_without_a_store_says_in_one_line_how_to_build_it() {
+        for kind in StoreKind::ALL.into_iter().filter(|kind| !kind.is_built()) {
+            let message = open(kind, Path::new("nowhere")).map(drop).unwrap_err().to_string();
+            assert_eq!(message, OpenError::NotBuilt(kind).to_string());
+        }
+        for (kind, how) in
+            [(StoreKind::Redb, "`--features redb`"), (StoreKind::RocksdbFilter, "`just build-rocksdb`")]
+        {
+            let message = OpenError::NotBuilt(kind).to_string();
+            assert!(
+                message.contains(kind.name()) && message.contains(how) && !message.contains('\n'),
+                "{message}"
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use block_stores::{Part, StoreKind, open, write_ledger};
 use tempfile::TempDir;
@@ -159,13 +160,26 @@ fn a_store_of_another_chain_is_refused() {
     }
 }
 
-#[cfg(not(feature = "rocksdb"))]
+/// Each server that is measured would otherwise wait for what it does not use.
 #[test]
-fn a_build_without_rocksdb_says_so() {
-    let dir = ledger();
-    for kind in [StoreKind::RocksdbFilter, StoreKind::RocksdbTakeWhile] {
-        let message = open(kind, dir.path()).unwrap_err().to_string();
-        assert!(message.contains(kind.name()) && message.contains("just build-rocksdb"), "{message}");
+fn no_server_has_a_store_on_disk_by_default() {
+    let tree = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .args(["tree", "--offline", "--quiet", "--prefix", "none", "--edges", "normal,build"])
+            .args(args);
+        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let has = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
+    for server in ["server-legacy", "server-jsonrpsee", "server-actix", "server-axum", "server-control"] {
+        let built = tree(&["--package", server]);
+        assert!(has(&built, "block-stores") && !has(&built, "redb") && !has(&built, "rocksdb"), "{built}");
+    }
+    for feature in ["redb", "rocksdb"] {
+        let built = tree(&["--package", "server-legacy", "--features", feature]);
+        assert!(has(&built, "redb"), "{built}");
     }
 }
 

@@ -25,6 +25,22 @@ const FLAG: &str = "--ws-listen";
 #[cfg(feature = "ws")]
 const MAX_CONNECTIONS: usize = 20_000;
 
+/// Drops the errors of clients. Without a logger that takes errors, parity-ws below the framework prints each to stdout, from the
+/// thread of all sockets: where nobody reads that, a client could fill the pipe and stop the thread.
+#[cfg(feature = "ws")]
+struct Quiet;
+
+#[cfg(feature = "ws")]
+impl log::Log for Quiet {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, _: &log::Record<'_>) {}
+
+    fn flush(&self) {}
+}
+
 /// Starts a server of these methods on `addr`.
 ///
 /// # Errors
@@ -41,6 +57,9 @@ pub fn start(
     use jsonrpc_ws_server::{Error, RequestContext, ServerBuilder};
     use server_kit::Tuning;
 
+    // An error says that the process has a logger already.
+    let _logged_already = log::set_logger(&Quiet);
+    log::set_max_level(log::LevelFilter::Error);
     let methods = crate::subscriptions::add(methods, &context.slots, runtime);
     let session = |connection: &RequestContext| Meta::with_session(Session::new(connection.sender()));
     let server = ServerBuilder::with_meta_extractor(methods, session)

@@ -10,7 +10,7 @@ use std::{fs, thread};
 use serde_json::json;
 use server_kit::testing::sockets::{HEALTH, Subject};
 use server_kit::testing::websocket_tests::assert_answers;
-use server_kit::testing::ws_client::WsConnection;
+use server_kit::testing::ws_client::{CloseCode, TEXT, WsConnection, WsEnd};
 use server_kit::testing::{
     Connection, PATIENCE, Running, assert_stores_answer_alike, exchange, get, post, refusal, request,
 };
@@ -93,6 +93,21 @@ fn websocket_has_a_port_of_its_own_where_a_flag_says_so() {
     let addr = server.ws_addr().to_string();
     let message = refusal(program(), &["--ws-listen", &addr]);
     assert!(message.contains(&format!("--ws-listen {addr}")) && message.contains("in use"), "{message}");
+    assert_answers(&mut WsConnection::open(&server));
+}
+
+/// The framework prints each error of a client's, unless a logger takes it.
+#[test]
+fn errors_of_clients_stop_no_server_whose_stdout_nobody_reads() {
+    // A pipe holds 64 KiB, and what is printed of an error has more than 100 bytes.
+    const CLIENTS: usize = 2_100;
+    let server = Running::start_unheard(program(), &["--ws-listen", "127.0.0.1:0"]);
+    for _ in 0..CLIENTS {
+        let mut client = WsConnection::open(&server);
+        client.send_raw(&[TEXT, 2, b'{', b'}']).unwrap();
+        assert_eq!(client.receive(), Err(WsEnd::Frame(Some(CloseCode::Protocol))));
+        client.reset();
+    }
     assert_answers(&mut WsConnection::open(&server));
 }
 

@@ -26,7 +26,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,8 @@ pub struct Running {
     pub ready: Value,
     child: Child,
     stderr: Option<JoinHandle<String>>,
+    /// What holds the reader of its stdout up.
+    unheard: Option<Mutex<mpsc::Receiver<String>>>,
 }
 
 /// How a server says that it is ready.
@@ -71,6 +73,9 @@ pub enum Readiness<'a> {
     Accepts(SocketAddr),
 }
 
+/// The ready line of this repository's servers.
+const OWN_LINE: Readiness<'_> = Readiness::Line { addr: "/addr", metrics: Some("/metrics") };
+
 impl Running {
     /// Starts a server of this repository and waits for its ready line. Adds `--listen 127.0.0.1:0` unless the arguments have
     /// a `--listen`.
@@ -78,28 +83,43 @@ impl Running {
     /// # Panics
     /// See [`Self::launch`].
     pub fn start(program: &Path, args: &[&str]) -> Self {
-        let ready = Readiness::Line { addr: "/addr", metrics: Some("/metrics") };
-        Self::launch(command(program, args), ready)
+        Self::launch(command(program, args), OWN_LINE)
+    }
+
+    /// As [`Self::start`], but nobody reads its stdout after the ready line: what it prints fills the pipe.
+    ///
+    /// # Panics
+    /// See [`Self::launch`].
+    pub fn start_unheard(program: &Path, args: &[&str]) -> Self {
+        let (mut running, stdout) = Self::launch_with_stdout(command(program, args), OWN_LINE);
+        running.unheard = Some(Mutex::new(stdout));
+        running
     }
 
     /// Starts a server and waits until it is ready.
     ///
     /// # Panics
     /// The program can't be started, or ends or stays silent instead of being ready; says what it wrote to stderr.
-    pub fn launch(mut command: Command, readiness: Readiness<'_>) -> Self {
+    pub fn launch(command: Command, readiness: Readiness<'_>) -> Self {
+        Self::launch_with_stdout(command, readiness).0
+    }
+
+    /// With further lines of its stdout, which are read only while they are received or once the receiver is dropped.
+    fn launch_with_stdout(mut command: Command, readiness: Readiness<'_>) -> (Self, mpsc::Receiver<String>) {
         let mut child = spawn(&mut command);
         let stderr = child.stderr.take().map(collect);
-        let line = first_line(child.stdout.take().expect("stdout is piped"));
+        let lines = lines(child.stdout.take().expect("stdout is piped"));
         let mut running = Self {
             addr: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics: None,
             ready: Value::Null,
             child,
             stderr,
+            unheard: None,
         };
         match readiness {
             Readiness::Line { addr, metrics } => {
-                let line = line.recv_timeout(PATIENCE).ok();
+                let line = lines.recv_timeout(PATIENCE).ok();
                 running.ready = line.and_then(|line| serde_json::from_str(&line).ok()).unwrap_or_default();
                 let at = |pointer: &str| running.ready.pointer(pointer)?.as_str()?.parse::<SocketAddr>().ok();
                 match (at(addr), metrics.and_then(at)) {
@@ -120,7 +140,7 @@ impl Running {
                 }
             }
         }
-        running
+        (running, lines)
     }
 
     /// The process id.
@@ -295,12 +315,12 @@ fn spawn(command: &mut Command) -> Child {
     command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Reads the first line, and then on to the end, so that the writer never waits.
-fn first_line(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
+/// Each line as it comes. Two wait at most; once the receiver is dropped, all is read to the end, so that the writer never waits.
+fn lines(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(1);
     thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            // Only the first line is wanted.
+            // An error says that nobody wants it.
             let _unread = sender.send(line);
         }
     });

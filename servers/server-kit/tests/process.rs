@@ -91,6 +91,10 @@ fn a_block_store_that_cannot_be_served_is_refused() {
     assert!(message.contains("--blocks redb") && message.contains("--slot-interval-ms"), "{message}");
     let message = refusal(&hello(), &["--blocks", "redb"]);
     assert!(message.contains("--blocks redb") && message.contains("--ledger"), "{message}");
+    if cfg!(not(feature = "rocksdb")) {
+        let message = refusal(&hello(), &["--blocks", "rocksdb-filter", "--ledger", ledger]);
+        assert!(message.contains("rocksdb-filter") && message.contains("just build-rocksdb"), "{message}");
+    }
     let missing = ["--blocks", "redb", "--ledger", &oracle_ledger()];
     let message = refusal(&hello(), &missing);
     assert!(message.contains("roots.redb") && message.contains("just ledger"), "{message}");
