@@ -268,13 +268,10 @@ check-moves:
     @cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
     @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
-# By the harness that the tests have built, with their features, for which an example is named; and with servers that are built as servers.toml has
-# it, except that they are not optimised: what smoke shows does not depend on speed, and building that takes minutes.
+# By the harness that the tests have built, with their features, for which an example is named; and with servers that are not optimised: what
+# smoke shows does not depend on speed, and optimising them takes minutes.
 [private]
 smoke:
     cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
-    rm -rf target/smoke-config && mkdir -p target/smoke-config
-    ln -s "$PWD"/bench-scripts/* target/smoke-config/ && rm target/smoke-config/servers.toml
-    sed 's/"--release", //; s/target\/release/target\/debug/' bench-scripts/servers.toml >target/smoke-config/servers.toml
-    target/debug/rpc-bench --config target/smoke-config --results target/smoke run smoke
-    target/debug/rpc-bench --config target/smoke-config --results target/smoke check
+    target/debug/rpc-bench --results target/smoke run smoke --profile dev
+    target/debug/rpc-bench --results target/smoke check

@@ -27,6 +27,16 @@ pub fn bounded(text: &str) -> String {
     format!("{kept}… [{} more characters cut]", count(cut as u64))
 }
 
+/// A text without what turns colours on and off in a terminal, and other sequences that begin with escape and a bracket.
+pub fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |before, piece| {
+        let is_end = |c: char| c.is_ascii_alphabetic();
+        before + piece.split_once(is_end).map_or("", |(_, rest)| rest)
+    })
+}
+
 /// The last line of a file that says something, if there is one. Of a long file only the end is read.
 pub fn last_line(path: &Path) -> Option<String> {
     let (text, before) = end_of(path).ok()?;
@@ -147,6 +157,15 @@ mod tests {
         let cut = bounded(&"ü".repeat(10_000_000));
         assert!(cut.chars().count() <= MOST && cut.ends_with("… [9,999,060 more characters cut]"), "{cut}");
         assert_eq!(bounded(&cut), cut);
+    }
+
+    #[test]
+    fn colours_are_left_out() {
+        assert_eq!(without_colours("\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: [x]"), "error: [x]");
+        assert_eq!(
+            (without_colours("plain"), without_colours("cut \u{1b}[3")),
+            ("plain".into(), "cut ".into())
+        );
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl Plan {
         self.campaign.headline_level(workload, &self.levels())
     }
 
+    /// The loads that the headline shows for a workload.
+    pub fn headline_levels(&self, workload: &str) -> Vec<Level> {
+        self.campaign.headline_levels(workload, &self.levels())
+    }
+
     /// How much each of these loads is: connections, or requests a second, each once.
     pub fn amounts(&self) -> Vec<u32> {
         let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
@@ -191,6 +196,13 @@ impl Plan {
             Some((layouts, number)) => Cow::Owned(in_layout(server, layouts, number)),
             None => Cow::Borrowed(server),
         })
+    }
+
+    /// Whether a server only shows what the load tool can send: the campaign's ceiling, where that has one answer to all. Any other server
+    /// that a campaign names as its ceiling is measured like the rest.
+    pub fn is_ceiling(&self, server: &str) -> bool {
+        self.campaign.ceiling.as_deref() == Some(server)
+            && self.server(server).is_ok_and(Server::answers_one_request)
     }
 
     /// Whether trials of a server run one of its layouts each.

@@ -1,5 +1,6 @@
 //! A server under test: started, ready, and stopped in the end; or found where it runs already.
 
+mod builds;
 mod files;
 mod first_line;
 pub mod layouts;
@@ -7,7 +8,6 @@ mod server_process;
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,9 @@ use crate::probe::resources::{open_files, settle};
 use crate::target::Target;
 use crate::transport::Transport;
 use crate::watch::{self, Listed};
+use crate::workload::Opening;
 
+pub use builds::{build, build_in};
 pub use files::Files;
 use first_line::{FirstLine, State};
 pub use server_process::{Process, find_running};
@@ -80,48 +82,19 @@ pub struct Subject {
     group: Option<Cgroup>,
 }
 
-/// Builds servers, each command once. What they print goes to the terminal. All of their programs are there then.
-pub fn build(servers: &[Server]) -> Result<()> {
-    build_in(Path::new("."), servers)?;
-    let started = |server: &&Server| server.running_at().is_none();
-    servers
-        .iter()
-        .flat_map(Server::and_upstream)
-        .filter(started)
-        .try_for_each(|server| program(server).map(drop))
-}
-
-/// The same in the folder of another checkout of the repository.
-pub fn build_in(root: &Path, servers: &[Server]) -> Result<()> {
-    let mut done: Vec<&[String]> = Vec::new();
-    for server in servers.iter().flat_map(Server::and_upstream) {
-        let Some((program, args)) = server.build.split_first() else { continue };
-        if done.contains(&server.build.as_slice()) {
-            continue;
-        }
-        let said = server.build.join(" ");
-        let status = Command::new(program).args(args).current_dir(root).status();
-        let status =
-            status.with_context(|| format!("server {}: can't start its build: {said}", server.name))?;
-        ensure!(status.success(), "server {}: its build failed ({}): {said}", server.name, describe(status));
-        done.push(&server.build);
-    }
-    Ok(())
-}
-
 impl Subject {
     /// Starts a server on a free port and waits until it answers. Its standard error goes to `stderr`.
     ///
     /// # Errors
     /// It could not be started, ended, or was not ready in time: with the last line that it wrote.
-    pub fn start(
+    pub fn start<'a>(
         server: &Server,
         environment: &Environment,
-        request: &str,
+        opening: impl Into<Opening<'a>>,
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        Self::start_at(Place::Loopback, server, environment, request, stderr, interrupt)
+        Self::start_at(Place::Loopback, server, environment, opening.into(), stderr, interrupt)
     }
 
     /// [`Self::start`] in another place than on the loopback interface.
@@ -129,7 +102,7 @@ impl Subject {
         place: Place<'_>,
         server: &Server,
         environment: &Environment,
-        request: &str,
+        opening: Opening<'_>,
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
@@ -164,13 +137,13 @@ impl Subject {
             }
         };
         let program = program(server)?;
-        let mut values = server.placeholders(environment, &listen, request);
+        let mut values = server.placeholders(environment, &listen, opening.body);
         let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
         let start =
-            |behind| Self::start_at(place, behind, environment, request, &upstream_stderr(stderr), interrupt);
+            |behind| Self::start_at(place, behind, environment, opening, &upstream_stderr(stderr), interrupt);
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
-        let files = Files::of(server, &environment.with(&server.overrides).ledger(), &mut values)?;
+        let files = Files::of(server, &environment.with(&server.overrides).ledger(), opening, &mut values)?;
         let own = environment.with(&server.overrides);
         let transport = own.transport();
         let group = Cgroup::create(&own.size()).with_context(|| format!("server {}", server.name))?;

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is read, from the repository's root: folders with all that is in them, and files.
-const PLACES: &[&str] = &["servers", "bench-scripts", "load-generator", "docs", "README.md", "justfile"];
+const PLACES: &[&str] =
+    &["servers", "bench-scripts", "examples", "load-generator", "docs", "README.md", "justfile"];
 
 /// What is no prose of this project, and this list.
 const EXCEPT: &[&str] = &[

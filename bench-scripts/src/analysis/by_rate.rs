@@ -79,7 +79,7 @@ pub fn by_rate(plan: &Plan, observations: &[Observation]) -> Vec<ByRate> {
         return Vec::new();
     }
     let observed = Observed::new(observations);
-    let is_measured = |server: &&String| plan.campaign.ceiling.as_ref() != Some(*server);
+    let is_measured = |server: &&String| !plan.is_ceiling(server);
     let mut found = Vec::new();
     for workload in &plan.campaign.workloads {
         for server in plan.campaign.servers.iter().filter(is_measured) {

@@ -56,7 +56,7 @@ pub fn head_of_line(plan: &Plan, observations: &[Observation]) -> Vec<HeadOfLine
                 let of = Place { plan, observed: &observed, level, alone, mix };
                 // The ceiling shows what the load tool can do, and has one answer to everything.
                 let servers = plan.campaign.servers.iter();
-                let servers = servers.filter(|server| plan.campaign.ceiling.as_ref() != Some(*server));
+                let servers = servers.filter(|server| !plan.is_ceiling(server));
                 found.extend(servers.filter_map(|server| of.server(server)));
             }
         }

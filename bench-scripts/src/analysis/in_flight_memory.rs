@@ -33,7 +33,7 @@ pub fn in_flight_memory(plan: &Plan, observations: &[Observation]) -> Vec<InFlig
         workload: workload.clone(),
         line: FittedLine::of_memory(&observed, server, workload, &levels),
     };
-    let servers = campaign.servers.iter().filter(|server| campaign.ceiling.as_ref() != Some(*server));
+    let servers = campaign.servers.iter().filter(|server| !plan.is_ceiling(server));
     let cells =
         campaign.workloads.iter().flat_map(|workload| servers.clone().map(move |server| (server, workload)));
     cells.map(of).filter(|of| !of.line.points.is_empty()).collect()

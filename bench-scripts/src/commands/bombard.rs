@@ -49,7 +49,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let server = config.server(&args.name)?;
     let workload = config.workload(&args.workload)?;
     let body = workload.body()?;
-    let tool = Tool::find(LoadTool::Bombardier, &config.0.join("tools"))?;
+    let tool = Tool::find(LoadTool::Bombardier, &config.tools())?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
     let environment = Environment::plain(args.tuning, SeededSpec::default());
@@ -57,7 +57,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let truth = truth_of(&server, &workload, &environment)?.truth;
     // The server holds the file open; a name is needed no longer.
     let stderr = tempfile::NamedTempFile::new().context("can't make a file for what the server prints")?;
-    let started = Subject::start(&server, &environment, body, stderr.path(), &interrupt);
+    let started =
+        Subject::start(&server, &environment, workload.opening_with(body), stderr.path(), &interrupt);
     drop(stderr);
     let subject = started?;
     if let Err(answer) = client::verify(&subject.target, body, &truth)? {

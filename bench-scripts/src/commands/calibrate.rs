@@ -48,7 +48,7 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         None if args.full => Until::Comparisons,
         None => Until::Time(Duration::from_secs(calibration.short_minutes * 60)),
     };
-    let tools = Tools::find(&[], &config.0.join("tools"))?;
+    let tools = Tools::find(&[], &config.tools())?;
     let folder = match opened {
         Some(folder) => {
             super::run::check_as_begun(&folder, &tools)?;

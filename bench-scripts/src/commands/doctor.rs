@@ -181,7 +181,7 @@ fn used(foreign: &ForeignCpu) -> String {
 }
 
 fn tool(config: &ConfigDir) -> Finding {
-    match Tool::find(LoadTool::Bombardier, &config.0.join("tools")) {
+    match Tool::find(LoadTool::Bombardier, &config.tools()) {
         Ok(tool) => {
             let caveat = tool.caveat();
             let found = format!("{} {}", tool.name, tool.version);

@@ -156,7 +156,7 @@ fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<End
         return skip(&why, &sides.same);
     }
     let plan = sides.plan(config, args.margin)?;
-    let mut tools = Tools::find(&[LoadTool::Bombardier], &config.0.join("tools"))?;
+    let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
     let text = format!("# Put together by: rpc-bench gate --base-rev {}\n", sides.base());
     let command = format!("just gate --base-rev {}", sides.base());
     let folder = run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?;

@@ -4,13 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use rpc_bench::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages};
+use rpc_bench::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
 use rpc_bench::interrupt::{Interrupt, Interrupted};
 use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::{Tool, Tools};
 use rpc_bench::plan::{MostLoad, Plan};
 use rpc_bench::probe::host;
 use rpc_bench::provenance::check_unchanged;
+use rpc_bench::readable_numbers::counted;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
 use rpc_bench::run;
@@ -56,6 +57,9 @@ pub struct Args {
     /// Draw the order of the trials, and the layouts of the servers where the campaign has them, from this number in place of its own.
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     seed: Option<u32>,
+    /// Build the servers in this profile of cargo in place of release, such as dev: to see that all works, and not to measure.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    profile: Option<String>,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -94,6 +98,7 @@ impl Args {
         command.extend(self.workload.iter().map(|workload| format!(" --workload {workload}")));
         command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
         command.extend(self.seed.map(|seed| format!(" --seed {seed}")));
+        command.extend(self.profile.iter().map(|profile| format!(" --profile {profile}")));
         command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
         command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
@@ -149,13 +154,23 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
             let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
-            eprintln!("target: at most {connections} connections at one time and {seconds} s of load in all");
+            eprintln!(
+                "target: at most {} at one time and {seconds} s of load in all",
+                counted(connections.into(), "connection")
+            );
             resolved
         }
     };
     let plan = match args.seed {
         None => plan,
         Some(seed) => run::drawn_from(plan, seed).context("--seed")?,
+    };
+    let plan = match &args.profile {
+        None => plan,
+        Some(profile) => Plan {
+            servers: plan.servers.into_iter().map(|server| in_profile(server, profile)).collect(),
+            ..plan
+        },
     };
     let plan = match &args.hosts {
         None => plan,
@@ -171,7 +186,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         None => Vec::new(),
     };
     plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
-    let mut tools = Tools::find(&needed(&plan, &begun_with), &config.0.join("tools"))?;
+    let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
     run::build(&plan)?;
     let folder = match opened {
         Some(folder) => {

@@ -26,7 +26,7 @@ pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
         given => given.to_vec(),
     };
     for tool in tools {
-        let tool = Tool::find(tool, &config.0.join("tools"))?;
+        let tool = Tool::find(tool, &config.tools())?;
         println!("{} {} at {}", tool.name, tool.version, tool.path.display());
         if let Some(caveat) = tool.caveat() {
             println!("note: {caveat}");

@@ -44,7 +44,7 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         }
     };
     eprintln!("results go to {}", folder.0.display());
-    let tools = Tools::find(&[], &config.0.join("tools"))?;
+    let tools = Tools::find(&[], &config.tools())?;
     super::run::check_as_begun(&folder, &tools)?;
     let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
     if let Err(error) = carry_out(&folder, &tools, &interrupt) {
@@ -69,7 +69,7 @@ fn start(config: &ConfigDir, results: &Path, args: &Args) -> Result<RunFolder> {
     // A wrong call is reported before anything is built.
     let question = Question { server, over, workload, connections: args.connections };
     let resolved = resolve(config, &question)?;
-    let tools = Tools::find(&[], &config.0.join("tools"))?;
+    let tools = Tools::find(&[], &config.tools())?;
     build(&resolved.main.servers)?;
     let connections = args.connections.map_or_else(String::new, |count| format!(" --connections {count}"));
     begin(results, &resolved, &tools, &format!("just why {server} {over} {workload}{connections}"))

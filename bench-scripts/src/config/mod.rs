@@ -5,6 +5,7 @@
 mod arm;
 mod calibration;
 mod campaign;
+mod cargo;
 mod hosts;
 pub mod layouts;
 mod network;
@@ -32,6 +33,7 @@ use crate::workload::Workload;
 pub use arm::CampaignArm;
 pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
+pub use cargo::in_profile;
 pub use hosts::{Placed, Pool};
 pub use network::Network;
 pub use open_loop::{Background, Open, Stall};
@@ -46,15 +48,25 @@ pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
 pub use why::{Blocks, Slope, Why};
 
-/// The configuration folder: `servers.toml`, `workloads/*.toml`, `campaigns/*.toml`, `calibration.toml`,
-/// `why.toml`.
+/// The folder with the load tools' pins.
+const TOOLS: &str = "tools";
+
+/// The configuration folder: `servers.toml`, `servers.local.toml` where a user has one, `workloads/*.toml`, `campaigns/*.toml`,
+/// `calibration.toml`, `why.toml`.
 #[derive(Debug, Clone)]
 pub struct ConfigDir(pub PathBuf);
 
 impl ConfigDir {
+    /// The folder with the pins of the load tools: its own, or else that of the repository in which this program was built.
+    pub fn tools(&self) -> PathBuf {
+        let own = self.0.join(TOOLS);
+        let of_repository = Path::new(env!("CARGO_MANIFEST_DIR")).join(TOOLS);
+        if !own.is_dir() && of_repository.is_dir() { of_repository } else { own }
+    }
+
     /// All servers.
     pub fn servers(&self) -> Result<Vec<Server>> {
-        servers_file::read(&self.0.join("servers.toml"))
+        servers_file::read(&self.0)
     }
 
     /// The server of that name; of a gateway, with the entry of its upstream.
@@ -82,7 +94,7 @@ impl ConfigDir {
             let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
             anyhow!(
                 "no server {name:?} in {}; there are: {}",
-                self.0.join("servers.toml").display(),
+                self.0.join(servers_file::FILE).display(),
                 names.join(", ")
             )
         })
@@ -176,11 +188,17 @@ fn read_toml<T: DeserializeOwned>(
 fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         // A mistake of the file as a whole has no place in it, or its beginning.
-        let line = error.span().filter(|span| span.start > 0).map_or_else(String::new, |span| {
-            format!(":{}", text[..span.start.min(text.len())].matches('\n').count() + 1)
-        });
+        let line = error
+            .span()
+            .filter(|span| span.start > 0)
+            .map_or_else(String::new, |span| format!(":{}", line_at(text, span.start)));
         anyhow!("{}{line}: {}", path.display(), mistake(text, &error))
     })
+}
+
+/// The line, from 1, in which a byte of a text stands.
+fn line_at(text: &str, byte: usize) -> usize {
+    text[..byte.min(text.len())].matches('\n').count() + 1
 }
 
 /// What is wrong in a text, with its field.

@@ -193,7 +193,15 @@ pub struct ReadyLine {
 }
 
 /// Placeholders that always have a value, beyond those of the environment.
-const ALWAYS: [&str; 6] = ["listen", "port", "request", "folder", "accounts_dir", "upstream"];
+const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir", "ledger_dir", "upstream"];
+
+/// One that has a value where the workload states its answer.
+const ANSWER_FILE: &str = "answer_file";
+
+/// Whether a placeholder need not have a value.
+fn is_optional(name: &str) -> bool {
+    name == ANSWER_FILE || server_settings::is_optional(name)
+}
 
 /// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
 fn placeholder(arg: &str) -> Option<(&str, &str)> {
@@ -236,8 +244,12 @@ impl Server {
         self.args.iter().filter_map(fill).collect()
     }
 
-    /// Its arguments with `--ledger FOLDER` in the place of the seeded ledger's.
+    /// Its arguments over the ledger in a folder: that one for `{ledger_dir}`, where they have it, or `--ledger FOLDER` in the place of
+    /// the seeded ledger's.
     pub fn arguments_over(&self, ledger: &str) -> Vec<String> {
+        if self.takes("ledger_dir") {
+            return self.args.iter().map(|arg| arg.replace("{ledger_dir}", ledger)).collect();
+        }
         let mut args: Vec<String> = Vec::new();
         for arg in &self.args {
             if ["{accounts}", "{slots}", "{seed}"].contains(&arg.as_str()) {
@@ -360,13 +372,17 @@ impl Server {
             let Some((flag, name)) = placeholder(arg) else { continue };
             let always = || ALWAYS.iter().chain(&server_settings::ALWAYS).copied();
             ensure!(
-                always().any(|known| known == name) || server_settings::is_optional(name),
+                always().any(|known| known == name) || is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
-                always().chain(server_settings::optional()).collect::<Vec<_>>().join(", ")
+                always()
+                    .chain([ANSWER_FILE])
+                    .chain(server_settings::optional())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             );
             ensure!(
-                !flag.is_empty() || !server_settings::is_optional(name),
-                "field args: write --flag={arg}, which is left out where the campaign says nothing"
+                !flag.is_empty() || !is_optional(name),
+                "field args: write --flag={arg}, which is left out where it has no value"
             );
         }
         ensure!(

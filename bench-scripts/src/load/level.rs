@@ -33,7 +33,7 @@ impl From<u32> for Level {
 impl std::fmt::Display for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.rate {
-            None => write!(f, "{} {}", self.connections, self.unit()),
+            None => write!(f, "{} {}", self.connections, self.unit_of(self.connections)),
             Some(rate) => write!(f, "{rate} requests/s by {}", self.tool.name()),
         }?;
         if self.disturbed { f.write_str(", disturbed") } else { Ok(()) }
@@ -47,6 +47,15 @@ impl Level {
             Some(_) => "requests/s",
             None if self.in_flight => "requests in flight",
             None => "connections",
+        }
+    }
+
+    /// The unit of that many.
+    pub const fn unit_of(self, amount: u32) -> &'static str {
+        match (self.rate, self.in_flight, amount) {
+            (None, true, 1) => "request in flight",
+            (None, false, 1) => "connection",
+            _ => self.unit(),
         }
     }
 

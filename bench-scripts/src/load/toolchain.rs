@@ -1,4 +1,5 @@
-//! Where the load tools come from: an environment variable, the `PATH`, or the pinned version, built from its sums.
+//! Where the load tools come from: an environment variable, the folder of the harness's own program where that is installed, the `PATH`, or
+//! the pinned version, built from its sums.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -41,7 +42,7 @@ pub enum Source {
     Pinned,
     /// Named by the tool's environment variable, such as `BOMBARDIER`.
     Environment,
-    /// Found on the `PATH`.
+    /// Found on the `PATH`, or next to the harness's own program.
     Path,
 }
 
@@ -181,14 +182,14 @@ impl Tool {
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
 
-    /// Finds a tool that is not the pinned one: its environment variable's, or the `PATH`'s.
+    /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
     fn foreign(tool: LoadTool) -> Result<Option<Self>> {
         let variable = tool.can().variable;
         let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
             let path = PathBuf::from(path);
             ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
             (path, Source::Environment)
-        } else if let Some(path) = on_path(tool.name()) {
+        } else if let Some(path) = installed(tool.name()).or_else(|| on_path(tool.name())) {
             (path, Source::Path)
         } else {
             return Ok(None);
@@ -222,9 +223,27 @@ fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
     }
 }
 
-/// The folder of this workspace: that of the tools' pins is two below it.
+/// The folder of this workspace: that of the tools' pins is two below it, where they are the repository's and not in a folder of a
+/// user's own; else that which this program was built in.
 fn workspace(tools: &Path) -> PathBuf {
-    tools.join("../..")
+    let here = tools.join("../..");
+    let is_it = here.join("load-generator/Cargo.toml").is_file();
+    if is_it { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("..") }
+}
+
+/// A program next to this one, where both are installed. In cargo's own folder it may be older than its source.
+fn installed(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().ok()?;
+    next_to(own.parent()?, name)
+}
+
+fn next_to(folder: &Path, name: &str) -> Option<PathBuf> {
+    let is_cargos = |folder: &Path| folder.join(".fingerprint").is_dir();
+    // A test's program lies one folder deeper.
+    if folder.ancestors().take(2).any(is_cargos) {
+        return None;
+    }
+    Some(folder.join(name)).filter(|path| path.is_file())
 }
 
 /// Whether a tool was built after its pins were last changed.
@@ -240,6 +259,11 @@ fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()
         on_path("go").is_some(),
         "no {name} and no Go to build it: install Go {} or newer, or set {variable}=path to {name} {version}",
         oldest_go(pins).unwrap_or_else(|| "1.24".to_owned())
+    );
+    ensure!(
+        pins.join("go.mod").is_file(),
+        "no {name}, and no {} to build it from: put {name} {version} on the PATH, or set {variable}=path to it",
+        pins.join("go.mod").display()
     );
     let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
     eprintln!("building {name} from {}", pins.join("go.mod").display());
@@ -283,6 +307,11 @@ fn build_cargo(tool: LoadTool, root: &Path) -> Result<()> {
 
 /// Builds a tool from a package of this workspace.
 fn build_here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
+    let About { name, variable, .. } = tool.can();
+    ensure!(
+        workspace.join("Cargo.toml").is_file(),
+        "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set {variable}=path to it"
+    );
     let target =
         std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
     let output = Command::new(cargo(tool)?)
@@ -291,7 +320,7 @@ fn build_here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
         .current_dir(workspace)
         .output()
         .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {}: {}", tool.name(), last_line(&output.stderr));
+    ensure!(output.status.success(), "cargo could not build {name}: {}", last_line(&output.stderr));
     Ok(())
 }
 
@@ -352,49 +381,4 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn caveat(name: &str, version: &str) -> Option<String> {
-        let (name, version) = (name.to_owned(), version.to_owned());
-        Tool { path: PathBuf::new(), name, version, source: Source::Path, sha256: String::new() }.caveat()
-    }
-
-    #[test]
-    fn another_version_is_pointed_out() {
-        assert_eq!(caveat("bombardier", "v1.2.6"), None);
-        assert!(caveat("bombardier", "v2.0.0").unwrap().contains("not 1.2.6"));
-        assert!(caveat("bombardier", "unspecified").unwrap().contains("unknown"));
-        assert_eq!((caveat("vegeta", "v12.13.0"), caveat("oha", "1.16.0")), (None, None));
-        assert!(caveat("vegeta", "12.12.0").unwrap().contains("not 12.13.0"));
-        assert!(caveat("oha", "1.15.0").unwrap().contains("not 1.16.0"));
-        assert_eq!(caveat("k6", "v2.2.0"), None);
-        assert!(caveat("k6", "v1.3.0").unwrap().contains("not 2.2.0"));
-    }
-
-    #[test]
-    fn the_pins_are_read_from_go_mod() {
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-        for tool in LoadTool::ALL {
-            let About { version, build, .. } = *tool.can();
-            if let Build::Go { package, folder, .. } = build {
-                assert_eq!(pinned_version(package, &tools.join(folder)).unwrap(), format!("v{version}"));
-                assert!(oldest_go(&tools.join(folder)).unwrap().starts_with("1."), "{version}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_tool_that_a_run_was_begun_without_is_an_error() {
-        let bombardier = Tool {
-            path: PathBuf::new(),
-            name: "bombardier".to_owned(),
-            version: "v1.2.6".to_owned(),
-            source: Source::Path,
-            sha256: String::new(),
-        };
-        let tools = Tools::of([(LoadTool::Bombardier, bombardier)], Path::new(""));
-        assert!(tools.get(LoadTool::Bombardier).is_ok() && tools.open_loop().is_empty());
-        assert!(tools.get(LoadTool::Oha).unwrap_err().to_string().contains("without oha"));
-    }
-}
+mod tests;

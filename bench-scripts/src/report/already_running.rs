@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::Run;
 use crate::config::{RunningAt, Server};
 use crate::figure::Figure;
+use crate::readable_numbers::counted;
 use crate::target::Target;
 
 /// What limits a rate, and what CPU time is known: a line.
@@ -48,9 +49,9 @@ pub fn notes(run: &Run) -> Vec<String> {
     let Some((server, at)) = alone(run) else { return Vec::new() };
     let load = run.plan.most_load();
     let mut notes = vec![format!(
-        "Load on {} was bounded: at most {} connections at one time and {} s in all.",
+        "Load on {} was bounded: at most {} at one time and {} s in all.",
         server.label(),
-        load.connections,
+        counted(load.connections.into(), "connection"),
         load.seconds
     )];
     if !at.own_answers.is_empty() {

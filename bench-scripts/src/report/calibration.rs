@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::charts;
 use super::format::{
-    Table, available, bullets, bytes, count, dash, estimate, known, list, percent, sections,
+    Table, available, bullets, bytes, count, counted, dash, estimate, known, list, percent, sections,
 };
 use super::html;
 use super::sections::facts;
@@ -326,8 +326,12 @@ fn trial(part: &Calibration) -> String {
         Placement::Duet => "two servers and their load generators share one core, at the same time",
     };
     format!(
-        "{} {} at {} connections, {} ms of load before a window of {} ms, {placement}",
-        part.server, part.workload, part.connections, part.warmup_ms, part.window_ms
+        "{} {} at {}, {} ms of load before a window of {} ms, {placement}",
+        part.server,
+        part.workload,
+        counted(part.connections.into(), "connection"),
+        part.warmup_ms,
+        part.window_ms
     )
 }
 

@@ -6,7 +6,7 @@ use super::charts::{self, Picture};
 use super::format::{Table, at, bullets, count, dash, percent, significant, thousands, time_us};
 use super::tables::{failed_requests, none};
 use crate::analysis::Cell;
-use crate::config::{Network, Server};
+use crate::config::{Network, Overrides, Server};
 use crate::figure::Figure;
 use crate::link::Carrier;
 use crate::transport::Transport;
@@ -17,40 +17,51 @@ const FILE: &str = "distance.svg";
 /// A server and how calls are sent to it, which a campaign measures over several networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Family {
-    /// The server's program.
-    pub program: String,
+    /// The server's own name without what the arm adds.
+    pub server: String,
     pub transport: Transport,
     /// Requests that share a connection.
     in_flight: u32,
     /// Calls in a request.
     pub batch: u32,
+    /// Its other settings where an arm has them, but for what it may use of the machine.
+    others: Overrides,
 }
 
 impl Family {
     fn of(run: &Run, server: &Server) -> Self {
         let environment = run.plan.environment_of(server);
+        let campaign = &run.plan.campaign;
+        let entry = campaign.arm(&server.name).and_then(|arm| campaign.base(arm).server.clone());
         Self {
-            program: server.program.clone(),
+            server: entry.unwrap_or_else(|| server.name.clone()),
             transport: environment.transport(),
             in_flight: environment.in_flight(),
             batch: environment.batch(),
+            others: Overrides {
+                transport: None,
+                in_flight: None,
+                batch: None,
+                network: None,
+                cpu_quota: None,
+                cpuset: None,
+                memory_max: None,
+                ..server.overrides.clone()
+            },
         }
-    }
-
-    /// The server's own name without what the arm adds.
-    pub fn server(&self) -> &str {
-        let name = self.program.rsplit('/').next().unwrap_or_default();
-        name.strip_prefix("server-").unwrap_or(name)
     }
 
     /// What a reader knows it by.
     pub fn label(&self) -> String {
-        let mut label = format!("{} over {}", self.server(), self.transport.name());
+        let mut label = format!("{} over {}", self.server, self.transport.name());
         if self.in_flight > 1 {
             label.push_str(&format!(", {} in flight on a connection", self.in_flight));
         }
         if self.batch > 1 {
             label.push_str(&format!(", batches of {}", self.batch));
+        }
+        if !self.others.is_empty() {
+            label.push_str(&format!(", {}", self.others.words()));
         }
         label
     }
@@ -84,7 +95,8 @@ impl Placed<'_> {
     }
 }
 
-/// The cells of a run that compares networks, a family after the other and the nearest network first; empty for any other run.
+/// The cells of a run that compares networks, a family after the other and the nearest network first; empty for any other run. A server
+/// that may use less of the machine than the others is left out: what it loses by that is no matter of distance.
 pub(super) fn placed(run: &Run) -> Vec<Placed<'_>> {
     if !run.plan.campaign.has_network() {
         return Vec::new();
@@ -99,12 +111,12 @@ pub(super) fn placed(run: &Run) -> Vec<Placed<'_>> {
     let place = |cell| -> Option<Placed<'_>> {
         let cell: &Cell = cell;
         let server = run.plan.servers.iter().find(|server| server.name == cell.server)?;
-        let network = run.plan.environment_of(server).network;
-        Some(Placed { family: Family::of(run, server), network, cell })
+        let environment = run.plan.environment_of(server);
+        let is_as_large = environment.size() == run.plan.campaign.environment.size();
+        is_as_large.then(|| Placed { family: Family::of(run, server), network: environment.network, cell })
     };
     // The ceiling shows what the load tool can send.
-    let is_ceiling = |cell: &&Cell| run.plan.campaign.ceiling.as_ref() == Some(&cell.server);
-    let cells = run.summary.cells.iter().filter(|cell| !is_ceiling(cell));
+    let cells = run.summary.cells.iter().filter(|cell| !run.plan.is_ceiling(&cell.server));
     let mut placed: Vec<Placed<'_>> = cells.filter_map(place).collect();
     placed.sort_by_key(|found| {
         let family = families.iter().position(|family| *family == found.family);

@@ -3,11 +3,11 @@
 use crate::load::Level;
 use crate::stats::Estimate;
 
-pub use crate::readable_numbers::{bytes, count, percent, significant, thousands, time as time_us};
+pub use crate::readable_numbers::{bytes, count, counted, percent, significant, thousands, time as time_us};
 
 /// A load as a sentence has it: `500 connections`, `2,000 requests/s`.
 pub fn load(level: Level) -> String {
-    format!("{} {}", thousands(level.amount().into()), level.unit())
+    format!("{} {}", thousands(level.amount().into()), level.unit_of(level.amount()))
 }
 
 /// A request at a load, for a table's cell: `getBalance at 125`, `getBalance at 2,000/s`.

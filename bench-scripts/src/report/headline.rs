@@ -2,15 +2,22 @@
 
 use std::fmt::Write;
 
-use super::format::{PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio};
+use super::format::{
+    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio, thousands, time_us,
+};
+use super::tables::bare;
 use super::{
     Run, answer, batches, crossed, distance, duets, in_flight_memory, invalid_trials, open_loop, original,
     sections, sizes, slo, soak, stages, stores, threshold,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
+use crate::figure::Figure;
 use crate::load::Level;
 use crate::load::toolchain::Tool;
+
+/// Rows of figures that a first screen has where nothing is compared.
+const MOST_ROWS: usize = 16;
 
 /// The first screen in Markdown: what must be known before anything is believed, and the answer.
 pub fn headline(run: &Run) -> String {
@@ -47,7 +54,35 @@ pub fn so_far(run: &Run) -> String {
     }
     let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
     // A first screen has a row for what the searches found, and their section the rest.
-    if answer::of(run).is_some() { first } else { first + &compared + &searched }
+    if answer::of(run).is_some() {
+        return first;
+    }
+    let rest = compared + &searched;
+    first + &if rest.is_empty() { figures(run) } else { rest }
+}
+
+/// What was measured where nothing is compared: of one server, say, or of several without a baseline. Connections that are held answer
+/// nothing, and what fills more than a screen has its tables below.
+fn figures(run: &Run) -> String {
+    let is_shown = |cell: &&Cell| run.plan.headline_levels(&cell.workload).contains(&cell.level);
+    let of = if batches::of(run) { "call" } else { "request" };
+    let headers = format!("request | server | {of}s/s | p50 | p99 | CPU per {of}");
+    let row = |cell: &Cell| {
+        let figures: [(Figure, fn(f64) -> String); 4] = [
+            (Figure::RequestsPerSecond, thousands),
+            (Figure::P50Us, time_us),
+            (Figure::P99Us, time_us),
+            (Figure::CpuUsPerRequest, time_us),
+        ];
+        let mut row = vec![at(&cell.workload, cell.level), run.cell_name(cell)];
+        row.extend(figures.map(|(figure, write)| bare(cell, figure, write)));
+        row
+    };
+    let rows: Vec<_> = run.summary.cells.iter().filter(is_shown).map(row).collect();
+    if run.plan.campaign.hold || rows.len() > MOST_ROWS {
+        return String::new();
+    }
+    Table::of(&headers, 2, rows).markdown()
 }
 
 /// What is left of a run that was stopped.
@@ -108,11 +143,14 @@ fn works(run: &Run) -> String {
     )
 }
 
-/// The compared pairs of a sweep at the headline's load, each with its comparison where there is one.
+/// The compared pairs of a sweep at the headline's loads, each with its comparison where there is one.
 fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option<&Comparison>)> {
     let compared = run.plan.campaign.compared();
-    run.plan.campaign.workloads.iter().flat_map(move |workload| {
-        let level = run.plan.headline_level(workload);
+    let workloads = run.plan.campaign.workloads.iter();
+    let places = workloads.flat_map(|workload| {
+        run.plan.headline_levels(workload).into_iter().map(move |level| (workload, level))
+    });
+    places.flat_map(move |(workload, level)| {
         // An arm may be measured at some loads of some workloads only.
         let measured = move |(a, b): &(String, String)| {
             [a, b].into_iter().all(|server| run.plan.campaign.measures(server, workload, level))

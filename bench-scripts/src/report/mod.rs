@@ -230,6 +230,16 @@ impl Run {
         self.plan.workloads.iter().filter(|workload| measured.contains(&workload.name))
     }
 
+    /// The server with which it was found what the load tools can send, in a sentence.
+    pub fn ceiling_words(&self) -> String {
+        match &self.plan.campaign.ceiling {
+            Some(name) if !self.plan.is_ceiling(name) => {
+                format!("{}, which the campaign names as its ceiling", self.label(name))
+            }
+            _ => "the server that answers at once".to_owned(),
+        }
+    }
+
     /// Whether it measures servers at loads that the campaign names, and not thresholds alone.
     pub fn has_sweep(&self) -> bool {
         !self.plan.levels().is_empty()

@@ -3,7 +3,9 @@
 use anyhow::Result;
 
 use super::Run;
-use super::format::{Table, bullets, dash, known, load, percent, ratio, significant, thousands, time_us};
+use super::format::{
+    Table, bullets, counted, dash, known, load, percent, ratio, significant, thousands, time_us,
+};
 use super::headline::compares_nothing;
 use crate::analysis::original::{Printed, Reproduced};
 use crate::config::{Branch, CampaignArm, Environment, Original, Overrides};
@@ -247,7 +249,11 @@ fn ratios(run: &Run) -> Result<String> {
                 found.rate.words(),
             ]);
         }
-        said.push(format!("{} for {workload} at {connections} connections", rates.join(", ")));
+        said.push(format!(
+            "{} for {workload} at {}",
+            rates.join(", "),
+            counted(connections.into(), "connection")
+        ));
     }
     if table.is_empty() {
         return Ok(String::new());

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::format::{NEVER_SENT, Table, bullets, significant, thousands, time_us};
+use super::format::{NEVER_SENT, Table, bullets, counted, significant, thousands, time_us};
 use super::searches::{effective, groups, or_dash};
 use super::{Run, causes, commands};
 use crate::analysis::NEAR_CEILING;
@@ -153,7 +153,7 @@ pub fn section(run: &Run) -> String {
     let mut out = format!(
         "## The highest rate under a service level\n\n{} {}\n\n{}",
         explanation(&summary.slo),
-        ceiling(summary.ceiling),
+        ceiling(summary.ceiling, &run.ceiling_words()),
         table.markdown()
     );
     // Writing to a String can't fail, here and below.
@@ -177,13 +177,13 @@ fn explanation(slo: &Slo) -> String {
         .exceed_ratio
         .map_or_else(|| "none of it".to_owned(), |share| format!("at most {share} of that time"));
     format!(
-        "{} sends requests at a steady rate over at most {} connections, whether or not the server keeps up. The level: {}. Latency counts \
+        "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. The level: {}. Latency counts \
          from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of {}, {tolerated} lies \
          in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one and below the \
          other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send at the requested rate does not \
          count against the server.",
         slo.tool.name(),
-        thousands(f64::from(slo.connections)),
+        counted(slo.connections.into(), "connection"),
         level(slo),
         time_us(slo.duration_sum_ms as f64 * 1e3),
         time_us(slo.final_trial_ms as f64 * 1e3),
@@ -193,17 +193,13 @@ fn explanation(slo: &Slo) -> String {
 }
 
 /// What the load tool can send.
-fn ceiling(Ceiling { tool, held, not_held }: Ceiling) -> String {
+fn ceiling(Ceiling { tool, held, not_held }: Ceiling, server: &str) -> String {
     let end = |end: Option<u32>| end.map_or_else(|| "none".to_owned(), |end| format!("{}/s", rate(end)));
     let beyond = not_held.map_or_else(
         || "no higher rate was tried".to_owned(),
         |not_held| format!("not {}", end(Some(not_held))),
     );
-    format!(
-        "On this machine {} held {} against the server that answers at once, {beyond}.",
-        tool.name(),
-        end(held)
-    )
+    format!("On this machine {} held {} against {server}, {beyond}.", tool.name(), end(held))
 }
 
 fn chart(summary: &SloSummary) -> String {

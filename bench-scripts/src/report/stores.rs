@@ -6,7 +6,7 @@ use serde_json::Value;
 use validator_state::Ledger;
 
 use super::Run;
-use super::format::{Table, bullets, count, estimate, known, list, significant, time_us};
+use super::format::{Table, bullets, count, counted, estimate, known, list, significant, time_us};
 use crate::config::{Server, Stores};
 use crate::figure::Figure;
 use crate::results::RunFolder;
@@ -98,10 +98,10 @@ pub fn section(run: &Run) -> String {
         }
     }
     let mut out = format!(
-        "## Block stores\n\nEach request from each store, at {} connections. `memory` holds the chain as ranges in memory; every other \
+        "## Block stores\n\nEach request from each store, at {}. `memory` holds the chain as ranges in memory; every other \
          store is opened read-only and walked for each request.\n\n### CPU time per request\n\n{}\n\
          ### What reading a root costs\n\nCPU time beyond that from {}, over the roots that the store reads: those of the range{}.\n\n{}",
-        stores.connections,
+        counted(stores.connections.into(), "connection"),
         cpu.markdown(),
         stores.blocks[0],
         all_read(stores),
@@ -110,11 +110,11 @@ pub fn section(run: &Run) -> String {
     if let Some(neighbour) = &stores.neighbour {
         let _ = write!(
             out,
-            "\n### {} meanwhile\n\nIts 99th percentile at {} requests/s, from the moment at which each was due, while {} connections ask \
+            "\n### {} meanwhile\n\nIts 99th percentile at {} requests/s, from the moment at which each was due, while {} ask \
              for {}, each again once it has its answer.\n\n{}",
             neighbour.workload,
             count(neighbour.rate.into()),
-            neighbour.beside_connections,
+            counted(neighbour.beside_connections.into(), "connection"),
             neighbour.beside,
             light.markdown()
         );

@@ -16,7 +16,7 @@ use crate::config::Tuning;
 /// One line for each request, tuning and client.
 pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
     let mut out = String::new();
-    let ceiling = run.plan.campaign.ceiling.as_ref();
+    let ceiling = ceiling(run);
     let group_of = |search: &SearchSummary| {
         let Searched { workload, tuning, client, .. } = &search.searched;
         (workload.clone(), *tuning, *client)
@@ -41,6 +41,11 @@ pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
         );
     }
     out + &causes_of(run, summary)
+}
+
+/// The campaign's ceiling, where it only shows what the load tool can send.
+fn ceiling(run: &Run) -> Option<&String> {
+    run.plan.campaign.ceiling.as_ref().filter(|name| run.plan.is_ceiling(name))
 }
 
 /// Whose limit it is where the campaign's ceiling, which does next to nothing for a request, fails at the same count already.
@@ -184,8 +189,7 @@ fn span(search: &SearchSummary, counts: &[Counted]) -> String {
 
 /// What a reader should know of a search's counts.
 fn note(run: &Run, summary: &ThresholdSummary, search: &SearchSummary) -> String {
-    let mut notes: Vec<String> =
-        not_the_servers(run.plan.campaign.ceiling.as_ref(), summary, search).into_iter().collect();
+    let mut notes: Vec<String> = not_the_servers(ceiling(run), summary, search).into_iter().collect();
     notes.extend(notes_of(search));
     notes.join("; ").replace('\n', " ")
 }

@@ -70,9 +70,9 @@ impl Bench<'_> {
         let server = self.plan.server(&trial.server)?;
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
-        let request = &self.truths_of(trial).first(&workload.name)?.body;
+        let opening = workload.opening_with(&self.truths_of(trial).first(&workload.name)?.body);
         let environment = &self.plan.campaign.environment;
-        let running = match Subject::start(server, environment, request, &stderr, self.interrupt) {
+        let running = match Subject::start(server, environment, opening, &stderr, self.interrupt) {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => Err(match error.downcast_ref::<OutOfMemory>() {
                 Some(killed) => Outcome::out_of_memory("before it was ready", *killed),

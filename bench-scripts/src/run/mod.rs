@@ -80,7 +80,8 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 }
 
 /// The plan of a campaign over these servers.
-fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
+fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
+    compare_ceiling(&mut campaign, &servers);
     let name = &campaign.name;
     let mut names = campaign.workloads.clone();
     // What is sent besides the measured requests has true answers as well.
@@ -123,6 +124,18 @@ fn resolved(config: &ConfigDir, campaign: Campaign, servers: Vec<Server>) -> Res
         trials,
         ..Plan::default()
     })
+}
+
+/// Has a ceiling that is a server like the others compared with the baseline as they are.
+fn compare_ceiling(campaign: &mut Campaign, servers: &[Server]) {
+    let is_like_others =
+        |name: &String| servers.iter().any(|server| server.name == *name && !server.answers_one_request());
+    let (Some(baseline), Some(ceiling)) = (&campaign.baseline, &campaign.ceiling) else { return };
+    if campaign.comparisons.is_empty() && ceiling != baseline && is_like_others(ceiling) {
+        let pair = (ceiling.clone(), baseline.clone());
+        campaign.comparisons = campaign.compared();
+        campaign.comparisons.push(pair);
+    }
 }
 
 /// A plan with the order of its trials and the layouts of its servers drawn from another number, which is to say another run by luck alone.
@@ -275,6 +288,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     let mut conditions = folder.conditions()?;
     let environment = &plan.campaign.environment;
     let request = opening(plan)?;
+    let opening = first_workload(plan)?.opening_with(&request);
     let stderr = folder.0.join("tool-output/ready.stderr");
     let begun_with = std::mem::take(&mut conditions.programs);
     conditions.programs = programs(plan, Path::new("."));
@@ -286,7 +300,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
         // What a program says of its settings does not depend on its layout.
         let program = plan.programs(server).into_iter().next().unwrap_or_default();
         let server = &Server { program, ..server.clone() };
-        match Subject::start(server, environment, &request, &stderr, interrupt) {
+        match Subject::start(server, environment, opening, &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
                 // What differs at every start is no setting.
@@ -307,8 +321,11 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
 
 /// A request for a server's arguments where nothing is measured: the first workload's.
 fn opening(plan: &Plan) -> Result<String> {
-    let workload = plan.workloads.first().context("the plan has no workload")?;
-    workload.opening(&plan.campaign.environment.ledger())
+    first_workload(plan)?.opening(&plan.campaign.environment.ledger())
+}
+
+fn first_workload(plan: &Plan) -> Result<&Workload> {
+    plan.workloads.first().context("the plan has no workload")
 }
 
 /// Builds what a plan needs, once it is known that its servers may be limited as it says.

@@ -159,14 +159,14 @@ impl Bench<'_> {
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
-        let request = &self.truths_of(trial).first(&workload.name)?.body;
+        let opening = workload.opening_with(&self.truths_of(trial).first(&workload.name)?.body);
         let listen = self.plan.hosts.as_ref().and_then(|pool| pool.listen);
         let place = match (link, listen) {
             (Some(link), _) => Place::Over(link),
             (None, Some(address)) => Place::At(address),
             (None, None) => Place::Loopback,
         };
-        let started_server = Subject::start_at(place, &server, environment, request, &stderr, self.interrupt);
+        let started_server = Subject::start_at(place, &server, environment, opening, &stderr, self.interrupt);
         let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {

@@ -68,6 +68,27 @@ struct Written {
     why: String,
 }
 
+/// What a server is started for: a request and, where its workload states it, the answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// The request's body.
+    pub body: &'a str,
+    /// The stated answer.
+    pub answer: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Opening<'a> {
+    fn from(body: &'a str) -> Self {
+        Self { body, answer: None }
+    }
+}
+
+impl<'a> From<&'a String> for Opening<'a> {
+    fn from(body: &'a String) -> Self {
+        body.as_str().into()
+    }
+}
+
 impl TryFrom<Written> for Workload {
     type Error = &'static str;
 
@@ -188,6 +209,15 @@ impl Workload {
                 self.stream(ledger, 0)?.next().map(|request| request.body).context("sends no request")
             }
         }
+    }
+
+    /// A request of it, with the answer that it states.
+    pub fn opening_with<'a>(&'a self, body: &'a str) -> Opening<'a> {
+        let answer = match &self.traffic {
+            Traffic::One { expected: Expected::Answer(answer), .. } => Some(answer.as_str()),
+            Traffic::One { .. } | Traffic::Mix(_) => None,
+        };
+        Opening { body, answer }
     }
 
     /// The true answer to its one request, parsed.

@@ -9,6 +9,7 @@ mod bursts;
 mod calibrate;
 mod causes;
 mod distance;
+mod examples;
 mod failures;
 mod folders;
 mod hosts;

@@ -43,8 +43,11 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 
 /// The report of a campaign in which every trial was measured, and the names of the run's files.
 fn reported(dir: &Path, campaign: &str) -> (String, Vec<String>) {
-    let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    let (mut plan, text) = run::resolve(&config, campaign).unwrap();
+    reported_of(&ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR"))), dir, campaign)
+}
+
+fn reported_of(config: &ConfigDir, dir: &Path, campaign: &str) -> (String, Vec<String>) {
+    let (mut plan, text) = run::resolve(config, campaign).unwrap();
     if let Some(open) = &plan.campaign.open {
         plan.rates = open.levels(|_| None);
         plan.trials = trials_at(&plan.campaign, &plan.rates);
@@ -99,6 +102,28 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     for said in ["no netem", "a timer ends", "the lower one of two rates"] {
         assert!(report.contains(said), "{said}: {report}");
     }
+}
+
+/// Arms of one server whose other settings differ are rows of their own, and one in a smaller box is none.
+#[test]
+fn arms_with_other_settings_are_named_and_boxed_ones_left_out() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["workloads", "servers.toml"] {
+        std::os::unix::fs::symlink(shipped.join(folder), dir.path().join(folder)).unwrap();
+    }
+    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
+    let text = std::fs::read_to_string(shipped.join("campaigns/distance.toml")).unwrap();
+    let arm = |name: &str, settings: &str| {
+        format!("\n[[arm]]\nname = \"{name}\"\nserver = \"actix\"\nsettings = {{ {settings} }}\n")
+    };
+    let others = arm("one", "threads = 1") + &arm("half", "cpu_quota = 0.5, network = { delay_ms = 40 }");
+    std::fs::write(dir.path().join("campaigns/distance.toml"), text + &others).unwrap();
+    let (report, _) = reported_of(&ConfigDir(dir.path().to_owned()), dir.path(), "distance");
+    assert_eq!(row(&report, "actix over HTTP, 1 worker", "loopback")[1], "128,000");
+    assert_eq!(row(&report, "actix over HTTP", "loopback")[1], "128,000");
+    assert!(!report.contains("40 ms each way |"), "{report}");
+    assert!(report.contains("Over 20 ms each way, all servers"), "the farthest of those that are compared");
 }
 
 #[test]

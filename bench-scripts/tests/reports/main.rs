@@ -17,6 +17,7 @@ mod kept;
 mod mixes;
 mod open_loop;
 mod original;
+mod own_campaigns;
 mod planted;
 mod pooled;
 mod samples;

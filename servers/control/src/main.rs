@@ -1,7 +1,7 @@
 //! One fixed answer to every POST, over bare epoll: the most that this machine and this load generator can show, and so
 //! the ceiling of every table.
 //!
-//! It computes one true answer when it starts and then only moves bytes. It is no JSON-RPC server: what it leaves out is
+//! It has one true answer when it starts, computed or given, and then only moves bytes. It is no JSON-RPC server: what it leaves out is
 //! what the others are measured for.
 
 #![deny(
@@ -14,11 +14,15 @@
 mod http;
 mod worker;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use serde_json::Value;
 use server_kit::{Context, Defaults, Framework, StartError, Threads};
+use typed_rpc::Tally;
 use validator_state::MAX_BODY_BYTES;
 
 use http::Answers;
@@ -48,6 +52,32 @@ struct Flags {
     /// JSON-RPC request whose answer is given to every POST
     #[arg(long, value_name = "BODY", default_value = ANSWER_TO)]
     answer_to: String,
+    /// File with the answer that is given to every POST, in the place of a computed one; for any JSON-RPC API
+    #[arg(long, value_name = "FILE")]
+    answer_file: Option<PathBuf>,
+}
+
+/// The answer to every POST, and what it counts for.
+fn answer(context: &Context, flags: &Flags) -> Result<(Vec<u8>, Tally), StartError> {
+    let Some(path) = &flags.answer_file else {
+        let mut body = Vec::new();
+        let tally = typed_rpc::answer(&context.state, &flags.answer_to, &mut body);
+        return Ok((body, tally));
+    };
+    let (body, errors) = read_answer(path)
+        .map_err(|why| StartError::refused(format!("--answer-file {}", path.display()), why))?;
+    let tally =
+        Tally { answered: errors.len() as u64, errors: errors.iter().filter(|error| **error).count() as u64 };
+    Ok((body, tally))
+}
+
+/// An answer, and of each call in it whether it is an error.
+fn read_answer(path: &Path) -> Result<(Vec<u8>, Vec<bool>), String> {
+    let body = fs::read(path).map_err(|error| error.to_string())?;
+    let parsed: Value = serde_json::from_slice(&body).map_err(|error| format!("is not JSON: {error}"))?;
+    let calls = parsed.as_array().map_or(std::slice::from_ref(&parsed), Vec::as_slice);
+    let errors = calls.iter().map(|call| call.get("error").is_some()).collect();
+    Ok((body, errors))
 }
 
 fn main() -> ExitCode {
@@ -74,8 +104,7 @@ fn serve(context: Context, flags: Flags) -> Result<(), StartError> {
         ));
     }
     let accepted = context.metrics().connections.accepted();
-    let mut body = Vec::new();
-    let tally = typed_rpc::answer(&context.state, &flags.answer_to, &mut body);
+    let (body, tally) = answer(&context, &flags)?;
     let answers = Arc::new(Answers::new(&body, tally, context.settings.max_body_bytes));
 
     let claim = context.claim_port()?;

@@ -42,6 +42,23 @@ fn the_answer_can_be_that_of_another_request() {
 }
 
 #[test]
+fn the_answer_can_be_one_of_another_api() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answer.json");
+    let flags = ["--answer-file", path.to_str().unwrap()];
+    std::fs::write(&path, r#"{"jsonrpc":"2.0","id":1,"result":"own"}"#).unwrap();
+    let server = start(&flags);
+    assert_eq!(post(server.addr, BALANCE).json()["result"], "own");
+    assert_eq!((server.totals().answered, server.totals().errors), (1, 0));
+    std::fs::write(&path, r#"[{"id":1,"result":0},{"id":2,"error":{}}]"#).unwrap();
+    let server = start(&flags);
+    assert_eq!(post(server.addr, BALANCE).json()[1]["id"], 2);
+    assert_eq!((server.totals().answered, server.totals().errors), (2, 1), "a batch is its calls");
+    std::fs::write(&path, "no JSON").unwrap();
+    assert!(refusal(program(), &flags).contains("answer.json: is not JSON"));
+}
+
+#[test]
 fn what_a_fixed_answer_cannot_do_is_refused() {
     let message = refusal(program(), &["--slot-interval-ms", "400"]);
     assert!(message.contains("--slot-interval-ms 400") && message.contains("one answer"), "{message}");

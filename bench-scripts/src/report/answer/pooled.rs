@@ -23,9 +23,8 @@ pub(in crate::report) fn of_runs(
 ) -> Result<Answer> {
     let (first, others) = runs.split_first().context("an answer needs a run")?;
     let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
-    let is_ceiling = |name: &str| first.plan.campaign.ceiling.as_deref() == Some(name);
     let names = first.plan.servers.iter().map(|server| server.name.as_str());
-    let names: Vec<&str> = names.filter(|name| !is_ceiling(name)).collect();
+    let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
     let one = |rows: &mut [AnswerRow], link: &str| {
         rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}])"))
     };

@@ -1,11 +1,11 @@
 //! The rows of an answer: what a run measured of every server, by topic.
 
-use super::super::format::{count, known, load};
+use super::super::format::{count, counted, known, load};
 use super::super::{Run, crossed, headline, original, sections};
 use crate::analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
 use crate::analysis::search::Ending;
 use crate::analysis::{Cell, Comparison, Finding, Mark};
-use crate::config::{Server, Tuning};
+use crate::config::Tuning;
 use crate::figure::Figure;
 use crate::load::Level;
 use crate::stats::Estimate;
@@ -16,12 +16,11 @@ pub(in crate::report) fn of(run: &Run) -> Option<Answer> {
         return None;
     }
     let campaign = &run.plan.campaign;
-    let is_ceiling = |server: &&Server| campaign.ceiling.as_ref() == Some(&server.name);
     let (names, labels): (Vec<&str>, Vec<&str>) = run
         .plan
         .servers
         .iter()
-        .filter(|server| !is_ceiling(server))
+        .filter(|server| !run.plan.is_ceiling(&server.name))
         .map(|server| (server.name.as_str(), server.label()))
         .unzip();
     let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
@@ -47,6 +46,25 @@ pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<AnswerRow>
 
 /// From when an open loop's latencies count.
 const FROM_DUE: &str = ", from the intended send";
+
+/// A workload at one of the headline's loads.
+struct Place<'a> {
+    workload: &'a str,
+    level: Level,
+    /// Whether the workload has other such loads.
+    is_one_of_several: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(run: &'a Run) -> Vec<Self> {
+        let of = |workload: &'a String| {
+            let levels = run.plan.headline_levels(workload);
+            let is_one_of_several = levels.len() > 1;
+            levels.into_iter().map(move |level| Self { workload, level, is_one_of_several })
+        };
+        run.plan.campaign.workloads.iter().flat_map(of).collect()
+    }
+}
 
 struct Measured<'a> {
     run: &'a Run,
@@ -90,32 +108,46 @@ impl Measured<'_> {
         }
     }
 
-    /// A closed loop: rates, CPU time and latency at the headline's load, and memory at the highest.
+    /// A row of a workload at a load. Where it has several, the load is part of what the row is about.
+    fn at_place(
+        &self,
+        topic: Topic,
+        place: &Place<'_>,
+        behind: &str,
+        value: impl Fn(&str) -> Option<Value>,
+    ) -> AnswerRow {
+        let at = at(place.level);
+        match place.is_one_of_several {
+            false => self.row(topic, place.workload, at + behind, value),
+            true => self.row(topic, &format!("{} {at}", place.workload), behind.to_owned(), value),
+        }
+    }
+
+    /// A closed loop: rates, CPU time and latency at the headline's loads, and memory at the highest.
     fn sweep(&self) -> Vec<AnswerRow> {
         let run = self.run;
         let mut rows = Vec::new();
-        let workloads = || run.plan.campaign.workloads.iter();
-        let headline = |workload: &str| run.plan.headline_level(workload);
+        let places = Place::of(run);
         if run.has_sweep() && !sections::is_duet(run) {
-            rows.extend(workloads().map(|workload| {
-                let level = headline(workload);
-                self.row(Topic::Rate, workload, at(level), |server| self.rate(server, workload, level))
+            rows.extend(places.iter().map(|place| {
+                let Place { workload, level, .. } = *place;
+                self.at_place(Topic::Rate, place, "", |server| self.rate(server, workload, level))
             }));
         }
-        rows.extend(workloads().map(|workload| self.cpu(workload)));
+        rows.extend(self.cpu());
         if !run.has_sweep() || sections::is_duet(run) {
             return rows;
         }
-        rows.extend(workloads().map(|workload| {
-            let level = headline(workload);
-            let value =
-                |server: &str| self.cell(server, workload, level)?.figure(Figure::P99Us).map(Value::of);
-            self.row(Topic::P99, workload, at(level), value)
+        rows.extend(places.iter().map(|place| {
+            let value = |server: &str| {
+                self.cell(server, place.workload, place.level)?.figure(Figure::P99Us).map(Value::of)
+            };
+            self.at_place(Topic::P99, place, "", value)
         }));
         // At the headline's load there are trials enough for an interval.
-        let most = workloads().max_by_key(|workload| headline(workload).amount());
-        rows.extend(most.map(|workload| {
-            let level = headline(workload);
+        let most = places.iter().max_by_key(|place| place.level.amount());
+        rows.extend(most.map(|place| {
+            let Place { workload, level, .. } = *place;
             let figure = Figure::ConnectionMemoryBytes;
             // A group's memory that did not grow measures no connection, and least of all wins.
             let resolved = |cell: &Cell| cell.figure(figure).filter(|estimate| estimate.value > 0.0);
@@ -140,9 +172,13 @@ impl Measured<'_> {
     }
 
     /// From duets where the run has them: they are sharper.
-    fn cpu(&self, workload: &str) -> AnswerRow {
+    fn cpu(&self) -> Vec<AnswerRow> {
         let run = self.run.duets.as_deref().unwrap_or(self.run);
-        let level = run.plan.headline_level(workload);
+        Place::of(run).iter().map(|place| self.cpu_at(run, place)).collect()
+    }
+
+    fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
+        let Place { workload, level, .. } = *place;
         let value = |server: &str| {
             let finding = |pair: &Comparison| pair.cpu;
             let compared = self
@@ -155,7 +191,7 @@ impl Measured<'_> {
             let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
             is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
         });
-        AnswerRow { direct: direct.collect(), ..self.row(Topic::Cpu, workload, at(level), value) }
+        AnswerRow { direct: direct.collect(), ..self.at_place(Topic::Cpu, place, "", value) }
     }
 
     /// A server's ratio to the baseline; the baseline's own is 1.
@@ -173,17 +209,15 @@ impl Measured<'_> {
         run.summary.comparisons.iter().find(of_pair).map(|pair| finding(pair).ratio)
     }
 
-    /// An open loop: CPU time and latency at the headline's rate.
+    /// An open loop: CPU time and latency at the headline's rates.
     fn at_a_rate(&self) -> Vec<AnswerRow> {
-        let run = self.run;
-        let workloads = || run.plan.campaign.workloads.iter();
-        let p99 = |workload: &String| {
-            let level = run.plan.headline_level(workload);
+        let p99 = |place: &Place<'_>| {
+            let Place { workload, level, .. } = *place;
             let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
             let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
-            self.row(Topic::P99, workload, at(level) + FROM_DUE, value)
+            self.at_place(Topic::P99, place, FROM_DUE, value)
         };
-        workloads().map(|workload| self.cpu(workload)).chain(workloads().map(p99)).collect()
+        self.cpu().into_iter().chain(Place::of(self.run).iter().map(p99)).collect()
     }
 
     /// An open loop with and without a background load.
@@ -209,7 +243,7 @@ impl Measured<'_> {
         let other = self.run.plan.campaign.open.as_ref()?.background.as_ref()?;
         Some(match other.rate {
             Some(rate) => format!("{} {}/s", count(rate.into()), other.workload),
-            None => format!("{} connections of {}", count(other.connections.into()), other.workload),
+            None => format!("{} of {}", counted(other.connections.into(), "connection"), other.workload),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Rates in a calibration's report: false verdicts and power next to those of CPU time, and which way resolves most in a minute.
 
-use super::super::format::{Table, dash, estimate, list};
+use super::super::format::{Table, counted, dash, estimate, list};
 use super::{OFTEN, handicap, sentence_of, shown};
 use crate::analysis::calibration::{CalibrationSummary, Power, RatesByWay, Resampled, Sharpness};
 use crate::config::Calibration;
@@ -44,7 +44,7 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
     let ways = rates.ways.iter().map(|way| format!("**{}** is {}", way.name, way.words()));
     format!(
         "## False verdicts and power, CPU time and rates\n\nCPU time is compared in duets. Rates are measured as a campaign's sweep \
-         measures them: one server after the other on all cores, at {} connections, in an order that is drawn for each block. {}. All \
+         measures them: one server after the other on all cores, at {}, in an order that is drawn for each block. {}. All \
          that ran took turns and got the same time. Each comparison has blocks of its own and is judged by itself, with the whole error of \
          5 %; one of several in a campaign shares the error and takes more blocks. For the twin each claim is a false verdict.\n\n{}\n\"Effect, as derived\" of CPU time is the handicap over what the base \
          needed. Of a rate it is -h / (T + h): h is the handicap's CPU time and T what server and load tool together used for a request \
@@ -52,7 +52,7 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
          ## What a minute resolves\n\nBlocks of the server and its twin. \"Time of a block\" is that of two servers, with start, warm-up and \
          lost blocks. The interval after a minute is that over all blocks, times the square root of the minutes that they took. The \
          last three columns are from resampling the blocks, as below, and need 30 of them.\n\n{}",
-        rates.connections,
+        counted(rates.connections.into(), "connection"),
         list(ways),
         verdicts(summary).markdown(),
         minutes(summary).markdown()

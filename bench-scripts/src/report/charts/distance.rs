@@ -55,9 +55,9 @@ pub(in crate::report) fn chart(run: &Run) -> Option<Chart> {
 
 /// A server has one colour; its other transports and batches are dashed.
 fn style(families: &[Family], place: usize) -> Style {
-    let server = families[place].server();
+    let server = &families[place].server;
     let colour = known_colour(server).unwrap_or(place % COLOURS.len());
-    Style { colour, variant: families[..place].iter().filter(|family| family.server() == server).count() }
+    Style { colour, variant: families[..place].iter().filter(|family| family.server == *server).count() }
 }
 
 /// A rate on the axis, which has room for seven characters.

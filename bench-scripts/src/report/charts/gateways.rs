@@ -35,7 +35,7 @@ pub(in crate::report) fn chart(run: &Run, workload: &str) -> Option<Chart> {
         .servers
         .iter()
         .zip(styles(&run.plan.servers))
-        .filter(|(server, _)| run.plan.campaign.ceiling.as_ref() != Some(&server.name))
+        .filter(|(server, _)| !run.plan.is_ceiling(&server.name))
         .collect();
     let plot = |what: &str, x: &str, y: Axis, value: Value| {
         let panel = |(part, name): (Part, &str)| Panel {

@@ -34,7 +34,7 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
     let mut series: Vec<SeriesOf<'_>> = Vec::new();
     for (server, own) in run.plan.servers.iter().zip(styles(&run.plan.servers)) {
         // Of a search for rates the ceiling only says what the tool can send.
-        if !run.has_sweep() && run.plan.campaign.ceiling.as_ref() == Some(&server.name) {
+        if !run.has_sweep() && run.plan.is_ceiling(&server.name) {
             continue;
         }
         for &tool in &tools {

@@ -30,7 +30,7 @@ pub(super) fn of(run: &Run) -> Option<&Open> {
     run.plan.campaign.open.as_ref()
 }
 
-/// What is shown below the answer: what the background load does to each server, and the latencies at the headline's rate.
+/// What is shown below the answer: what the background load does to each server, and the latencies at the headline's rates.
 pub(super) fn headline(run: &Run) -> String {
     let mut out = sections::headline(run);
     if !out.is_empty() {
@@ -41,8 +41,8 @@ pub(super) fn headline(run: &Run) -> String {
 
 fn headline_cells(run: &Run) -> impl Iterator<Item = &Cell> + Clone {
     let is_shown = |cell: &&Cell| {
-        cell.level.amount() == run.plan.headline_level(&cell.workload).amount()
-            && run.plan.campaign.ceiling.as_ref() != Some(&cell.server)
+        let levels = run.plan.headline_levels(&cell.workload);
+        levels.iter().any(|level| level.amount() == cell.level.amount()) && !run.plan.is_ceiling(&cell.server)
     };
     run.summary.cells.iter().filter(is_shown)
 }
@@ -187,10 +187,10 @@ pub(super) fn distrust(run: &Run) -> String {
     ];
     items.extend(run.ceilings.iter().map(|Ceiling { tool, held, not_held }| {
         format!(
-            "{} sent {} requests/s here in time, to the server that answers at once{}. No server is measured at a rate that its \
-             tool can't send.",
+            "{} sent {} requests/s here in time, to {}{}. No server is measured at a rate that its tool can't send.",
             tool.name(),
             known(*held, "none", rate),
+            run.ceiling_words(),
             known(*not_held, "", |limit| format!(", and not {}", rate(limit)))
         )
     }));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::Run;
 use super::super::format::{
-    Table, at, bullets, count, dash, known, ratio, sections as joined, thousands, time_us,
+    Table, at, bullets, count, counted, dash, known, ratio, sections as joined, thousands, time_us,
 };
 use crate::analysis::open_loop::{AGREEMENT, Agreement, Recovery};
 use crate::config::Background;
@@ -21,7 +21,7 @@ pub(in crate::report) fn sections(run: &Run) -> String {
 /// One line for each server that another load disturbs, or that comes back from an overload.
 pub(super) fn headline(run: &Run) -> String {
     let Some(other) = background(run) else { return String::new() };
-    let is_measured = |server: &String| run.plan.campaign.ceiling.as_ref() != Some(server);
+    let is_measured = |server: &String| !run.plan.is_ceiling(server);
     let isolation = run.summary.isolation.iter().filter(|found| is_measured(&found.server)).map(|found| {
         let answered = found.other_answered.filter(|share| share.value < 0.99);
         format!(
@@ -50,12 +50,13 @@ fn background(run: &Run) -> Option<&Background> {
 
 /// The other load, in words.
 fn other_load(background: &Background) -> String {
-    let (workload, connections) = (&background.workload, count(background.connections.into()));
+    let (workload, connections) =
+        (&background.workload, counted(background.connections.into(), "connection"));
     match background.rate {
         Some(rate) => {
             format!("{workload} at {} requests/s by {}", count(rate.into()), background.tool.name())
         }
-        None => format!("{workload} by {connections} connections in a closed loop (bombardier)"),
+        None => format!("{workload} by {connections} in a closed loop (bombardier)"),
     }
 }
 
@@ -109,7 +110,7 @@ fn stalls(run: &Run) -> String {
 
 /// What the ceiling's row is for, with a background load.
 fn of_ceiling(run: &Run) -> String {
-    known(run.plan.campaign.ceiling.as_ref(), "", |name| {
+    known(run.plan.campaign.ceiling.as_ref().filter(|name| run.plan.is_ceiling(name)), "", |name| {
         format!(
             " {name} answers at once, whatever the request, so its row shows what the load tools do to each other."
         )

@@ -62,8 +62,8 @@ impl Sources {
         }
         let folder = self.folder(run)?;
         let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
-        let is_ceiling = |server: &&Server| plan.campaign.ceiling.as_ref() == Some(&server.name);
-        let servers = plan.servers.iter().filter(|server| !is_ceiling(server)).flat_map(Server::and_upstream);
+        let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
+        let servers = measured.flat_map(Server::and_upstream);
         let built = servers.filter(|server| !server.build.is_empty());
         let is_changed = |server: &&Server| {
             let then = programs.get(&server.name).and_then(|program| program.sources.clone());

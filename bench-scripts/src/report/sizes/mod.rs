@@ -5,7 +5,7 @@ mod tables;
 
 use super::Run;
 use super::charts::{Chart, Heat, Picture, Tile, heat_chart};
-use super::format::{bullets, count, list, percent, thousands, time_us};
+use super::format::{bullets, count, counted, list, percent, thousands, time_us};
 use crate::analysis::sizes::{BoxVerdict, FULL, SizedCell, SizesSummary, THROTTLED};
 use crate::config::{SizedBox, Sizes};
 
@@ -156,13 +156,13 @@ fn under(heading: &str, text: String) -> String {
 fn explanation(run: &Run, sizes: &Sizes) -> String {
     format!(
         "Each server runs in boxes of limited processors and memory (cgroups); the load tool is outside, on the same {} cores. {} sends at a steady \
-         rate over at most {} connections, whether or not the server keeps up. A rate is *held* that met the level in {} windows of {}: {}. \
+         rate over at most {}, whether or not the server keeps up. A rate is *held* that met the level in {} windows of {}: {}. \
          Latency counts from when a request was meant to be sent. A quota is given out every 100 ms: a server that has used it up waits for the next \
          period. It is *throttled* where that happened in {} of the periods or more, and then no slower than its box; *slow* is only what misses the \
          level unthrottled, with memory, and with less than {} of the processors used.",
         run.conditions.host.cores,
         run.plan.campaign.tool.name(),
-        thousands(sizes.connections.into()),
+        counted(sizes.connections.into(), "connection"),
         if sizes.windows_to_hold == 1 { "one of two" } else { "two of at most three" },
         time_us(run.plan.campaign.window_ms as f64 * 1e3),
         level(sizes),

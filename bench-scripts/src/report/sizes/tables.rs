@@ -5,7 +5,7 @@ use crate::analysis::sizes::{BoxVerdict, Figures, SizedCell, SizesSummary, THROT
 use crate::config::{SizedBox, Sizes};
 use crate::report::Run;
 use crate::report::format::{
-    Table, bytes, count, dash, known, list, percent, significant, thousands, time_us,
+    Table, bytes, count, counted, dash, known, list, percent, significant, thousands, time_us,
 };
 
 /// The smallest box of each server that holds a rate.
@@ -106,10 +106,10 @@ pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         }
     }
     let note = format!(
-        "*There* is at the highest rate that is held, *above* at the lowest that is not. The closed loop has {} connections. Threads are those that the \
+        "*There* is at the highest rate that is held, *above* at the lowest that is not. The closed loop has {}. Threads are those that the \
          server said it had. Peak memory is that of the group, caches of files included. *Killed* counts trials in which the kernel killed the server \
          for want of memory.",
-        thousands(sizes.closed_connections.into())
+        counted(sizes.closed_connections.into(), "connection")
     );
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }

@@ -8,7 +8,7 @@ use super::{WhyRun, functions, name};
 use crate::analysis::why::{Ladder, LadderRow, Line, Part, PartsNs, WhySummary};
 use crate::cost::{CountKind, CountOutcome};
 use crate::report::format::{
-    Table, bullets, dash, estimate, known, percent, sections, significant, thousands,
+    Table, bullets, counted, dash, estimate, known, percent, sections, significant, thousands,
 };
 use crate::report::sections::environment;
 use crate::stats::Estimate;
@@ -270,10 +270,10 @@ fn slope(summary: &WhySummary) -> String {
             dash(line.misfit, percent),
         ]
     });
-    let connections = slope.connections;
+    let connections = counted(slope.connections.into(), "connection");
     format!(
         "## The answer's length\n\n![CPU time for a request against slots returned](slope.svg)\n\n{}\nServer CPU time for a getBlocks \
-         request against the slots that it returns, at {connections} connections: a straight line for each block by least squares, \
+         request against the slots that it returns, at {connections}: a straight line for each block by least squares, \
          weighted so that each length counts by its relative miss; figures are medians over blocks. The parts are fitted with the \
          same weights and add up to the slope in every block.\n\n{}",
         Table::of(headers, 1, rows).markdown(),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::name;
 use crate::analysis::Terms;
 use crate::analysis::why::{Ladder, Part, SlopeSummary, WhySummary};
-use crate::report::format::{bullets, count, estimate, list, percent, ratio, significant};
+use crate::report::format::{bullets, counted, estimate, list, percent, ratio, significant};
 use crate::report::invalid_trials;
 use crate::stats::Estimate;
 
@@ -43,7 +43,7 @@ pub fn headline(summary: &WhySummary) -> String {
 /// How fast, and by which of the two terms.
 fn rates(summary: &WhySummary, terms: &Terms) -> String {
     let WhySummary { server, over, workload, connections, .. } = summary;
-    let connections = count((*connections).into());
+    let connections = counted((*connections).into(), "connection");
     let bound = summary.sides.iter().any(|side| {
         side.client_cores.zip(side.cores).is_some_and(|(client, server)| client.value >= server.value)
     });
@@ -53,7 +53,7 @@ fn rates(summary: &WhySummary, terms: &Terms) -> String {
         ""
     };
     format!(
-        "**{server} answers {workload} {} times as fast as {over}** at {connections} connections: it uses {} times the cores and \
+        "**{server} answers {workload} {} times as fast as {over}** at {connections}: it uses {} times the cores and \
          needs {} times the CPU time for a request.{bound}",
         ratio(terms.rate),
         ratio(terms.cores),

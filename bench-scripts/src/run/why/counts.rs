@@ -136,7 +136,8 @@ impl Counting<'_> {
         let stderr = self.file(server, &format!("{what}.stderr"));
         let environment = &self.bench.plan.campaign.environment;
         let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
-        let subject = Subject::start(server, environment, &known.body, &stderr, self.bench.interrupt)?;
+        let opening = self.workload.opening_with(&known.body);
+        let subject = Subject::start(server, environment, opening, &stderr, self.bench.interrupt)?;
         match client::verify(&subject.target, &known.body, &known.truth)? {
             Ok(()) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),

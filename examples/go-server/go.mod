@@ -1,0 +1,3 @@
+module example/go-server
+
+go 1.24
