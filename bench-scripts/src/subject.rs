@@ -100,7 +100,8 @@ pub fn build_in(root: &Path, servers: &[Server]) -> Result<()> {
             continue;
         }
         let said = server.build.join(" ");
-        let status = Command::new(program).args(args).current_dir(root).status();
+        // Standard output is for the harness's own answer.
+        let status = Command::new(program).args(args).current_dir(root).stdout(std::io::stderr()).status();
         let status =
             status.with_context(|| format!("server {}: can't start its build: {said}", server.name))?;
         ensure!(status.success(), "server {}: its build failed ({}): {said}", server.name, describe(status));
@@ -190,6 +191,7 @@ impl Subject {
                 open_files: server.open_files,
                 group: group.as_ref(),
                 network: link.map(|link| link.server_namespace()),
+                folder: server.checkout.as_deref().map(Path::new),
                 ..Limits::default()
             },
         )?;
