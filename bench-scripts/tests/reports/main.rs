@@ -20,6 +20,7 @@ mod original;
 mod planted;
 mod pooled;
 mod samples;
+mod schema;
 mod sizes;
 mod soak;
 mod stages;
