@@ -90,6 +90,12 @@ report run:
 open *run:
     @{{bench}} open {{run}}
 
+# Write the list of all runs and a page of each into target/pages, as a static site: what GitHub Pages takes (--to DIR)
+[group('measure')]
+[no-exit-message]
+pages *options:
+    @{{bench}} pages {{options}}
+
 # Make finished runs small enough to keep in the repository; they can't be resumed after that
 [group('measure')]
 [no-exit-message]
@@ -234,7 +240,7 @@ deny:
     mkdir -p target
     if timeout 120 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
-# Compare each server with itself at another commit: just gate --base-rev REV; or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
+# Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('develop')]
 [no-exit-message]
 gate *options:

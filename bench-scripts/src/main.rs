@@ -2,11 +2,13 @@
 
 mod commands;
 
+use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use commands::Ending;
 use rpc_bench::config::ConfigDir;
 use rpc_bench::interrupt::Interrupted;
@@ -47,6 +49,12 @@ enum Verb {
     Open {
         /// The run's folder; the newest run where left out.
         run: Option<PathBuf>,
+    },
+    /// Write the list of all runs and a page of each into a folder, as a static site: what GitHub Pages takes.
+    Pages {
+        /// The folder.
+        #[arg(long, value_name = "DIR", default_value = "target/pages")]
+        to: PathBuf,
     },
     /// Make finished runs small enough to keep: compress their observations, and remove raw output and summary.json.
     Pack {
@@ -94,6 +102,16 @@ enum Verb {
     Reference(commands::reference::Args),
     /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
     Splice(commands::splice::Args),
+    /// Print what completes this program's verbs and options in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual's page, of this program or of one of its verbs.
+    Man {
+        /// The verb.
+        verb: Option<String>,
+    },
 }
 
 /// A wrong call, or something that is missing. The codes of what ran well are `Ending`'s.
@@ -112,6 +130,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints a text that a program reads. One that closes its input has read enough.
+fn print(text: &[u8]) -> Ending {
+    let _ = stdout().write_all(text);
+    Ending::Well
+}
+
 fn carry_out(cli: Cli) -> Result<Ending> {
     let config = ConfigDir(cli.config);
     Ok(match cli.verb {
@@ -122,6 +146,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),
         Verb::Report { run, format: Some(format) } => commands::report::print_as(&run, format)?.into(),
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
+        Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
         Verb::Send { run, to } => commands::send::send(&run, &to)?.into(),
         Verb::Take { files } => commands::send::take(&cli.results, &files)?.into(),
@@ -136,5 +161,7 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
         Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
         Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
+        Verb::Completions { shell } => print(&commands::manual::completions(Cli::command(), shell)),
+        Verb::Man { verb } => print(&commands::manual::page(Cli::command(), verb.as_deref())?),
     })
 }

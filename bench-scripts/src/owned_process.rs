@@ -41,6 +41,8 @@ pub struct Limits<'a> {
     pub network: Option<RawFd>,
     /// The group that limits it.
     pub group: Option<&'a Cgroup>,
+    /// The folder that it is started in; the harness's own where left out.
+    pub folder: Option<&'a Path>,
 }
 
 /// A running child. Dropping it kills it and waits for it.
@@ -74,7 +76,7 @@ impl Owned {
         placement: Placement,
         limits: Limits<'_>,
     ) -> Result<Self> {
-        let Limits { open_files, niceness, network, group } = limits;
+        let Limits { open_files, niceness, network, group, folder } = limits;
         let entrances = group.map_or_else(|| Ok(Vec::new()), Cgroup::entrances)?;
         let processor = match placement {
             Placement::Free => None,
@@ -91,7 +93,17 @@ impl Owned {
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't create {}", path.display()));
         let stdout = output.stdout.map_or(Ok(Stdio::piped()), |path| create(path).map(Stdio::from))?;
-        let mut command = Command::new(program);
+        let mut command = match folder {
+            None => Command::new(program),
+            // A relative path would be one from that folder.
+            Some(folder) => {
+                let whole = std::path::absolute(program);
+                let mut command =
+                    Command::new(whole.with_context(|| format!("no path of {}", program.display()))?);
+                command.current_dir(folder);
+                command
+            }
+        };
         command
             .args(args)
             .stdin(Stdio::null())

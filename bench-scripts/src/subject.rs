@@ -163,6 +163,7 @@ impl Subject {
                 open_files: server.open_files,
                 group: group.as_ref(),
                 network: link.map(|link| link.server_namespace()),
+                folder: server.checkout.as_deref().map(Path::new),
                 ..Limits::default()
             },
         )?;

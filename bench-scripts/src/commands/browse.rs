@@ -1,4 +1,4 @@
-//! `rpc-bench open`: a run's report as a page for a browser, and the list of all kept runs.
+//! `rpc-bench open` and `pages`: a run's report as a page for a browser, and the list of all kept runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,6 +41,16 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
         println!("{left_out} runs are of another format; the list links to their report.md.");
     }
     show(&page);
+    Ok(true)
+}
+
+/// Writes all runs as a static site.
+pub fn pages(results: &Path, to: &Path) -> Result<bool> {
+    let (pages, others) = html::write_site(results, to)?;
+    println!("{}: the list, and pages of {pages} runs", to.join("index.html").display());
+    if others > 0 {
+        println!("{others} runs are of another format; the list links to their report.md.");
+    }
     Ok(true)
 }
 

@@ -1,26 +1,17 @@
-//! `rpc-bench gate`: is a run slower than an earlier one? The answer is the exit code.
+//! `rpc-bench gate`: is a run slower than an earlier one, or a server slower than at an earlier commit? The answer is the exit code.
+
+mod commit;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use rpc_bench::analysis::two_runs::{Both, Gate, between};
 use rpc_bench::config::{ConfigDir, Percent};
-use rpc_bench::interrupt::Interrupt;
-use rpc_bench::load::LoadTool;
-use rpc_bench::load::toolchain::Tools;
-use rpc_bench::probe::{callgrind, host};
-use rpc_bench::report::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, State, judge};
-use rpc_bench::report::{self, Run, compare};
+use rpc_bench::probe::host;
+use rpc_bench::report::{Run, compare};
 use rpc_bench::results::RunFolder;
-use rpc_bench::run;
-use rpc_bench::run::gate::checkout;
-use rpc_bench::run::gate::{Counted, Sides, instructions};
-use serde::Serialize;
 
 use super::Ending;
-
-/// Of the document that `--json` writes.
-const SCHEMA: u32 = 1;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
@@ -33,7 +24,8 @@ With --base-rev or --since-accepted:
   0  no server moved by more than the margin without an accepted reason, or there is nothing to compare
   1  at least one did, faster or slower, in CPU time or in instructions, or a trial failed
   2  a wrong call: no such commit, or a build fails
-  3  none is known to have moved, but at least one is inconclusive";
+  3  none is known to have moved, but at least one is inconclusive
+With --server a faster one is no finding, and a fall of requests/s by more than a fifth is one; see docs/CI.md.";
 
 /// Which runs.
 #[derive(clap::Args)]
@@ -41,7 +33,7 @@ pub struct Args {
     /// The run to compare the other with: its folder.
     #[arg(required_unless_present_any = ["base_rev", "since_accepted"])]
     base: Option<PathBuf>,
-    /// The run that is judged; the newest run where left out.
+    /// The run that is judged; the newest run where left out, which has to be whole and of this commit.
     run: Option<PathBuf>,
     /// The server to compare the others with; the second run's ceiling, or its baseline, where left out.
     #[arg(long, value_name = "SERVER")]
@@ -52,6 +44,18 @@ pub struct Args {
     /// The same with the commit that servers/accepted-moves.toml names; skipped where this clone does not have it.
     #[arg(long, conflicts_with_all = ["base", "run", "reference", "base_rev"])]
     since_accepted: bool,
+    /// With a commit, compare this server alone, and look for a slower one only; give it again for more than one.
+    #[arg(long, value_name = "NAME", requires = "base_rev")]
+    server: Vec<String>,
+    /// The folder with the servers.toml that has these servers, and with workloads of your own; that of --config where left out.
+    #[arg(long, value_name = "DIR", requires = "server")]
+    servers: Option<PathBuf>,
+    /// The request that is sent, by its workload's name; give it again for more than one. Those of the campaign duets where left out.
+    #[arg(long, value_name = "NAME", requires = "base_rev")]
+    workload: Vec<String>,
+    /// How many minutes measuring may take, with a commit.
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600), conflicts_with = "base")]
+    minutes: u64,
     /// With a commit, build and measure every server, whether or not it changed.
     #[arg(long, conflicts_with = "base")]
     all: bool,
@@ -61,13 +65,16 @@ pub struct Args {
     /// Write the judgement as one JSON document to standard output, with a commit; all else goes to standard error.
     #[arg(long, conflicts_with = "base")]
     json: bool,
+    /// Add the judgement to this file in Markdown, with a commit: GITHUB_STEP_SUMMARY, for example.
+    #[arg(long, value_name = "FILE", conflicts_with = "base")]
+    summary: Option<PathBuf>,
 }
 
 /// Prints what is slower and what can't be told.
 pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
-    let Some(base) = &args.base else { return against_commit(config, results, args) };
+    let Some(base) = &args.base else { return commit::against_commit(config, results, args) };
     let base = RunFolder::open(base)?;
-    let run = args.run.as_deref().map_or_else(|| RunFolder::newest(results), RunFolder::open)?;
+    let run = args.run.as_deref().map_or_else(|| newest(results), RunFolder::open)?;
     let runs = super::compare::load(&base, &run)?;
     let runs = Both { before: &runs.before, after: &runs.after };
     let (text, gate) = compare::gate(runs, &between(runs, args.reference.as_deref())?);
@@ -79,143 +86,22 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     })
 }
 
-/// What a gate with a commit writes for programs.
-#[derive(Serialize)]
-struct Document<'a> {
-    /// Raised where a field changes its meaning or goes.
-    schema: u32,
-    exit_code: u8,
-    /// Why nothing was compared.
-    skipped: Option<String>,
-    /// Servers that were not measured, because they are the same as at the base.
-    same: &'a [String],
-    #[serde(flatten)]
-    judgement: Option<&'a Judgement>,
-    /// Trials that failed, one line each.
-    failed: Vec<String>,
-    report: Option<PathBuf>,
-}
-
-impl Document<'_> {
-    fn skipped(why: &str, same: &[String]) -> Result<String> {
-        let skipped = Some(format!("gate: {why}"));
-        Document {
-            schema: SCHEMA,
-            exit_code: 0,
-            skipped,
-            same,
-            judgement: None,
-            failed: Vec::new(),
-            report: None,
-        }
-        .text()
-    }
-
-    fn text(&self) -> Result<String> {
-        Ok(serde_json::to_string_pretty(self)?)
-    }
-}
-
-/// Compares each server with itself at a commit.
-fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
-    let say = |text: &str| if args.json { eprintln!("{text}") } else { println!("{text}") };
-    let skip = |why: &str, same: &[String]| {
-        say(&format!("SKIPPED: gate: {why}"));
-        if args.json {
-            println!("{}", Document::skipped(why, same)?);
-        }
-        Ok(Ending::Well)
-    };
-    let accepted = Accepted::read(Path::new(ACCEPTED))?;
-    let name = args.base_rev.as_deref().unwrap_or(&accepted.base);
-    let Some(commit) = checkout::commit(name) else {
-        if args.since_accepted {
-            let why = format!(
-                "this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
-            );
-            return skip(&why, &[]);
-        }
-        bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
-    };
-    let interrupt = Interrupt::install()?;
-    host::raise_open_files();
-    let mut sides = Sides::new(config, &commit, args.all)?;
-    if !sides.pairs.is_empty() {
-        let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
-        say(&format!("{what} {}: {}", sides.base(), names(&sides)));
-        sides.build()?;
-    }
-    if !sides.same.is_empty() {
-        say(&format!("the same as at {}, and not measured: {}", sides.base(), sides.same.join(", ")));
-    }
-    if sides.pairs.is_empty() {
-        let why = format!(
-            "no server changed since {}, neither its sources nor its part of Cargo.lock",
-            sides.base()
-        );
-        return skip(&why, &sides.same);
-    }
-    let plan = sides.plan(config, args.margin)?;
-    let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
-    let text = format!("# Put together by: rpc-bench gate --base-rev {}\n", sides.base());
-    let command = format!("just gate --base-rev {}", sides.base());
-    let folder = run::begin(results, &plan, &text, &mut tools, &command, &interrupt)?;
-    let _locked = folder.lock()?;
-    eprintln!("results go to {}", folder.0.display());
-    run::carry_out(&folder, &tools, &interrupt, &|_| ())?;
-    let counted = match instructions::is_possible() {
-        true => sides.count(&plan, &folder, &interrupt)?,
-        false => {
-            say(&format!("SKIPPED: instructions: {}", callgrind::INSTALL));
-            Vec::new()
-        }
-    };
-    let run = report::write(&folder)?;
-    let judgement = judge(&commit, &compared(&run, &counted), args.margin, &accepted);
-    say(&format!("\n{}", judgement.text().trim_end()));
-    let failed = run.failed().map(|failed| {
-        format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
-    });
-    let failed: Vec<String> = failed.collect();
-    if let Some(first) = failed.first() {
-        say(&format!("failed: {first}"));
-    }
-    let report = folder.0.join("report.md");
-    say(&format!("The whole report: {}", report.display()));
-    let ending = match judgement.state {
-        _ if !failed.is_empty() => Ending::Found,
-        State::Moved => Ending::Found,
-        State::Undecided => Ending::Open,
-        State::Still | State::Accepted => Ending::Well,
-    };
-    if args.json {
-        let (judgement, report) = (Some(&judgement), Some(report));
-        let exit_code = ending.code();
-        let same = &sides.same;
-        let document = Document { schema: SCHEMA, exit_code, skipped: None, same, judgement, failed, report };
-        println!("{}", document.text()?);
-    }
-    Ok(ending)
-}
-
-fn names(sides: &Sides) -> String {
-    sides.pairs.iter().map(|pair| pair.now.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// What was found of each server and request, CPU time before instructions.
-fn compared(run: &Run, counted: &[Counted]) -> Vec<Compared> {
-    let mut all = Vec::new();
-    for pair in &run.summary.comparisons {
-        let of = |figure, found| Compared {
-            server: pair.server.clone(),
-            request: pair.workload.clone(),
-            figure,
-            found,
-        };
-        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&pair.server, &pair.workload));
-        let is_measured = pair.cpu.ratio.interval.is_some();
-        all.push(of(Moved::Cpu, is_measured.then_some(Found::Measured(pair.cpu))));
-        all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
-    }
-    all
+/// The newest run, unless it may not be the one that is meant: after a build that failed the newest run is one of an earlier commit.
+fn newest(results: &Path) -> Result<RunFolder> {
+    let folder = RunFolder::newest(results)?;
+    let run = Run::load(&folder)?;
+    let path = folder.0.display();
+    ensure!(
+        run.left() == 0 && !run.searches_left(),
+        "the newest run, {path}, is not whole; resume it (cargo rpc-bench run --resume {path}), or name the run that is to be judged"
+    );
+    let (then, here) = (run.conditions.host.commit, host::commit());
+    let is_here = then.as_ref().zip(here.as_ref()).is_none_or(|(then, here)| then == here);
+    ensure!(
+        is_here,
+        "the newest run, {path}, is of commit {}, and this is {}; measure this one, or name the run that is to be judged",
+        then.unwrap_or_default(),
+        here.unwrap_or_default()
+    );
+    Ok(folder)
 }

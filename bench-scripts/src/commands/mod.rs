@@ -10,6 +10,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod gate;
+pub mod manual;
 pub mod pack;
 pub mod reference;
 pub mod report;

@@ -44,9 +44,9 @@ impl Layouts {
     }
 }
 
-/// The folder in which a server's repository lies, with a slash at its end; empty where that is this one. Another commit's is below `target/`.
+/// The folder in which a server's repository lies, with a slash at its end; empty where that is this one.
 pub fn checkout(server: &Server) -> &str {
-    server.program.rsplit_once("target/").map_or("", |(checkout, _)| checkout)
+    server.checkout.as_deref().unwrap_or_default()
 }
 
 /// A server's program as cargo links it, relative to the folder of what is built.

@@ -71,6 +71,9 @@ pub struct Server {
     /// Whether it is held to docs/CONTRACT.md, by the tests of `servers/conformance`. Of no interest to a run.
     #[serde(default, skip_serializing)]
     pub contract: bool,
+    /// The folder of another commit's checkout that it is built and started in, relative to the repository's root, with a slash at its
+    /// end. Found by a gate; not in `servers.toml`.
+    pub checkout: Option<String>,
     /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
@@ -344,6 +347,7 @@ impl Server {
             self.upstream.is_some() == self.takes("upstream"),
             "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or neither"
         );
+        ensure!(self.checkout.is_none(), "field checkout: is found by the harness; leave it out");
         ensure!(
             self.upstream.as_ref().is_none_or(|upstream| upstream.entry.is_none()),
             "field upstream.entry: is found by the harness; leave it out"

@@ -137,7 +137,8 @@ pub fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-fn commit() -> Option<String> {
+/// The commit of the folder that the harness is in, with `+` where files that git tracks have changed since; `None` without git.
+pub fn commit() -> Option<String> {
     let hash = said("git", &["rev-parse", "--short=12", "HEAD"])?;
     let changed =
         said("git", &["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());

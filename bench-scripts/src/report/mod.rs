@@ -47,6 +47,7 @@ mod transports;
 pub mod why;
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::analysis::ceilings::{Ceiling, ceilings};
 use crate::analysis::crossed::crossed;
@@ -54,7 +55,9 @@ use crate::analysis::original::reproduced;
 use crate::analysis::{self, Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
 use crate::config::Server;
 use crate::plan::Plan;
-use crate::results::{CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, THRESHOLD, pretty};
+use crate::results::{
+    CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, SUMMARY, THRESHOLD, pretty,
+};
 use crate::workload::Workload;
 
 pub use format::{NEVER_SENT, at, shell};
@@ -258,13 +261,13 @@ impl Run {
 /// Writes `summary.json`, the charts, `report.md` and `report.html` into a results folder, in place of earlier ones.
 pub fn write(folder: &RunFolder) -> Result<Run> {
     let run = Run::load(folder)?;
-    folder.write_derived("summary.json", &pretty(&run.summary)?)?;
+    write_summary(folder, &run.summary)?;
     if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
-        inner.write_derived("summary.json", &pretty(&duets.summary)?)?;
+        write_summary(&inner, &duets.summary)?;
     }
     for inner in run.stores.iter().flat_map(ChainRuns::runs).chain(run.stages.as_deref()) {
         if let Some(folder) = folder.inside(&inner.name) {
-            folder.write_derived("summary.json", &pretty(&inner.summary)?)?;
+            write_summary(&folder, &inner.summary)?;
         }
     }
     let drawn = drawn(&run)?;
@@ -275,6 +278,19 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
     folder.write_derived(REPORT, &text)?;
     html::write(folder, &text, &drawn)?;
     Ok(run)
+}
+
+/// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its meaning or goes.
+const SUMMARY_VERSION: u32 = 1;
+
+fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
+    #[derive(Serialize)]
+    struct Versioned<'a> {
+        schema_version: u32,
+        #[serde(flatten)]
+        summary: &'a Summary,
+    }
+    folder.write_derived(SUMMARY, &pretty(&Versioned { schema_version: SUMMARY_VERSION, summary })?)
 }
 
 /// The charts of a run's report, by their files.

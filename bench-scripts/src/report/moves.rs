@@ -1,5 +1,7 @@
 //! What moved from one commit's servers to another's, and which moves were accepted with a reason.
 
+mod markdown;
+
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -22,6 +24,8 @@ pub enum Moved {
     Cpu,
     /// Instructions in user space per request.
     Instructions,
+    /// Requests a second next to each other.
+    Rate,
 }
 
 impl Moved {
@@ -29,6 +33,7 @@ impl Moved {
         match self {
             Self::Cpu => "CPU per request",
             Self::Instructions => "instructions per request",
+            Self::Rate => "requests/s",
         }
     }
 }
@@ -128,7 +133,7 @@ pub enum Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It lies within the margin.
+    /// It lies within the margin; where only slower ones are looked for, it is not slower by more than the margin.
     Still,
     /// It moved by more than the margin, and that was accepted.
     Accepted,
@@ -146,16 +151,17 @@ impl Found {
         }
     }
 
-    fn state(&self, margin: Percent) -> State {
+    fn state(&self, figure: Moved, rules: Rules<'_>) -> State {
+        let Rules { margin, only_slower, .. } = rules;
         match self {
-            Self::Counted(before, now) if (now / before).ln().abs() > margin.0.ln_1p() => State::Moved,
-            Self::Counted(..) => State::Still,
-            Self::Measured(finding) => match finding.verdict {
-                Verdict::Faster | Verdict::Slower => State::Moved,
-                Verdict::Equivalent => State::Still,
-                Verdict::DifferentButSmall if finding.surely_small => State::Still,
-                Verdict::DifferentButSmall | Verdict::Inconclusive => State::Undecided,
-            },
+            Self::Measured(finding) if figure == Moved::Rate => rate_state(finding),
+            Self::Measured(finding) if only_slower => slower_state(finding, margin),
+            Self::Measured(finding) => moved_state(finding),
+            Self::Counted(before, now) => {
+                let moved = (now / before).ln();
+                let moved = if only_slower { moved } else { moved.abs() };
+                if moved > margin.0.ln_1p() { State::Moved } else { State::Still }
+            }
         }
     }
 
@@ -168,6 +174,46 @@ impl Found {
             }
         }
     }
+}
+
+/// CPU time alone misses a server that waits. Next to each other two rates are what the kernel leaves to each, so a smaller fall than this
+/// is no finding: a quarter more time for each request.
+const RATE_FALL: f64 = 1.25;
+
+fn rate_state(finding: &Finding) -> State {
+    let fell = finding.ratio.interval.is_some_and(|(_, high)| high < 1.0 / RATE_FALL);
+    if fell { State::Moved } else { State::Still }
+}
+
+/// Whether it moved, up or down.
+fn moved_state(finding: &Finding) -> State {
+    match finding.verdict {
+        Verdict::Faster | Verdict::Slower => State::Moved,
+        Verdict::Equivalent => State::Still,
+        Verdict::DifferentButSmall if finding.surely_small => State::Still,
+        Verdict::DifferentButSmall | Verdict::Inconclusive => State::Undecided,
+    }
+}
+
+/// Whether it is slower: the whole interval is beyond the margin, or up to it.
+fn slower_state(finding: &Finding, margin: Percent) -> State {
+    match (finding.verdict, finding.ratio.interval) {
+        (Verdict::Slower, _) => State::Moved,
+        (Verdict::Faster | Verdict::Equivalent, _) => State::Still,
+        (_, Some((_, high))) if high.ln() < margin.0.ln_1p() => State::Still,
+        _ => State::Undecided,
+    }
+}
+
+/// What a comparison is judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// The largest move that does not matter.
+    pub margin: Percent,
+    /// Whether a faster server is no finding.
+    pub only_slower: bool,
+    /// Moves that were accepted; `None` where there is no file of them.
+    pub accepted: Option<&'a Accepted>,
 }
 
 /// A comparison with a base, judged.
@@ -200,25 +246,33 @@ pub struct Judgement {
     pub margin: Percent,
     /// The worst of them.
     pub state: State,
+    /// Whether a faster server is no finding.
+    pub only_slower: bool,
     /// One by one.
     pub comparisons: Vec<Judged>,
+    /// Whether there is a file of accepted moves.
+    #[serde(skip)]
+    can_be_accepted: bool,
 }
 
 /// Judges comparisons with a base.
-pub fn judge(base: &str, all: &[Compared], margin: Percent, accepted: &Accepted) -> Judgement {
+pub fn judge(base: &str, all: &[Compared], rules: Rules<'_>) -> Judgement {
     // Instructions are counted where valgrind is; without it the timing decides alone.
     let judged = all.iter().filter(|one| one.found.is_some() || one.figure == Moved::Cpu);
-    let comparisons: Vec<Judged> = judged.map(|one| judge_one(base, one, margin, accepted)).collect();
+    let comparisons: Vec<Judged> = judged.map(|one| judge_one(base, one, rules)).collect();
     let state = comparisons.iter().map(|one| one.state).max().unwrap_or(State::Still);
-    Judgement { base: base.to_owned(), margin, state, comparisons }
+    let Rules { margin, only_slower, accepted } = rules;
+    let can_be_accepted = accepted.is_some();
+    Judgement { base: base.to_owned(), margin, state, only_slower, comparisons, can_be_accepted }
 }
 
-fn judge_one(base: &str, one: &Compared, margin: Percent, accepted: &Accepted) -> Judged {
+fn judge_one(base: &str, one: &Compared, rules: Rules<'_>) -> Judged {
     let found = one.found;
-    let state = found.map_or(State::Undecided, |found| found.state(margin));
-    let reason = found.filter(|_| state != State::Still);
-    let reason =
-        reason.and_then(|found| accepted.reason(base, one, found.ratio(), margin)).map(str::to_owned);
+    let state = found.map_or(State::Undecided, |found| found.state(one.figure, rules));
+    let reason = found.filter(|_| state != State::Still).zip(rules.accepted);
+    let reason = reason
+        .and_then(|(found, accepted)| accepted.reason(base, one, found.ratio(), rules.margin))
+        .map(str::to_owned);
     Judged {
         server: one.server.clone(),
         request: one.request.clone(),
@@ -237,12 +291,12 @@ fn judge_one(base: &str, one: &Compared, margin: Percent, accepted: &Accepted) -
 impl Judgement {
     /// A line for each comparison. For moves without a reason the lines to add to the file of accepted ones end it.
     pub fn text(&self) -> String {
-        let lines = self.comparisons.iter().map(|one| one.line(self.margin));
+        let lines = self.comparisons.iter().map(|one| one.line(self.margin, self.only_slower));
         let mut out: String = lines.collect();
         let base: String = self.base.chars().take(12).collect();
         let moved = self.comparisons.iter().filter(|one| one.state == State::Moved);
         let moves: Vec<AcceptedMove> = moved.filter_map(|one| one.to_accept(&base)).collect();
-        if !moves.is_empty() {
+        if self.can_be_accepted && !moves.is_empty() {
             let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
             let lines = lines.trim_start_matches("base = \"\"\n").trim();
             out.push_str(&format!(
@@ -254,19 +308,31 @@ impl Judgement {
 }
 
 impl Judged {
-    fn line(&self, margin: Percent) -> String {
+    fn line(&self, margin: Percent, only_slower: bool) -> String {
         let Self { server, request, figure, words, .. } = self;
         let place = format!("{server} {request}: {}", figure.words());
         if self.ratio.is_none() {
             return format!("{place}: {words}\n");
         }
-        let said = match (self.state, &self.reason) {
-            (State::Accepted, reason) => format!("accepted: {}", reason.as_deref().unwrap_or_default()),
-            (State::Still, _) => format!("within {margin}"),
-            (State::Undecided, _) => format!("may be beyond {margin}"),
-            (State::Moved, _) => format!("MOVED by more than {margin}"),
+        format!("{place} {words}: {}\n", self.said(margin, only_slower))
+    }
+
+    /// What was judged, in words.
+    fn said(&self, margin: Percent, only_slower: bool) -> String {
+        let by = match self.figure {
+            Moved::Rate => Percent(RATE_FALL - 1.0),
+            Moved::Cpu | Moved::Instructions => margin,
         };
-        format!("{place} {words}: {said}\n")
+        match self.state {
+            _ if self.ratio.is_none() => "inconclusive".to_owned(),
+            State::Accepted => format!("accepted: {}", self.reason.as_deref().unwrap_or_default()),
+            State::Still if only_slower => format!("not slower by more than {by}"),
+            State::Still => format!("within {by}"),
+            State::Undecided if only_slower => format!("may be slower by more than {by}"),
+            State::Undecided => format!("may be beyond {by}"),
+            State::Moved if only_slower => format!("SLOWER by more than {by}"),
+            State::Moved => format!("MOVED by more than {by}"),
+        }
     }
 
     /// What accepts it, but for the reason.
@@ -283,132 +349,4 @@ impl Judged {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MARGIN: Percent = Percent(0.03);
-    const BASE: &str = "0123456789abcdef0123456789abcdef01234567";
-
-    fn measured(value: f64, interval: (f64, f64), verdict: Verdict, surely_small: bool) -> Found {
-        Found::Measured(Finding {
-            ratio: Estimate { value, interval: Some(interval) },
-            confidence: Some(0.99),
-            blocks: 20,
-            verdict,
-            surely_small,
-            answered: true,
-            blocks_needed: None,
-        })
-    }
-
-    fn of(figure: Moved, found: Option<Found>) -> Compared {
-        Compared { server: "actix".into(), request: "getBlocks".into(), figure, found }
-    }
-
-    fn judged(found: Found, accepted: &Accepted) -> (String, State) {
-        let figure = if matches!(found, Found::Counted(..)) { Moved::Instructions } else { Moved::Cpu };
-        let judgement = judge(BASE, &[of(figure, Some(found))], MARGIN, accepted);
-        (judgement.text(), judgement.state)
-    }
-
-    fn accepting(ratio: f64) -> Accepted {
-        let accepted = AcceptedMove {
-            base: BASE[..12].into(),
-            server: "actix".into(),
-            request: "getBlocks".into(),
-            figure: Moved::Cpu,
-            ratio,
-            reason: "plain answers".into(),
-        };
-        Accepted { base: String::new(), moves: vec![accepted] }
-    }
-
-    #[test]
-    fn a_move_is_named_in_either_direction_and_a_small_one_is_not() {
-        let none = Accepted::default();
-        let slower = measured(1.05, (1.04, 1.06), Verdict::Slower, false);
-        let (said, state) = judged(slower, &none);
-        assert_eq!(state, State::Moved);
-        assert!(
-            said.contains("actix getBlocks: CPU per request 1.050 [1.040, 1.060], 20 blocks: MOVED"),
-            "{said}"
-        );
-        let faster = measured(0.9, (0.88, 0.92), Verdict::Faster, false);
-        assert_eq!(judged(faster, &none).1, State::Moved);
-        let small = measured(1.01, (1.005, 1.015), Verdict::DifferentButSmall, true);
-        assert_eq!(judged(small, &none).1, State::Still);
-        let open = measured(1.025, (1.005, 1.045), Verdict::DifferentButSmall, false);
-        assert_eq!(judged(open, &none).1, State::Undecided);
-        let unmeasured = |figure| judge(BASE, &[of(figure, None)], MARGIN, &none);
-        assert_eq!(unmeasured(Moved::Cpu).state, State::Undecided);
-        assert!(unmeasured(Moved::Cpu).text().ends_with("CPU per request: not measured\n"));
-        let uncounted = unmeasured(Moved::Instructions);
-        assert_eq!((uncounted.text(), uncounted.state), (String::new(), State::Still));
-    }
-
-    #[test]
-    fn a_program_reads_what_was_judged() {
-        let slower = of(Moved::Cpu, Some(measured(1.05, (1.04, 1.06), Verdict::Slower, false)));
-        let judgement = judge(BASE, &[slower, of(Moved::Cpu, None)], MARGIN, &accepting(1.05));
-        let json = serde_json::to_value(&judgement).unwrap();
-        assert_eq!((&json["base"], &json["state"]), (&BASE.into(), &"undecided".into()));
-        let first = &json["comparisons"][0];
-        assert_eq!((&first["state"], &first["reason"]), (&"accepted".into(), &"plain answers".into()));
-        assert_eq!((&first["ratio"], &first["interval"][1]), (&1.05.into(), &1.06.into()));
-        assert!(json["comparisons"][1]["ratio"].is_null(), "{json}");
-    }
-
-    #[test]
-    fn instructions_move_without_an_interval() {
-        let none = Accepted::default();
-        assert_eq!(judged(Found::Counted(10_000.0, 10_290.0), &none).1, State::Still);
-        let (said, state) = judged(Found::Counted(10_000.0, 10_400.0), &none);
-        assert!(state == State::Moved && said.contains("10,400 instead of 10,000"), "{said}");
-        assert_eq!(judged(Found::Counted(10_400.0, 10_000.0), &none).1, State::Moved);
-    }
-
-    #[test]
-    fn an_accepted_move_needs_the_same_base_and_about_the_same_ratio() {
-        let moved = measured(1.05, (1.04, 1.06), Verdict::Slower, false);
-        let (said, state) = judged(moved, &accepting(1.06));
-        assert!(state == State::Accepted && said.contains("accepted: plain answers"), "{said}");
-        assert_eq!(judged(moved, &accepting(1.12)).1, State::Moved, "it moved further than was accepted");
-        assert_eq!(judged(moved, &accepting(0.95)).1, State::Moved, "the other way");
-        let mut other = accepting(1.05);
-        other.moves[0].base = "fedcba9876543".into();
-        assert_eq!(judged(moved, &other).1, State::Moved, "from another commit");
-    }
-
-    #[test]
-    fn what_it_prints_can_be_pasted() {
-        let (said, _) = judged(measured(1.05, (1.04, 1.06), Verdict::Slower, false), &Accepted::default());
-        let lines = said.split_once("[[move]]").unwrap().1.replace("reason = \"\"", "reason = \"why\"");
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("accepted.toml");
-        std::fs::write(&path, format!("base = \"{BASE}\"\n\n[[move]]{lines}")).unwrap();
-        let accepted = Accepted::read(&path).unwrap();
-        assert_eq!(
-            judged(measured(1.05, (1.04, 1.06), Verdict::Slower, false), &accepted).1,
-            State::Accepted
-        );
-        std::fs::write(
-            &path,
-            format!("base = \"{BASE}\"\n\n[[move]]{}", said.split_once("[[move]]").unwrap().1),
-        )
-        .unwrap();
-        let refused = format!("{:#}", Accepted::read(&path).unwrap_err());
-        assert!(refused.contains("reason") && refused.lines().count() == 1, "{refused}");
-    }
-
-    /// The changelog says why a server is not what it was.
-    #[test]
-    fn the_changelog_quotes_each_accepted_move() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let accepted = Accepted::read(&root.join(ACCEPTED)).unwrap();
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let changelog = words(&std::fs::read_to_string(root.join("CHANGELOG.md")).unwrap());
-        for one in &accepted.moves {
-            assert!(changelog.contains(&words(&one.reason)), "CHANGELOG.md does not quote: {}", one.reason);
-        }
-    }
-}
+mod tests;

@@ -82,7 +82,6 @@ pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
 /// The plan of a campaign over these servers.
 fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
     compare_ceiling(&mut campaign, &servers);
-    let name = &campaign.name;
     let mut names = campaign.workloads.clone();
     // What is sent besides the measured requests has true answers as well.
     let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
@@ -90,7 +89,13 @@ fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) ->
     let unmeasured =
         background.map(|other| &other.workload).into_iter().chain(neighbour.map(|light| &light.workload));
     names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
-    let workloads: Vec<Workload> = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    let workloads = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    resolved_with(campaign, servers, workloads)
+}
+
+/// The plan of a campaign over these servers, with the workloads that it names.
+fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) -> Result<Plan> {
+    let name = &campaign.name;
     check_mixes(&campaign, &workloads)?;
     requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
@@ -336,8 +341,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     let Campaign { name, sizes, .. } = &plan.campaign;
     requirements::check_limits(plan, name)?;
     sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
-    let of_another_commit = |server: &&Server| server.program.starts_with(gate::checkout::FOLDER);
-    if let Some(server) = plan.servers.iter().find(of_another_commit) {
+    if let Some(server) = plan.servers.iter().find(|server| server.checkout.is_some()) {
         bail!(
             "the program of {} is another commit's and gone by now; begin again with gate --base-rev",
             server.name

@@ -47,8 +47,9 @@ fn run(root: &Path, command: &[String]) -> Result<()> {
     let Some((program, args)) = command.split_first() else { return Ok(()) };
     let said = command.join(" ");
     let mut build = Command::new(program);
-    build.args(args).current_dir(root).stderr(Stdio::piped());
     let mut terminal = std::io::stderr();
+    // Standard output is for the harness's own answer.
+    build.args(args).current_dir(root).stdout(std::io::stderr()).stderr(Stdio::piped());
     if terminal.is_terminal() {
         // Cargo shows its progress and colours to a terminal alone, which this is passed on to.
         build.envs([("CARGO_TERM_COLOR", "always"), ("CARGO_TERM_PROGRESS_WHEN", "always")]);

@@ -1,12 +1,13 @@
 // Reads pages in a real browser as a person would: with the keyboard, in light and in dark, without a network and without a script.
-// Called with a file of JSON: { browser, pages: [{ path, figures: [[topic, request, server, text]], words: [text] }], screenshots }.
+// Called with a file of JSON: { browser, pages: [{ path, figures: [[topic, request, server, text]], words: [text] }], site, screenshots }; `site` is
+// a list of runs whose links are followed.
 // Prints what is wrong, a line for each, and ends with 1 where anything is.
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const { browser: executablePath, pages, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { browser: executablePath, pages, site, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const wide = { width: 1280, height: 900 };
 const narrow = { width: 360, height: 740 };
@@ -168,6 +169,18 @@ for (const { path, figures = [], words = [] } of pages) {
       if (await details.isVisible()) problem("a zoom that can't work is shown");
     }
   });
+}
+// Each link of the list leads to a page, and from there back to the list.
+const context = await browser.newContext();
+const page = await context.newPage();
+const list = pathToFileURL(site).href;
+await page.goto(list);
+const links = await page.locator("td a").evaluateAll((links) => links.map((link) => link.href));
+if (links.length === 0) problems.push("the site links to no run");
+for (const link of links) {
+  await page.goto(link).catch((error) => problems.push(`${link}: ${error.message}`));
+  await page.locator("p.path a").click();
+  if (page.url() !== list) problems.push(`${link} leads back to ${page.url()}`);
 }
 await browser.close();
 problems.forEach((problem) => console.log(problem));

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rpc_bench::report;
-use rpc_bench::results::{RunFolder, kept};
+use rpc_bench::results::{RunFolder, SUMMARY, kept};
 
-/// The report of a kept run, rendered from a copy of its folder.
+use crate::schema;
+
+/// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.
 fn rendered(run: &Path, work: &Path) -> String {
     let copy = work.join(run.file_name().unwrap());
     fs::create_dir(&copy).unwrap();
@@ -24,6 +26,12 @@ fn rendered(run: &Path, work: &Path) -> String {
         report::why::write(&folder).unwrap();
     } else {
         report::write(&folder).unwrap();
+        let schema = schema::of_summaries();
+        for summary in [SUMMARY, "duets/summary.json"].map(|name| copy.join(name)) {
+            let Ok(text) = fs::read_to_string(&summary) else { continue };
+            let errors = schema::errors(&serde_json::from_str(&text).unwrap(), &schema);
+            assert!(errors.is_empty(), "{}: {errors:?}", summary.display());
+        }
     }
     let report = fs::read_to_string(copy.join("report.md")).unwrap();
     fs::remove_dir_all(&copy).unwrap();

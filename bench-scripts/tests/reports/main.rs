@@ -21,6 +21,7 @@ mod own_campaigns;
 mod planted;
 mod pooled;
 mod samples;
+mod schema;
 mod sizes;
 mod soak;
 mod stages;

@@ -15,7 +15,7 @@ use rpc_bench::load::toolchain::{Source, Tool};
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
-use rpc_bench::probe::host::Host;
+use rpc_bench::probe::host::{self, Host};
 use rpc_bench::report::compare;
 use rpc_bench::results::{Conditions, RunFolder, pretty};
 use rpc_bench::stats::Estimate;
@@ -385,15 +385,35 @@ fn what_is_left_out_is_the_same_as_its_value() {
 }
 
 #[test]
-fn the_gate_takes_the_newest_run() {
+fn the_gate_takes_the_newest_run_of_this_commit_alone() {
     let dir = tempfile::tempdir().unwrap();
     let base = save(dir.path(), &usual("2026-01-01", 1));
-    save(dir.path(), &usual("2026-01-02", 2));
-    save(dir.path(), &run("2026-01-03", 3, 0.003, only("legacy", 0.9)));
-    let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
-    let output = call.arg("--results").arg(dir.path()).arg("gate").arg(base).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.code() == Some(1) && said.contains("after:  2026-01-03"), "{said}");
+    let gate = || {
+        let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+        let output = call.arg("--results").arg(dir.path()).arg("gate").arg(&base).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout) + &text(output.stderr))
+    };
+    let here = |run: Measured| {
+        let host = Host { commit: host::commit(), ..run.conditions.host };
+        Measured { conditions: Conditions { host, ..run.conditions }, ..run }
+    };
+    save(dir.path(), &here(usual("2026-01-02", 2)));
+    save(dir.path(), &here(run("2026-01-03", 3, 0.003, only("legacy", 0.9))));
+    let (code, said) = gate();
+    assert!(code == 1 && said.contains("after:  2026-01-03"), "{said}");
+    let mut part = here(usual("2026-01-04", 4));
+    part.observations.truncate(7);
+    save(dir.path(), &part);
+    let (code, said) = gate();
+    assert!(code == 2 && said.contains("2026-01-04, is not whole; resume it"), "{said}");
+    if host::commit().is_some() {
+        // As after a build that failed: nothing of this commit was measured.
+        save(dir.path(), &usual("2026-01-05", 5));
+        let (code, said) = gate();
+        assert!(code == 2 && said.contains("2026-01-05, is of commit aaaa, and this is "), "{said}");
+        assert_eq!(said.lines().count(), 1);
+    }
 }
 
 #[test]

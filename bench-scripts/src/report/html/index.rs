@@ -40,21 +40,27 @@ struct Kept {
 /// # Errors
 /// The folder or a run's report can't be read, or the page can't be written.
 pub fn write_index(results: &Path) -> Result<PathBuf> {
-    let runs = kept(results)?;
+    let page = page(results, &|run: &RunFolder| if run.0.join(PAGE).is_file() { PAGE } else { REPORT })?;
+    RunFolder(results.to_owned()).write_derived(INDEX, &page)?;
+    Ok(results.join(INDEX))
+}
+
+/// The list, each run with a link to the file of its folder that is given for it.
+pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) -> Result<String> {
+    let runs: Vec<Kept> =
+        reported(results)?.iter().map(|folder| run(folder, linked(folder))).collect::<Result<_>>()?;
     let pooled = results.join(pooled::PAGE);
     let pooled = match pooled.is_file() {
         true => fs::read_to_string(&pooled).with_context(|| format!("can't read {}", pooled.display()))?,
         false => String::new(),
     };
     let pooled = Value::from_safe_string(markdown::html(&pooled, 1));
-    let page = render(
+    render(
         include_str!("assets/index.html"),
         STYLE,
         &[SCRIPT],
         context! { runs => Value::from(Serde(&runs)), pooled },
-    )?;
-    RunFolder(results.to_owned()).write_derived(INDEX, &page)?;
-    Ok(results.join(INDEX))
+    )
 }
 
 /// The folders of all runs that have a report, the newest first.
@@ -69,11 +75,7 @@ pub fn reported(results: &Path) -> Result<Vec<RunFolder>> {
     Ok(paths.into_iter().rev().map(RunFolder).collect())
 }
 
-fn kept(results: &Path) -> Result<Vec<Kept>> {
-    reported(results)?.iter().map(run).collect()
-}
-
-fn run(folder: &RunFolder) -> Result<Kept> {
+fn run(folder: &RunFolder, linked: &str) -> Result<Kept> {
     let name = folder.name();
     let path = folder.0.join(REPORT);
     let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
@@ -86,13 +88,12 @@ fn run(folder: &RunFolder) -> Result<Kept> {
     let conditions: Option<Conditions> = folder.conditions().ok();
     let machine = conditions
         .map(|conditions| format!("{}, {} cores", conditions.host.processor_name(), conditions.host.cores));
-    let has_page = folder.0.join(PAGE).is_file();
     Ok(Kept {
         date,
         campaign,
         machine: machine.unwrap_or_default(),
         answer: Value::from_safe_string(markdown::html(&first_words(&text), 0)),
-        link: format!("{name}/{}", if has_page { PAGE } else { REPORT }),
+        link: format!("{name}/{linked}"),
         is_compared: folder.plan().is_ok() && !folder.is_calibration(),
         name,
     })

@@ -4,6 +4,7 @@
 mod index;
 mod markdown;
 mod sections;
+mod site;
 mod trials;
 mod zoom;
 
@@ -24,6 +25,7 @@ use crate::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
 
 pub use index::{reported, write_index};
+pub use site::write_site;
 
 /// The page's file in a run's folder.
 pub const PAGE: &str = "report.html";
@@ -39,28 +41,39 @@ const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
 /// # Errors
 /// A file of the run can't be read, or the page can't be written.
 pub fn make(folder: &RunFolder) -> Result<PathBuf> {
+    folder.write_derived(PAGE, &made(folder, is_listed(folder))?)?;
+    Ok(folder.0.join(PAGE))
+}
+
+/// The page of a run of any kind.
+fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
     unpack_stages(&folder.0)?;
     if folder.0.join(BURSTS).is_file() {
-        write(folder, &super::bursts::markdown(folder)?, &[])?;
-    } else if folder.is_calibration() {
-        let drawn = super::calibration::drawn(&super::calibration::summary(folder)?);
-        write(folder, &super::calibration::markdown(folder)?, &drawn)?;
-    } else if folder.is_why() {
-        let why = super::why::WhyRun::load(folder)?;
-        write(folder, &super::why::markdown(&why), &super::why::drawn(&why))?;
-    } else {
-        let run = Run::load(folder)?;
-        write(folder, &super::markdown(&run), &super::drawn(&run)?)?;
+        return page(folder, &super::bursts::markdown(folder)?, &[], has_index);
     }
-    Ok(folder.0.join(PAGE))
+    if folder.is_calibration() {
+        let drawn = super::calibration::drawn(&super::calibration::summary(folder)?);
+        return page(folder, &super::calibration::markdown(folder)?, &drawn, has_index);
+    }
+    if folder.is_why() {
+        let why = super::why::WhyRun::load(folder)?;
+        return page(folder, &super::why::markdown(&why), &super::why::drawn(&why), has_index);
+    }
+    let run = Run::load(folder)?;
+    page(folder, &super::markdown(&run), &super::drawn(&run)?, has_index)
 }
 
 /// Writes the page of a report in Markdown, with its charts by the files that it names.
 pub(super) fn write(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result<()> {
-    folder.write_derived(PAGE, &page(folder, markdown, drawn)?)
+    folder.write_derived(PAGE, &page(folder, markdown, drawn, is_listed(folder))?)
 }
 
-fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result<String> {
+/// Whether a list of all runs stands next to a run's folder.
+fn is_listed(folder: &RunFolder) -> bool {
+    folder.0.parent().is_some_and(|results| results.join(index::INDEX).is_file())
+}
+
+fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)], has_index: bool) -> Result<String> {
     let plan = folder.has_plan().then(|| folder.plan()).transpose()?;
     let workloads = plan.iter().flat_map(|plan| &plan.workloads).map(|workload| workload.name.as_str());
     let report = sections::report(markdown, &workloads.collect::<BTreeSet<&str>>());
@@ -76,7 +89,6 @@ fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)]) -> Result
             tabs.push(context! { id, name, html => Value::from_safe_string(html), has_trials });
         }
     }
-    let has_index = folder.0.parent().is_some_and(|results| results.join(index::INDEX).is_file());
     let why = Value::from_safe_string(markdown::html(&report.why, 0));
     let scripts: Vec<&str> = if drawer.has_zoom { vec![UPLOT, SCRIPT] } else { vec![SCRIPT] };
     let zoom_style = if drawer.has_zoom { UPLOT_STYLE } else { "" };

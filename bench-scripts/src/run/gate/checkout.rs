@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::foreign_text::bounded;
 
 /// Where checkouts are made.
-pub const FOLDER: &str = "target/gate";
+const FOLDER: &str = "target/gate";
 
 /// A commit of this repository, checked out. Dropping it removes the folder.
 #[derive(Debug)]
@@ -50,8 +50,13 @@ impl Checkout {
     /// Checks a commit out.
     ///
     /// # Errors
-    /// git can't, another gate runs in this repository, or the folder is there and is no checkout of an earlier call.
+    /// git can't, this is not the repository's root, another gate runs in it, or the folder is there and is no checkout of an earlier call.
     pub fn new(commit: &str) -> Result<Self> {
+        let below = git(&["rev-parse", "--show-prefix"])?;
+        ensure!(
+            below.is_empty(),
+            "{below} is a folder of a repository; start a gate in the repository's root"
+        );
         let lock = lock(Path::new(FOLDER))?;
         let folder = Path::new(FOLDER).join(short(commit));
         if folder.exists() {
@@ -65,6 +70,18 @@ impl Checkout {
         // on disks that are not mounted now.
         git(&["worktree", "add", "--quiet", "--force", "--detach", path, commit])?;
         Ok(Self { commit: commit.to_owned(), folder, _lock: lock })
+    }
+
+    /// Whether no file that git tracks differs from it in this working tree.
+    pub fn is_as_here(&self) -> bool {
+        git(&["diff", "--quiet", &self.commit, "--"]).is_ok()
+    }
+
+    /// The folder in it that a folder of this working tree is; `None` for one outside of the repository.
+    pub fn at_same_place(&self, folder: &Path) -> Option<PathBuf> {
+        let root = Path::new(".").canonicalize().ok()?;
+        let inside = folder.canonicalize().ok()?;
+        Some(self.folder.join(inside.strip_prefix(root).ok()?))
     }
 
     /// Gives it what was built of this repository in `from`, a folder below both, except for `but`. So its dependencies need not be

@@ -82,7 +82,8 @@ impl Counter<'_> {
         let mut args = callgrind::arguments(&out);
         args.push(program);
         args.extend(server.args.iter().cloned());
-        let under = Server { program: VALGRIND.to_owned(), args, ..server.clone() };
+        // Started here, where its program and valgrind's files are.
+        let under = Server { program: VALGRIND.to_owned(), args, checkout: None, ..server.clone() };
         let subject = Subject::start(&under, &environment, &known.body, &stderr, interrupt)?;
         let mut connection = Connection::new(&subject.target, TIMEOUT);
         for _ in 0..requests {
