@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use rpc_bench::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
@@ -186,8 +187,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         None => Vec::new(),
     };
     plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
+    let building = Instant::now();
+    eprintln!("building what is not built yet: the load tools and {} servers", plan.servers.len());
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
     run::build(&plan)?;
+    eprintln!("built in {} s; now measuring", building.elapsed().as_secs());
     let folder = match opened {
         Some(folder) => {
             check_as_begun(&folder, &tools)?;
