@@ -3,6 +3,9 @@
 # The first build takes minutes, so cargo shows it; later ones are quiet.
 bench := if path_exists("target/harness/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --profile harness --package rpc-bench --bin rpc-bench --" }
 
+# Two threads for each processor: most tests wait, for a window to pass or for a server.
+cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} cargo test --workspace"
+
 _list:
     @just --list --unsorted
 
@@ -186,11 +189,15 @@ watch *options:
 tools *names:
     @{{bench}} tools {{names}}
 
-# Run every test
+# Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
 [group('develop')]
 test:
-    cargo test --workspace --no-fail-fast
-    cargo test --workspace --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
+    {{cargo_test}} --no-fail-fast
+    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
+
+# Run every test: also those of images, of load hosts, of RocksDB and of the node
+[group('develop')]
+test-all: test test-images cluster-test test-rocksdb test-node
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -205,7 +212,12 @@ fuzz seconds *options:
 # Test load hosts on this machine under a real Slurm and with ssh, ClusterShell and Open MPI, for some minutes; needs root, and slurm-wlm, munge, faketime, openssh-server, clustershell and openmpi-bin (what is missing is skipped)
 [group('develop')]
 cluster-test:
-    cargo test --package rpc-bench --test cluster -- --ignored --nocapture --test-threads=1
+    cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
+
+# Test the images of containers/ without a container engine: their stages build two servers once more
+[group('develop')]
+test-images:
+    {{cargo_test}} --test repository -- --ignored
 
 # Test what reads RocksDB, where it is built
 [group('develop')]
@@ -215,11 +227,11 @@ test-rocksdb:
 # Test the node's RPC service from crates, where it is built
 [group('develop')]
 test-node:
-    @if test -x target/agave-node/release/agave-node; then cargo test --package conformance --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
+    @if test -x target/agave-node/release/agave-node; then cargo test --workspace --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
 
-# What CI runs: format, clippy, licences and sources of crates, tests, those of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed, the smoke campaign and whether its report is whole; tests say whether the pages agree with their runs
+# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
 [group('develop')]
-ci: check-fmt lint deny test test-rocksdb test-node check-bench check-moves smoke
+ci: check-fmt lint deny smoke test-after-a-run test-images test-rocksdb test-node check-bench check-moves
 
 # Format the code
 [group('develop')]
@@ -258,6 +270,12 @@ reference *options:
 splice *options:
     @{{bench}} splice {{options}}
 
+# README's two commands in their order: a user's run, for which smoke's stands, must make no test fail. It is untracked, and its name is that of
+# the campaign whose newest kept run most tests read.
+[private]
+test-after-a-run:
+    @run=results/$(basename target/smoke/*-smoke -smoke)-quick; trap 'rm -rf "$run"' EXIT INT TERM; cp -r target/smoke/*-smoke "$run" && just test
+
 [private]
 check-fmt:
     cargo fmt --all --check
@@ -274,10 +292,11 @@ check-moves:
     @cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
     @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
-# By the harness that the tests have built, with their features, for which an example is named; and with servers that are not optimised: what
-# smoke shows does not depend on speed, and optimising them takes minutes.
+# By the harness and the servers that the tests have built, with their features, for which an example is named: what smoke shows does not depend
+# on speed, and each server by itself would have most crates below it built once more. test-images builds two of them by themselves.
 [private]
 smoke:
-    cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
-    target/debug/rpc-bench --results target/smoke run smoke --profile dev
+    cargo build --quiet --workspace --bins --example simulate-hosts
+    rm -rf target/smoke
+    target/debug/rpc-bench --results target/smoke run smoke --profile dev --no-build
     target/debug/rpc-bench --results target/smoke check

@@ -61,6 +61,9 @@ pub struct Args {
     /// Build the servers in this profile of cargo in place of release, such as dev: to see that all works, and not to measure.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     profile: Option<String>,
+    /// Take the servers as they are built there already, such as by the tests.
+    #[arg(long, requires = "profile")]
+    no_build: bool,
     /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
     #[arg(long, value_name = "POOL", conflicts_with = "resume")]
     hosts: Option<String>,
@@ -100,6 +103,7 @@ impl Args {
         command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
         command.extend(self.seed.map(|seed| format!(" --seed {seed}")));
         command.extend(self.profile.iter().map(|profile| format!(" --profile {profile}")));
+        command.push_str(if self.no_build { " --no-build" } else { "" });
         command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
         command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
         if let Some(addr) = self.prometheus {
@@ -169,7 +173,11 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     let plan = match &args.profile {
         None => plan,
         Some(profile) => Plan {
-            servers: plan.servers.into_iter().map(|server| in_profile(server, profile)).collect(),
+            servers: plan
+                .servers
+                .into_iter()
+                .map(|server| in_profile(server, profile, !args.no_build))
+                .collect(),
             ..plan
         },
     };

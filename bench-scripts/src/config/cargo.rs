@@ -158,17 +158,21 @@ fn other_builds(entry: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// A server whose release build is one of another profile, for runs that show that all works and measure nothing.
+/// A server whose release build is one of another profile, for runs that show that all works and measure nothing. Without `builds` it is to be
+/// there already.
 #[must_use]
-pub fn in_profile(mut server: Server, profile: &str) -> Server {
+pub fn in_profile(mut server: Server, profile: &str, builds: bool) -> Server {
     if let Some(place) = server.build.iter().position(|arg| arg == "--release")
         && server.build.first().is_some_and(|program| program == "cargo")
     {
         server.build.splice(place..=place, ["--profile", profile].map(str::to_owned));
         server.program = server.program.replacen("/release/", &format!("/{}/", folder_of(profile)), 1);
+        if !builds {
+            server.build.clear();
+        }
     }
     if let Some(entry) = server.upstream.as_mut().and_then(|upstream| upstream.entry.as_mut()) {
-        *entry = in_profile(entry.clone(), profile);
+        *entry = in_profile(entry.clone(), profile, builds);
     }
     server
 }
@@ -264,18 +268,22 @@ mod tests {
     #[test]
     fn a_release_build_can_be_one_of_another_profile() {
         let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-        let of = |name: &str| in_profile(config.server(name).unwrap(), "dev");
+        let of = |name: &str| in_profile(config.server(name).unwrap(), "dev", true);
         let actix = of("actix");
         let build = ["cargo", "build", "--profile", "dev", "--package", "server-actix"];
         assert_eq!(
             (&actix.build[..], &*actix.program),
             (&build.map(str::to_owned)[..], "target/debug/server-actix")
         );
+        assert_eq!(
+            in_profile(config.server("actix").unwrap(), "dev", false),
+            Server { build: Vec::new(), ..actix }
+        );
         let behind = of("gateway-http").upstream.and_then(|upstream| upstream.entry).unwrap();
         assert_eq!(behind.program, "target/debug/server-actix", "the one behind a gateway too");
         let plain = config.server("actix-plain").unwrap();
-        assert_eq!(in_profile(plain.clone(), "dev"), plain, "one that names its profile keeps it");
+        assert_eq!(in_profile(plain.clone(), "dev", true), plain, "one that names its profile keeps it");
         let found = config.server("test-validator").unwrap();
-        assert_eq!(in_profile(found.clone(), "dev"), found);
+        assert_eq!(in_profile(found.clone(), "dev", true), found);
     }
 }

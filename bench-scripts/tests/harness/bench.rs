@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rpc_bench::load::LoadTool;
@@ -14,6 +14,9 @@ use tempfile::TempDir;
 
 /// How long anything here may take. A bound, never a measure.
 pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long a trial's load is on. Most tests wait for it, and what they test shows in any window.
+pub const WINDOWS: &str = "warmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 1000";
 
 /// The kernel counts full listen queues of the whole machine: tests that fill one, and those for which none may be full, take turns.
 pub fn listen_queues_in_turn() -> MutexGuard<'static, ()> {
@@ -42,13 +45,13 @@ pub fn program(name: &str) -> PathBuf {
     programs().join(name)
 }
 
-/// The handicap build of actix.
-fn handicap_build() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        built(["--features", "server-actix/handicap", "--example", "handicapped-actix"]);
-        programs().join("examples/handicapped-actix")
-    })
+/// A program with features that servers are not compared with: together, so that what is below them is built once.
+fn special_build(name: &str) -> PathBuf {
+    static BUILT: Once = Once::new();
+    let features = ["--features", "server-actix/handicap,server-axum/calls"];
+    let examples = ["--example", "handicapped-actix", "--example", "timed-axum"];
+    BUILT.call_once(|| built(features.into_iter().chain(examples)));
+    programs().join("examples").join(name)
 }
 
 /// Builds programs as `cargo test --workspace` builds them: of their packages alone cargo would take fewer features, and so build most
@@ -79,7 +82,7 @@ fn load_tool() -> Option<&'static Path> {
 }
 
 impl Bench {
-    /// A campaign of `blocks` blocks over actix and control, two seconds a trial. `None` without a load tool.
+    /// A campaign of `blocks` blocks over actix and control, in the windows of tests. `None` without a load tool.
     pub fn new(blocks: u32) -> Option<Self> {
         let tool = load_tool()?;
         let dir = tempfile::tempdir().unwrap();
@@ -108,7 +111,7 @@ impl Bench {
             "campaigns/tiny.toml",
             &format!(
                 "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
-                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000\n\
+                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n\
                  [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n"
             ),
         );
@@ -118,7 +121,7 @@ impl Bench {
     /// Adds actix's handicap build; gives the link to it.
     pub fn link_handicap_build(&self) -> PathBuf {
         let program = self.path("server-actix-handicap");
-        symlink(handicap_build(), &program).unwrap();
+        symlink(special_build("handicapped-actix"), &program).unwrap();
         let field = format!("handicap = {{ program = {program:?} }}\nready");
         let text = fs::read_to_string(self.path("servers.toml")).unwrap();
         self.write("servers.toml", &text.replacen("ready", &field, 1));
@@ -153,9 +156,8 @@ impl Bench {
 
     /// A link, by the server's own name, to axum's build whose calls are timed.
     pub fn link_timed_axum(&self) -> PathBuf {
-        built(["--features", "server-axum/calls", "--example", "timed-axum"]);
         let link = self.path("server-axum");
-        symlink(programs().join("examples/timed-axum"), &link).unwrap();
+        symlink(special_build("timed-axum"), &link).unwrap();
         link
     }
 

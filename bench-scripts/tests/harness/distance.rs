@@ -14,8 +14,6 @@ fn a_trial_over_a_network_takes_a_round_trip_for_each_request() {
         eprintln!("SKIPPED: network namespaces need root");
         return;
     }
-    bench.replace("campaigns/tiny.toml", "warmup_ms = 1000", "warmup_ms = 250");
-    bench.replace("campaigns/tiny.toml", "window_ms = 1000", "window_ms = 600");
     let network = format!("[environment]\nnetwork = {{ delay_ms = {DELAY_MS} }}");
     bench.replace("campaigns/tiny.toml", "[environment]", &network);
     let output = bench.run(&["run", "tiny"]);

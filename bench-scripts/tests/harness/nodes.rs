@@ -202,7 +202,7 @@ fn a_target_is_measured_without_any_server_of_the_campaign() {
     let output = bench.run(&["run", "tiny", "--target", &started.1]);
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("target: at most 3 connections at one time and 24 s of load in all"), "{said}");
+    assert!(said.contains("target: at most 3 connections at one time and 22 s of load in all"), "{said}");
     let measured = outcomes(&bench, "target");
     assert_eq!((measured.len(), bench.observations().len()), (2, 2), "every block, and no other server");
     assert!(measured.iter().all(|outcome| outcome["kind"] == "completed"), "{measured:?}");
@@ -261,5 +261,5 @@ fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
     let started = Started::actix(&bench, "50", "1");
     let url = started.1.as_str();
     refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
-    refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 12"]);
+    refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 11"]);
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::thread;
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::bench::{Bench, stderr, until};
 const FILES: u32 = 60;
 
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
-    warmup_ms = 150\nwindow_ms = 800\ntimeout_ms = 700\nconnect_ms = 1000\n\
+    warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
     [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
     [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
 
@@ -69,9 +70,11 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
     assert!(stopped.report().contains("**Incomplete: 0 searches have ended"), "{}", stopped.report());
     assert!(!stopped.run(&["check"]).status.success());
 
-    let resumed = stopped.run(&["run", "--resume", run]);
+    let (resumed, output) = thread::scope(|scope| {
+        let whole = scope.spawn(|| whole.run(&["run", "search"]));
+        (stopped.run(&["run", "--resume", run]), whole.join().unwrap())
+    });
     assert!(resumed.status.success(), "{}", stderr(&resumed));
-    let output = whole.run(&["run", "search"]);
     assert!(output.status.success(), "{}", stderr(&output));
     stopped.nothing_is_left_running();
     whole.nothing_is_left_running();
@@ -245,7 +248,7 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
         let (connecting, took_s) =
             (&trial["outcome"]["connecting"], &trial["outcome"]["load"]["time_taken_s"]);
         assert!(connecting["took_ms"].as_u64().is_some(), "{trial}");
-        assert!(took_s.as_f64().unwrap() >= 0.75, "the window begins once they are held: {trial}");
+        assert!(took_s.as_f64().unwrap() >= 0.55, "the window begins once they are held: {trial}");
     }
     let report = bench.report();
     // What the server holds is read from its open files, so a connection of the harness may be among them.

@@ -10,8 +10,6 @@ use crate::bench::{Bench, stderr};
 #[test]
 fn a_short_trial_on_one_core_measures_all_that_there_is() {
     let Some(bench) = Bench::new(1) else { return };
-    bench.replace("campaigns/tiny.toml", "warmup_ms = 1000", "warmup_ms = 250");
-    bench.replace("campaigns/tiny.toml", "window_ms = 1000", "window_ms = 600");
     bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"one-core\"");
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -36,8 +34,6 @@ fn a_short_trial_on_one_core_measures_all_that_there_is() {
 #[test]
 fn a_duet_measures_two_servers_at_the_same_time() {
     let Some(bench) = Bench::new(2) else { return };
-    bench.replace("campaigns/tiny.toml", "warmup_ms = 1000", "warmup_ms = 250");
-    bench.replace("campaigns/tiny.toml", "window_ms = 1000", "window_ms = 600");
     bench.replace("campaigns/tiny.toml", "[environment]", "[environment]\nplacement = \"duet\"");
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));

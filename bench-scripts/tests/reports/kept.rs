@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, SUMMARY, kept};
 
-use crate::schema;
+use crate::{on_all_processors, schema};
 
 /// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.
 fn rendered(run: &Path, work: &Path) -> String {
@@ -46,17 +45,10 @@ fn every_kept_run_renders_to_its_report() {
     assert!(runs.len() > 40, "{}", runs.len());
     let work = tempfile::tempdir().unwrap();
     let work = work.path();
-    let others = |runs: Vec<&PathBuf>| {
-        let differs =
-            |run: &&PathBuf| rendered(run, work) != fs::read_to_string(run.join("report.md")).unwrap();
-        runs.into_iter().filter(differs).cloned().collect::<Vec<_>>()
+    let differs = |run: &PathBuf| {
+        let kept = fs::read_to_string(run.join("report.md")).unwrap();
+        (rendered(run, work) != kept).then(|| run.clone())
     };
-    let half = |of: usize| runs.iter().skip(of).step_by(2).collect::<Vec<_>>();
-    let different = thread::scope(|scope| {
-        let even = scope.spawn(|| others(half(0)));
-        let mut odd = others(half(1));
-        odd.extend(even.join().unwrap());
-        odd
-    });
+    let different: Vec<PathBuf> = on_all_processors(&runs, differs).into_iter().flatten().collect();
     assert!(different.is_empty(), "render these again and read what changed: {different:?}");
 }

@@ -8,13 +8,24 @@ fn with(rpc: &'static str) -> Subject {
     Subject::new(env!("CARGO_BIN_EXE_server-axum"), &["--rpc", rpc])
 }
 
-fn each() -> [Subject; 2] {
-    ["typed", "jsonrpc-core"].map(with)
+/// The tests of each library are tests of their own, so that they run at the same time: some wait for seconds.
+macro_rules! test_each_library {
+    ($($name:ident $rpc:literal),*) => { $(
+        mod $name {
+            fn each() -> [super::Subject; 1] {
+                [super::with($rpc)]
+            }
+
+            server_kit::test_sockets!(each);
+            server_kit::test_websocket!(each);
+            server_kit::test_sockets! { each:
+                a_slow_subscriber_is_disconnected assert_slow_subscriber_is_disconnected,
+            }
+        }
+    )* };
 }
 
-server_kit::test_sockets!(each);
-server_kit::test_websocket!(each);
-server_kit::test_sockets! { each: a_slow_subscriber_is_disconnected assert_slow_subscriber_is_disconnected }
+test_each_library! { typed "typed", jsonrpc_core "jsonrpc-core" }
 
 #[test]
 fn the_ready_line_names_the_library() {

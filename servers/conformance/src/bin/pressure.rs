@@ -1,6 +1,6 @@
 //! Presses every server as hard as the project demands, for about six minutes, and writes the figures into `results/`.
 //!
-//! The test `pressure` does the same with smaller numbers.
+//! The test `pressure` does the same with smaller numbers, and compares no speeds.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
 //! Each server's answers to malformed requests: the table of docs/CONTRACT.md. The rows are sent, and what is answered is
-//! written as the page has it; `tests/malformed.rs` compares the two. Out of scope: well-formed requests, which have one right
+//! written as the page has it; the test `malformed` compares the two. Out of scope: well-formed requests, which have one right
 //! answer ([`crate::judge`]).
 
 mod http;

@@ -1,9 +1,8 @@
 //! Do the servers keep the contract under pressure? Each check starts a server process of its own, presses it, and gives
 //! figures and a verdict.
 //!
-//! Two users: the program `pressure` does all of it ([`Plan::FULL`]), and a test does the same in small
-//! ([`Plan::SHORT`]). What is answered is tested by the conformance tests; how fast, by the
-//! harness.
+//! Two users: the program `pressure` does all of it ([`Plan::FULL`]), and a test does the same in small and without comparing speeds
+//! ([`Plan::SHORT`]), since it runs while other work does. What is answered is tested by the conformance tests; how fast, by the harness.
 
 mod chain;
 mod client;
@@ -54,9 +53,8 @@ pub struct Plan {
     pub endings: usize,
     /// How long to watch the chain advance.
     pub chain_s: u64,
-    /// Whether the ratio of p99s is judged by the medians of all rounds. On a machine that does other work at the same
-    /// time only the best rounds say anything.
-    pub judge_by_medians: bool,
+    /// Whether p99s are compared. On a machine that does other work at the same time they say nothing.
+    pub compare_speed: bool,
 }
 
 impl Plan {
@@ -73,13 +71,13 @@ impl Plan {
         exhausted_s: 3,
         endings: 5,
         chain_s: 5,
-        judge_by_medians: true,
+        compare_speed: true,
     };
 
-    /// The same in a few seconds, with fewer connections, and memory read sooner.
+    /// The same in a few seconds, with fewer connections, memory read sooner, and no speeds compared.
     pub const SHORT: Self = Self {
         idle_connections: 100,
-        rounds: 8,
+        rounds: 1,
         requests: 300,
         slow_connections: 50,
         slow_s: 1,
@@ -89,7 +87,7 @@ impl Plan {
         exhausted_s: 1,
         endings: 1,
         chain_s: 1,
-        judge_by_medians: false,
+        compare_speed: false,
     };
 }
 
@@ -150,10 +148,11 @@ type Run = fn(&Subject<'_>, &mut Check);
 
 /// Every check, with its name and bound.
 fn checks(plan: &Plan) -> Vec<(Check, Run)> {
+    let speed =
+        if plan.compare_speed { ", its p99 <= 2 x its quiet p99 (medians of all rounds)" } else { "" };
     let idle = format!(
-        "p99 of one other client with {} idle connections held <= 2 x its quiet p99 ({}); all held to the end",
-        plan.idle_connections,
-        if plan.judge_by_medians { "medians of all rounds" } else { "best rounds" }
+        "one other client's every answer is right with {} idle connections held{speed}; all held to the end",
+        plan.idle_connections
     );
     let slow = format!(
         "{0} slow heads and {0} slow bodies, 1 byte/s each for {1} s: resident memory grows by <= 64 MiB; another \

@@ -1,5 +1,5 @@
 //! Do all servers answer well-formed requests as the contract says? Each test starts every server, a process of its
-//! own, and uses a real socket. Answers to malformed requests are in `tests/malformed.rs`.
+//! own, and uses a real socket. [`malformed`] and [`fuzz`] send what is not well-formed, [`clients`] what Solana's own clients send.
 //!
 //! What a method means is tested in `validator-state`, without a socket.
 
@@ -7,8 +7,11 @@
 
 mod ajj;
 mod cases;
+mod clients;
 mod counters;
+mod fuzz;
 mod lifecycle;
+mod malformed;
 mod oracle;
 mod verdict;
 mod websocket;

@@ -7,7 +7,7 @@ use conformance::servers::{all, oracle_dir};
 use serde_json::{Map, Value, json};
 use validator_state::{Ledger, Method, Params, SEED_ACCOUNT, State};
 
-use crate::install::{Runtime, SCRIPT_LIMIT, output, skip};
+use super::install::{Runtime, SCRIPT_LIMIT, output, skip};
 
 /// An account that is not in the ledger: 32 bytes of 7.
 const ABSENT: &str = "US517G5965aydkZ46HS38QLi7UQiSojurfbQfKCELFx";

@@ -1,15 +1,12 @@
 //! The gateway's three paths in front of server-actix.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod actix;
-
 use std::collections::HashSet;
 
-use actix::{balances, gateway, wait_for_answers};
 use serde_json::{Value, json};
 use server_kit::testing::ws_client::WsConnection;
 use server_kit::testing::{Running, post};
+
+use crate::actix::{self, balances, gateway, wait_for_answers};
 
 const BALANCES: usize = 50;
 

@@ -3,8 +3,6 @@
 //!
 //! With `SCREENSHOTS=FOLDER` each tab is also kept as a picture, in light and in dark.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use jsonrpsee_core::rpc_params;
 use jsonrpsee_ws_client::WsClientBuilder;
 use serde_json::{Value, json};
 
-use crate::install::{Runtime, SCRIPT_LIMIT, output, skip};
+use super::install::{Runtime, SCRIPT_LIMIT, output, skip};
 
 /// Slots that each client waits for.
 const SLOTS: usize = 5;

@@ -1,8 +1,6 @@
 //! `action.yml`: its steps are carried out one after the other as GitHub's runner does, without a container, on a server in Python in a
 //! repository of its own. What the runner adds (expressions, the `GITHUB_*` files, the shell) is this file's; the commands are the action's.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -147,8 +145,7 @@ impl Runner {
 
     /// What stands in for cargo: the tests have built the harness already.
     fn builds(&self, command: &str) {
-        let wanted =
-            "build --profile harness --locked --quiet --package rpc-bench --bin rpc-bench --target-dir target";
+        let wanted = "build --profile harness --locked --quiet --package rpc-bench --bin rpc-bench --target-dir target";
         let text =
             format!("#!/bin/sh -e\ntest \"$*\" = '{wanted}'\nmkdir --parents target/harness\n{command}\n");
         self.write("bin/cargo", &text);

@@ -1,7 +1,5 @@
 //! The simulation of many load hosts: what docs/SCALE.md shows is what it gives, and what it shows follows from what is drawn.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::fs;
 use std::path::PathBuf;
 

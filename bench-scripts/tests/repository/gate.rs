@@ -1,8 +1,6 @@
 //! `rpc-bench gate` with a commit, up to its builds: which servers it finds changed, and that it leaves nothing behind. In a clone of this
 //! repository, with a `cargo` that fails.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod actix;
 mod ending;
+mod killed;
 mod node;
+mod real;
 
 use std::path::Path;
 use std::thread;

@@ -1,7 +1,5 @@
 //! The manifests in `kubernetes/` fit the API's schemas, and the measurement's own demands on them. Nothing is sent to a cluster.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! The modules of the harness build on each other in one direction: each uses only those above it in this list.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,8 +12,8 @@ const SEED: u64 = 20_261_122;
 #[test]
 fn no_server_has_a_fault() {
     let subjects = Subjects::start(all());
-    let time = Duration::from_secs(12);
-    let outcome = subjects.run(Plan { seed: SEED, first: 0, cases: 12_000, time });
+    let time = Duration::from_secs(6);
+    let outcome = subjects.run(Plan { seed: SEED, first: 0, cases: 6_000, time });
     let (bodies, raw, websocket) = outcome.cases;
     let unsteady = outcome.unsteady;
     let counts = format!(

@@ -1,8 +1,6 @@
 //! The figures of README.md and docs/*.md are those of the runs that they quote, and none stands there without a run. The files that they
 //! name are there.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
