@@ -11,7 +11,7 @@ use rpc_bench::target::Target;
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
-use crate::bench::{Bench, PATIENCE, stderr, until};
+use crate::bench::{Bench, PATIENCE, WINDOWS, stderr, until};
 
 #[test]
 fn a_real_server_answers_every_mix_with_the_truth() {
@@ -50,6 +50,8 @@ fn run_mix(bench: &Bench) -> Option<i32> {
     bench.write("workloads/mix.toml", mix);
     bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"mix\"]");
     bench.replace("campaigns/tiny.toml", "connections = [3]", "connections = []");
+    // Long enough for answers to be checked under load, some of them after the server begins to lie.
+    bench.replace("campaigns/tiny.toml", WINDOWS, "warmup_ms = 1000\nwindow_ms = 1000\ntimeout_ms = 1000");
     bench.replace(
         "campaigns/tiny.toml",
         "[environment]",
