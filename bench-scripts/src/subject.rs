@@ -249,7 +249,8 @@ pub fn upstream_stderr(stderr: &Path) -> PathBuf {
 pub fn program(server: &Server) -> Result<PathBuf> {
     let path = Path::new(&server.program);
     if path.is_file() {
-        return Ok(path.to_owned());
+        // A name without a slash would be searched for on the PATH.
+        return Ok(if server.program.contains('/') { path.to_owned() } else { Path::new(".").join(path) });
     }
     let name = &server.program;
     let found = if name.contains('/') { None } else { host::on_path(name) };

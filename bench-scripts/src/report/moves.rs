@@ -260,7 +260,7 @@ pub fn judge(base: &str, all: &[Compared], rules: Rules<'_>) -> Judgement {
     // Instructions are counted where valgrind is; without it the timing decides alone.
     let judged = all.iter().filter(|one| one.found.is_some() || one.figure == Moved::Cpu);
     let comparisons: Vec<Judged> = judged.map(|one| judge_one(base, one, rules)).collect();
-    let state = comparisons.iter().map(|one| one.state).max().unwrap_or(State::Still);
+    let state = comparisons.iter().map(|one| one.state).max().unwrap_or(State::Undecided);
     let Rules { margin, only_slower, accepted } = rules;
     let can_be_accepted = accepted.is_some();
     Judgement { base: base.to_owned(), margin, state, only_slower, comparisons, can_be_accepted }

@@ -124,11 +124,11 @@ pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) ->
         format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
     });
     let failed: Vec<String> = failed.collect();
-    args.summarize(&judgement.markdown())?;
     if let Some(first) = failed.first() {
         args.say(&format!("failed: {first}"));
-        args.summarize(&format!("Failed: {first}\n\n"))?;
+        args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;
     }
+    args.summarize(&judgement.markdown())?;
     args.say(&format!("The whole report: {}", report.display()));
     let ending = match judgement.state {
         _ if !failed.is_empty() => Ending::Found,

@@ -20,6 +20,9 @@ impl Judgement {
             self.comparisons.iter().filter(|one| one.state == self.state).map(|one| &*one.server).collect();
         worst.dedup();
         let servers = worst.join(", ");
+        if worst.is_empty() {
+            return "nothing was measured".to_owned();
+        }
         match (self.state, self.only_slower) {
             (State::Moved, true) => format!("{servers}: slower"),
             (State::Moved, false) => format!("{servers}: moved by more than {}", self.margin),
