@@ -189,14 +189,15 @@ impl<'a> Progress<'a> {
         // Of those up to the next interim analysis: how many more there will be is not known before it.
         let (done, known) = (self.known - self.left, self.known);
         let width = known.to_string().len();
+        let (amount, unit) = (trial.level().amount(), trial.level().unit());
         format!(
-            "[{:>width$}/{known}] block {}  {:<17} {:<10} {:>5} {}",
+            "[{:>width$}/{known}] block {}  {:<17} {:<10} {amount:>5} {:<column$}",
             (done + 1).min(known),
             trial.block,
             trial.server,
             trial.workload,
-            trial.level().amount(),
-            trial.level().unit(),
+            trial.level().unit_of(amount),
+            column = unit.len(),
         )
     }
 }
@@ -218,7 +219,7 @@ fn load(trial: &Trial) -> watch::WatchedLoad {
     watch::WatchedLoad {
         server: trial.server.clone(),
         workload: trial.workload.clone(),
-        level: format!("{} {}", level.amount(), level.unit()),
+        level: format!("{} {}", level.amount(), level.unit_of(level.amount())),
     }
 }
 

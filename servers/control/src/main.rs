@@ -53,7 +53,9 @@ struct Flags {
     #[arg(long, value_name = "BODY", default_value = ANSWER_TO)]
     answer_to: String,
     /// File with the answer that is given to every POST, in the place of a computed one; for any JSON-RPC API
+    // Not part of the ready line: a path of one run is no setting to compare runs by.
     #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
     answer_file: Option<PathBuf>,
 }
 

@@ -34,6 +34,7 @@ fn the_pins_are_read_from_go_mod() {
 #[test]
 fn a_tool_of_the_workspace_is_found_wherever_the_configuration_lies() {
     let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("config/tools")).unwrap();
     let elsewhere = workspace(&folder.path().join("config/tools"));
     assert!(elsewhere.join("load-generator/Cargo.toml").is_file(), "{}", elsewhere.display());
     fs::create_dir_all(folder.path().join("load-generator")).unwrap();
