@@ -188,6 +188,7 @@ mod tests {
             upstream: None,
             in_process: None,
             contract: false,
+            checkout: None,
             overrides: Overrides::default(),
         }
     }
