@@ -196,7 +196,6 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
     };
     plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
     let building = Instant::now();
-    eprintln!("building what is not built yet: the load tools and {} servers", plan.servers.len());
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
     run::build(&plan)?;
     eprintln!("built in {} s; now measuring", building.elapsed().as_secs());

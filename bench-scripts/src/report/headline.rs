@@ -68,15 +68,15 @@ fn figures(run: &Run) -> String {
     let of = if batches::of(run) { "call" } else { "request" };
     let headers = format!("request | server | {of}s/s | p50 | p99 | CPU per {of}");
     let row = |cell: &Cell| {
-        let figures: [(Figure, fn(f64) -> String); 4] = [
-            (Figure::RequestsPerSecond, thousands),
-            (Figure::P50Us, time_us),
-            (Figure::P99Us, time_us),
-            (Figure::CpuUsPerRequest, time_us),
-        ];
-        let mut row = vec![at(&cell.workload, cell.level), run.cell_name(cell)];
-        row.extend(figures.map(|(figure, write)| bare(cell, figure, write)));
-        row
+        let time = |figure| bare(cell, figure, time_us);
+        vec![
+            at(&cell.workload, cell.level),
+            run.cell_name(cell),
+            bare(cell, Figure::RequestsPerSecond, thousands),
+            time(Figure::P50Us),
+            time(Figure::P99Us),
+            time(Figure::CpuUsPerRequest),
+        ]
     };
     let rows: Vec<_> = run.summary.cells.iter().filter(is_shown).map(row).collect();
     if run.plan.campaign.hold || rows.len() > MOST_ROWS {

@@ -41,6 +41,7 @@ use crate::observation::Observation;
 use crate::plan::{self, Plan, Trial};
 use crate::probe::host::{self, Host};
 use crate::provenance::programs;
+use crate::readable_numbers::counted;
 use crate::results::{Conditions, DUETS, Resumed, RunFolder, pretty, remove_begun};
 use crate::subject::{self, Subject};
 use crate::workload::Workload;
@@ -347,6 +348,7 @@ pub fn build(plan: &Plan) -> Result<()> {
             server.name
         );
     }
+    eprintln!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
     subject::layouts::build(plan)?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }

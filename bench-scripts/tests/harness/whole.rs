@@ -72,7 +72,7 @@ fn the_report_has_what_a_reader_needs() {
         "## What to distrust",
         "Nothing: all 4 trials that ran were measured",
         "## By hand",
-        "bombardier -c 3 -d 600ms -t 1000ms -m POST",
+        "bombardier -c 3 -d 1000ms -t 1000ms -m POST",
         "--listen 127.0.0.1:8899",
         "SHA-256",
     ] {
