@@ -250,7 +250,7 @@ deny:
     cargo deny --version 2>/dev/null | grep --quiet --line-regexp "cargo-deny 0.20.2" || CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --quiet cargo-deny@0.20.2
     cargo deny check licenses bans sources
     mkdir -p target
-    if timeout 120 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
+    if timeout 30 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
 
 # Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('develop')]
