@@ -36,6 +36,7 @@ fn plan(blocks: u32) -> Plan {
         max_extra_blocks: Some(0),
         precision: None,
         duets: None,
+        threshold: None,
         ..quick
     };
     Plan {

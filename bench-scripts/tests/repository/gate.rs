@@ -32,7 +32,12 @@ impl Clone {
         clone.git(&["checkout", "--quiet", "--detach", "HEAD"]);
         // What is not committed yet is tested, too.
         let mut files = Command::new("git");
-        files.args(["ls-files", "-z", "--modified", "--others", "--exclude-standard"]).current_dir(&root);
+        // The clone has no results, and a user's runs are there untracked.
+        let except = ["--", ".", ":!results"];
+        files
+            .args(["ls-files", "-z", "--modified", "--others", "--exclude-standard"])
+            .args(except)
+            .current_dir(&root);
         let changed = files.output().unwrap();
         for file in String::from_utf8(changed.stdout).unwrap().split('\0').filter(|file| !file.is_empty()) {
             let (from, to) = (root.join(file), clone.path(file));
