@@ -62,6 +62,10 @@ pub struct Args {
     /// The largest move that does not matter, with a commit.
     #[arg(long, value_name = "PERCENT", default_value = "3%", conflicts_with = "base")]
     margin: Percent,
+    /// The share of the processors' time that other processes may use in a window, with a commit; a trial with more is invalid. 3 %
+    /// where left out; more for a machine that is never quiet.
+    #[arg(long, value_name = "PERCENT", value_parser = Percent::share, conflicts_with = "base")]
+    max_foreign_cpu: Option<Percent>,
     /// Write the judgement as one JSON document to standard output, with a commit; all else goes to standard error.
     #[arg(long, conflicts_with = "base")]
     json: bool,

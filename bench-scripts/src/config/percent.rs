@@ -33,9 +33,17 @@ impl Percent {
         }
     }
 
-    /// For a field whose share may be all: `"100%"`.
+    /// A share that may be all: `"100%"`.
+    ///
+    /// # Errors
+    /// It is no percentage from 0.1 to 100.
+    pub fn share(text: &str) -> Result<Self, String> {
+        Self::up_to(100.0, text)
+    }
+
+    /// For a field with such a share.
     pub(super) fn up_to_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::up_to(100.0, &String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::share(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 

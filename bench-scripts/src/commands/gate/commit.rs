@@ -150,7 +150,7 @@ fn measure(
     args: &Args,
     interrupt: &Interrupt,
 ) -> Result<(Run, Vec<Counted>, PathBuf)> {
-    let plan = sides.plan(args.margin, args.minutes)?;
+    let plan = sides.plan(args.margin, args.minutes, args.max_foreign_cpu)?;
     let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
     let servers: String = args.server.iter().map(|name| format!(" --server {name}")).collect();
     let call = format!("gate --base-rev {}{servers}", sides.base());

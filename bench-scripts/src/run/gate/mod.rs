@@ -203,7 +203,9 @@ impl Sides {
     ///
     /// # Errors
     /// The campaign that it is taken from does not fit.
-    pub fn plan(&self, margin: Percent, minutes: u64) -> Result<Plan> {
+    pub fn plan(&self, margin: Percent, minutes: u64, max_foreign_cpu: Option<Percent>) -> Result<Plan> {
+        let mut environment = self.campaign.environment.clone();
+        environment.max_foreign_cpu = max_foreign_cpu.unwrap_or(environment.max_foreign_cpu);
         let servers: Vec<Server> =
             self.pairs.iter().flat_map(|pair| [pair.now.clone(), pair.base.clone()]).collect();
         let names = |pair: &Pair| (pair.now.name.clone(), pair.base.name.clone());
@@ -222,6 +224,7 @@ impl Sides {
             precision: Some(PRECISION),
             max_blocks: MOST_BLOCKS,
             max_minutes: Some(minutes),
+            environment,
             layouts: self.drawn.filter(|_| servers.iter().any(|server| self.layouts_of(server).is_some())),
             ..self.campaign.clone()
         };
