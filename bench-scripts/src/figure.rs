@@ -108,4 +108,66 @@ impl Figure {
         Self::LinkCores,
         Self::PacketsPerSecond,
     ];
+
+    /// The figure of that name, as campaigns have it.
+    pub fn named(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+
+    /// Its name in campaigns.
+    pub fn name(self) -> String {
+        let name = serde_json::to_value(self).ok();
+        name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// What a reader knows it by, and its unit.
+    pub const fn described(self) -> (&'static str, Unit) {
+        match self {
+            Self::RequestsPerSecond => ("requests/s", Unit::Number),
+            Self::CpuUsPerRequest => ("CPU time per request", Unit::Us),
+            Self::P50Us => ("p50", Unit::Us),
+            Self::P99Us => ("p99", Unit::Us),
+            Self::P999Us => ("p99.9", Unit::Us),
+            Self::MaxUs => ("slowest request", Unit::Us),
+            Self::ServerCores => ("processors of the server", Unit::Number),
+            Self::ClientCores => ("processors of the load tool", Unit::Number),
+            Self::SystemShare => ("share of CPU time in the kernel", Unit::Share),
+            Self::PeakMemoryBytes => ("most memory", Unit::Bytes),
+            Self::HeldMemoryBytes => ("most memory in the window", Unit::Bytes),
+            Self::ConnectionMemoryBytes => ("memory of a connection", Unit::Bytes),
+            Self::ActiveConnections => ("active connections", Unit::Number),
+            Self::EstablishedConnections => ("open connections", Unit::Number),
+            Self::FirstHalfCpuRatio => ("CPU time per request, first half over second", Unit::Number),
+            Self::UserUsPerRequest => ("user CPU time per request", Unit::Us),
+            Self::SystemUsPerRequest => ("system CPU time per request", Unit::Us),
+            Self::SwitchesPerRequest => ("context switches per request", Unit::Number),
+            Self::Stalls => ("stalls", Unit::Number),
+            Self::AchievedRate => ("requests sent a second", Unit::Number),
+            Self::SendLagP99Us => ("lateness of sends, p99", Unit::Us),
+            Self::OwnLagP99Us => ("the load tool's own lateness, p99", Unit::Us),
+            Self::P50FromSendUs => ("p50 from the send", Unit::Us),
+            Self::P99FromSendUs => ("p99 from the send", Unit::Us),
+            Self::WireP50Us => ("p50 on the interface", Unit::Us),
+            Self::ToolUs => ("time in the load tool", Unit::Us),
+            Self::UpstreamCpuUsPerRequest => ("upstream's CPU time per request", Unit::Us),
+            Self::UpstreamMemoryBytes => ("upstream's most memory", Unit::Bytes),
+            Self::RoundTripUs => ("round trip", Unit::Us),
+            Self::PacketLateP99Us => ("lateness of packets, p99", Unit::Us),
+            Self::LinkCores => ("processors of the network", Unit::Number),
+            Self::PacketsPerSecond => ("packets/s", Unit::Number),
+        }
+    }
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// Bytes.
+    Bytes,
+    /// A share from 0 to 1.
+    Share,
+    /// A number, or a number a second.
+    Number,
 }

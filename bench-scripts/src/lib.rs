@@ -8,6 +8,7 @@
 //! running part.
 
 pub mod analysis;
+pub mod arithmetic;
 pub mod cgroup;
 pub mod client;
 pub mod config;

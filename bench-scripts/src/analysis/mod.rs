@@ -39,6 +39,7 @@ pub mod threshold;
 mod timeline;
 pub mod two_runs;
 mod verdict;
+pub mod views;
 pub mod why;
 
 pub use caveats::{Mark, NEAR_CEILING};

@@ -28,6 +28,7 @@ use super::soak::{Soak, soaks};
 use super::stages::StagedCell;
 use super::threshold::ThresholdSummary;
 use super::timeline::{Moment, timeline};
+use super::views::Shown;
 use crate::config::{Campaign, PassRule, Placement};
 use crate::figure::Figure;
 use crate::link::Carrier;
@@ -125,6 +126,9 @@ pub struct Summary {
     /// Servers in boxes, box by box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizesSummary>,
+    /// What the campaign's views show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<Shown>,
 }
 
 /// What it cost to read the servers' resources, in processors.
@@ -341,6 +345,7 @@ pub fn summarize(
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),
         sizes: None,
+        views: Vec::new(),
     }
 }
 

@@ -7,7 +7,10 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::layouts::Layouts;
-use super::{CampaignArm, Environment, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold};
+use super::{
+    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold,
+    View,
+};
 use crate::field_checks::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use crate::stats::Estimate;
@@ -36,14 +39,25 @@ pub struct Campaign {
     /// Subjects with settings of their own.
     #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<CampaignArm>,
+    /// Servers and settings of which each combination is a subject; see [`Axes`].
+    #[serde(default, skip_serializing_if = "Axes::is_empty")]
+    pub axes: Axes,
+    /// What of them is not run.
+    #[serde(default, rename = "except", skip_serializing_if = "Vec::is_empty")]
+    pub excepts: Vec<Except>,
+    /// What its report shows of the axes, each a table and a chart; worked out from the axes where left out.
+    #[serde(default, rename = "view", skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<View>,
     /// The server that the others are compared with.
     pub baseline: Option<String>,
     /// The server that shows the most this machine and this load generator can do.
     pub ceiling: Option<String>,
     /// The requests, by name.
+    #[serde(default)]
     pub workloads: Vec<String>,
     /// Connection counts of the sweep; none where the campaign is a search alone. A server with more than one request in flight on a
     /// connection gets as many connections fewer.
+    #[serde(default)]
     pub connections: Vec<u32>,
     /// The load tool of its closed loops; bombardier where left out.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
@@ -339,6 +353,8 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
+        let view = |view: &View| view.check().with_context(|| format!("[[view]] {:?}", view.title));
+        self.views.iter().try_for_each(view)?;
         self.check_network()?;
         self.check_headline_and_pass()?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;

@@ -3,6 +3,7 @@
 //! Every mistake is one line that names the file and the field.
 
 mod arm;
+mod axes;
 mod calibration;
 mod campaign;
 mod cargo;
@@ -20,6 +21,7 @@ mod slo;
 mod stages;
 mod stores;
 mod threshold;
+mod view;
 mod why;
 
 use std::collections::BTreeMap;
@@ -31,6 +33,7 @@ use serde::de::DeserializeOwned;
 use crate::workload::Workload;
 
 pub use arm::CampaignArm;
+pub use axes::{Axes, Except, written};
 pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
 pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
@@ -40,12 +43,13 @@ pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
 pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
-pub use server_settings::{Described, Environment, Overrides, Placeholders, Placement, Tuning};
+pub use server_settings::{Described, Environment, Overrides, Place, Placeholders, Placement, Tuning};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use slo::Slo;
 pub use stages::{Ramp, Stages};
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
+pub use view::{Along, Fit, View, variable};
 pub use why::{Blocks, Slope, Why};
 
 /// The folder with the load tools' pins.
@@ -113,6 +117,7 @@ impl ConfigDir {
     pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
         read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
             campaign.name = name.to_owned();
+            campaign.expand()?;
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
             if let Some(sizes) = &mut campaign.sizes
                 && sizes.prices.is_none()

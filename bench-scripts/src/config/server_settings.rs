@@ -86,6 +86,19 @@ pub struct Described {
     pub is_task: bool,
 }
 
+/// Where an environment stands on the axis of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// What a reader knows the setting by.
+    pub title: &'static str,
+    /// Orders places and tells whether two are the same; none where nothing is stated.
+    pub value: Option<u64>,
+    /// The value as a number: processors, milliseconds of delay, bytes, or a count. None where it is no number, or not stated.
+    pub number: Option<f64>,
+    /// Its words.
+    pub words: String,
+}
+
 /// Whose setting it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -333,6 +346,29 @@ impl Environment {
         self.batch.unwrap_or(1)
     }
 
+    /// The names of the settings that it states, but for the number of slots, which it always does.
+    pub(super) fn stated(&self) -> Vec<&'static str> {
+        self.settings().each().map(|(setting, _)| setting.name).filter(|name| *name != "slots").collect()
+    }
+
+    /// Where it stands on the axis of a setting; `None` where there is no such setting.
+    pub fn place(&self, name: &str) -> Option<Place> {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
+        let value = (setting.value)(&self.settings()).or(setting.left_out);
+        let number = value.and_then(|value| match name {
+            "transport" | "cpuset" => None,
+            "cpu_quota" => Some(value as f64 / 1e3),
+            "network" => Some(Network::from(value).delay().as_secs_f64() * 1e3),
+            _ => Some(value as f64),
+        });
+        let words = match (name, value) {
+            ("network", None) => "loopback".to_owned(),
+            (_, None) => "none stated".to_owned(),
+            (_, Some(value)) => (setting.words)(value),
+        };
+        Some(Place { title: setting.title, value, number, words })
+    }
+
     /// What a started server gets: the values of the placeholders in its arguments.
     pub fn values(&self) -> Placeholders {
         let settings = self.settings();
@@ -370,6 +406,11 @@ impl Overrides {
     pub fn words(&self) -> String {
         let words = self.each().map(|(setting, value)| (setting.words)(value));
         words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of all settings.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SETTINGS.iter().map(|setting| setting.name)
     }
 
     /// The settings that are stated, and their values.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn shipped() -> ConfigDir {
+pub(super) fn shipped() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
 }
 

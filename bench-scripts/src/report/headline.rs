@@ -8,7 +8,7 @@ use super::format::{
 use super::tables::bare;
 use super::{
     Run, answer, batches, crossed, distance, duets, in_flight_memory, invalid_trials, open_loop, original,
-    sections, sizes, slo, soak, stages, stores, threshold,
+    sections, sizes, slo, soak, stages, stores, threshold, views,
 };
 use crate::analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use crate::config::Percent;
@@ -28,6 +28,10 @@ pub fn headline(run: &Run) -> String {
 pub fn so_far(run: &Run) -> String {
     let first =
         warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
+    let views = views::headline(run);
+    if !views.is_empty() {
+        return first + &views;
+    }
     let long = distance::headline(run) + &soak::headline(run) + &in_flight_memory::headline(run);
     if !long.is_empty() {
         return first + &long;

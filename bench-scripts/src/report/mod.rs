@@ -44,6 +44,7 @@ mod stores;
 mod tables;
 mod threshold;
 mod transports;
+mod views;
 pub mod why;
 
 use anyhow::Result;
@@ -117,6 +118,7 @@ impl Run {
         summary.in_flight_memory = analysis::in_flight_memory::in_flight_memory(&plan, &observations);
         summary.boxed = analysis::boxed::boxed(&plan, &observations);
         summary.by_rate = analysis::by_rate::by_rate(&plan, &observations);
+        summary.views = analysis::views::shown(&plan, &summary.cells, &observations)?;
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| analysis::sizes::read(&inner)).transpose()?;
         let duets = match folder.inside(DUETS) {
@@ -304,7 +306,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
         .chain(in_flight_memory::chart(run))
         .chain(boxed::chart(run));
     let pictures = pictures.chain(distance::picture(run)).chain(open_loop::curves(run));
-    let pictures = pictures.chain(sizes::pictures(run));
+    let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
     Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())

@@ -8,7 +8,7 @@ use super::tables::{comparisons, rates, resources};
 use super::{
     Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance,
     duets, gateways, head_of_line, hosts, idle_connections, in_flight_memory, open_loop, original,
-    ratio_terms, sizes, slo, soak, stages, stores, threshold, transports,
+    ratio_terms, sizes, slo, soak, stages, stores, threshold, transports, views,
 };
 use crate::analysis::SamplingCores;
 use crate::config::Placement;
@@ -26,17 +26,23 @@ pub fn markdown(run: &Run) -> String {
     let answers = answer::of(run).is_some();
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
+    // What a campaign's own views show is not shown again by rules that were made for other campaigns.
+    let unless_viewed = |section: fn(&Run) -> String| match run.summary.views.is_empty() {
+        true => section(run),
+        false => String::new(),
+    };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
-        transports::section(run),
+        views::sections(run),
+        unless_viewed(transports::section),
         gateways::section(run),
-        batches::section(run),
-        answer_sizes::section(run),
+        unless_viewed(batches::section),
+        unless_viewed(answer_sizes::section),
         head_of_line::section(run),
-        in_flight_memory::section(run),
-        distance::section(run),
+        unless_viewed(in_flight_memory::section),
+        unless_viewed(distance::section),
         open_loop::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },

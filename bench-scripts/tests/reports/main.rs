@@ -27,6 +27,7 @@ mod soak;
 mod stages;
 mod summary;
 mod two_runs;
+mod views;
 mod websocket;
 
 use std::num::NonZero;

@@ -15,6 +15,7 @@ const ROOMS: &[&str] = &[
     "transport",
     "target",
     "figure",
+    "arithmetic",
     "simulation",
     "stats",
     "probe",

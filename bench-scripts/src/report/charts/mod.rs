@@ -26,6 +26,7 @@ mod series;
 mod slo;
 mod stages;
 mod svg;
+mod view;
 mod why;
 
 pub(super) use boxed::chart as boxed;
@@ -44,6 +45,7 @@ pub(super) use series::styles;
 pub(super) use slo::chart as slo;
 pub(super) use stages::chart as stages;
 pub(super) use svg::svg;
+pub(super) use view::chart as view;
 pub(super) use why::{ladder, slope};
 
 use super::format::{significant, time_us};

@@ -166,7 +166,9 @@ pub(super) fn report(markdown: &str, workloads: &BTreeSet<&str>) -> Report {
 
 /// A section; of the one with all charts a section for each tab that a chart of it stands in.
 fn section(heading: String, lines: &[&str], workloads: &BTreeSet<&str>) -> Vec<Section> {
-    let tab = Tab::of(&heading, workloads);
+    // A view's heading is the campaign's own words; its chart's file is not.
+    let is_view = lines.iter().any(|line| line.starts_with("![") && line.contains("](view-"));
+    let tab = if is_view { Tab::Curves } else { Tab::of(&heading, workloads) };
     let parts = parts(lines);
     if heading != CHARTS {
         let heading = if heading == HEADLINE { String::new() } else { heading };
