@@ -147,12 +147,6 @@ serve name *options:
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
-# Simulate trials on 1 to 1,000 load hosts: how often they are void, and what merging their latencies does (--seed N; --write FILE; --page FILE)
-[group('measure')]
-[no-exit-message]
-simulate-hosts *options:
-    @cargo run --quiet --release --package rpc-bench --example simulate-hosts -- {{options}}
-
 # Write one chain into a folder, as files and into each block store that needs no C++: just ledger DIR --slots N (--accounts N, --seed N)
 [group('by hand')]
 [no-exit-message]
@@ -289,14 +283,14 @@ check-bench:
 # busy machine, that is a warning.
 [private]
 check-moves:
-    @cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
+    @cargo build --quiet --workspace --bin rpc-bench --example minimal-actix
     @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
-# By the harness and the servers that the tests have built, with their features, for which an example is named: what smoke shows does not depend
+# By the harness and the servers that the tests have built, with their features, for which an example is named (any): what smoke shows does not depend
 # on speed, and each server by itself would have most crates below it built once more. test-images builds two of them by themselves.
 [private]
 smoke:
-    cargo build --quiet --workspace --bins --example simulate-hosts
+    cargo build --quiet --workspace --bins --example minimal-actix
     rm -rf target/smoke
     target/debug/rpc-bench --results target/smoke run smoke --profile dev --no-build
     target/debug/rpc-bench --results target/smoke check

@@ -15,7 +15,6 @@ const ROOMS: &[&str] = &[
     "transport",
     "target",
     "figure",
-    "simulation",
     "stats",
     "probe",
     "cgroup",
