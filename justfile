@@ -69,12 +69,6 @@ resume run:
 calibrate *options:
     @{{bench}} calibrate {{options}}
 
-# Find out how many connections at once a listen queue takes, against what its arithmetic says
-[group('measure')]
-[no-exit-message]
-bursts *options:
-    @{{bench}} bursts {{options}}
-
 # Say why one server is faster than another: just why actix legacy getBlocks (--connections N; --resume RUN)
 [group('measure')]
 [no-exit-message]

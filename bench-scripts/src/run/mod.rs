@@ -1,7 +1,6 @@
 //! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
 mod alternating_servers;
-pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
