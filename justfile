@@ -63,7 +63,7 @@ soak server *options:
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or a way of measuring rates)
+# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or rates)
 [group('measure')]
 [no-exit-message]
 calibrate *options:

@@ -33,6 +33,9 @@ pub(crate) use own::{OF_HOSTS, remove_begun, remove_of_hosts};
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";
 
+/// The folder of rates, inside a calibration's.
+pub const RATES_FOLDER: &str = "rates-fresh";
+
 /// The folder of what each load tool can send, inside a run's folder.
 pub const CEILINGS: &str = "ceilings";
 

@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use crate::workload::Workload;
 
 pub use arm::CampaignArm;
-pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
+pub use calibration::{Arm, Calibration, Rates, Sizing};
 pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
 pub use hosts::{Placed, Pool};

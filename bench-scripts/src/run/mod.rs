@@ -1,6 +1,5 @@
 //! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
-mod alternating_servers;
 pub mod calibration;
 mod ceilings;
 mod duet;
