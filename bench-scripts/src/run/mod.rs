@@ -45,7 +45,7 @@ use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
 use stage::Stage;
-pub use stages::of as stages_of;
+pub use stages::part as stages_part;
 pub use trial::Bench;
 pub use true_answers::{Truths, truth_of};
 

@@ -74,11 +74,6 @@ impl Diagnosis {
     pub fn is_healthy(&self) -> bool {
         self.failed_trials == 0 && self.causes.is_empty()
     }
-
-    /// The likely cause of a kind.
-    pub fn cause(&self, kind: CauseKind) -> Option<&Cause> {
-        self.causes.iter().find(|cause| cause.kind == kind)
-    }
 }
 
 /// Finds the likely causes of the symptoms in trials of one server at one load.
