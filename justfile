@@ -9,47 +9,35 @@ cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} cargo t
 _list:
     @just --list --unsorted
 
-# Run a campaign (smoke, quick, full, curves, in-flight-memory, crossed, allocators, adapter-cost, store, websocket, gateway, stages, distance, hosts, threshold, slo) and write its report (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
-[group('measure')]
+# Run a campaign of bench-scripts/campaigns and write its report: just bench-all (quick), just bench-all threshold (--target URL: on a server that runs already; --hosts POOL: from several load hosts)
 [no-exit-message]
 bench-all campaign="quick" *options:
     @{{bench}} run {{campaign}} {{options}}
 
-# Find out from how many connections on each server fails, with the same settings and with its own, in less than an hour
-[group('measure')]
+# Open a run's report in the browser, the newest one where none is named: tabs, zoom, every trial, and the list of all runs
 [no-exit-message]
-threshold *options:
-    @{{bench}} run threshold {{options}}
+open *run:
+    @{{bench}} open {{run}}
 
-# Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about a quarter of an hour
-[group('measure')]
+# Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
 [no-exit-message]
-original *options:
-    @{{bench}} run original {{options}}
+compare *runs:
+    @{{bench}} compare {{runs}}
 
-# Repeat the original's master branch on tokio 1.20, 1.28, 1.29, 1.51, 1.52 and today's, in about nine minutes; the first time builds for some more
-[group('measure')]
+# Say why one server is faster than another: just why actix legacy getBlocks (--connections N)
 [no-exit-message]
-original-tokio *options:
-    @{{bench}} run original-tokio {{options}}
+why *question:
+    @{{bench}} why {{question}}
 
-# Find out from how many connections on the original's getBalance times out, with and without each remedy, in about twenty minutes
-[group('measure')]
+# Say what of this machine would spoil a measurement, and what to do
 [no-exit-message]
-original-threshold *options:
-    @{{bench}} run original-threshold {{options}}
+doctor:
+    @{{bench}} doctor
 
-# Find out which rate each server sustains with p99 below 100 ms and no failure, in about six minutes
-[group('measure')]
-[no-exit-message]
-slo *options:
-    @{{bench}} run slo {{options}}
-
-# Find out which box each server needs, of a quarter of a processor to two and of little or ample memory, in about 10 minutes; needs root or delegated cgroups
-[group('measure')]
-[no-exit-message]
-sizes *options:
-    @{{bench}} run sizes {{options}}
+# Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
+test:
+    {{cargo_test}} --no-fail-fast
+    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
 
 # Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
 [group('measure')]
@@ -57,83 +45,65 @@ sizes *options:
 soak server *options:
     @{{bench}} run soak --server {{server}} {{options}}
 
+# Repeat the original test with what its figures say that it ran on, then change one thing at a time, in about a quarter of an hour
+[group('measure')]
+[no-exit-message]
+original *options:
+    @{{bench}} run original {{options}}
+
 # Resume a run that was interrupted
 [group('measure')]
 [no-exit-message]
 resume run:
     @{{bench}} run --resume {{run}}
 
-# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or a way of measuring rates)
+# Find out what this machine can distinguish, in 15 minutes (--full: hours; --minutes N; --only cpu or rates)
 [group('measure')]
 [no-exit-message]
 calibrate *options:
     @{{bench}} calibrate {{options}}
 
-# Find out how many connections at once a listen queue takes, against what its arithmetic says
+# Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
 [group('measure')]
 [no-exit-message]
-bursts *options:
-    @{{bench}} bursts {{options}}
+gate *options:
+    @{{bench}} gate {{options}}
 
-# Say why one server is faster than another: just why actix legacy getBlocks (--connections N; --resume RUN)
+# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); an hour
 [group('measure')]
 [no-exit-message]
-why *question:
-    @{{bench}} why {{question}}
+reference *options:
+    @{{bench}} reference {{options}}
 
 # Write the report of a run again, from its folder alone
-[group('measure')]
+[group('results')]
 [no-exit-message]
 report run:
     @{{bench}} report {{run}}
 
-# Open a run's report in the browser, the newest one where none is named: tabs, zoom, every trial, and the list of all runs
-[group('measure')]
-[no-exit-message]
-open *run:
-    @{{bench}} open {{run}}
-
 # Write the list of all runs and a page of each into target/pages, as a static site: what GitHub Pages takes (--to DIR)
-[group('measure')]
+[group('results')]
 [no-exit-message]
 pages *options:
     @{{bench}} pages {{options}}
 
 # Make finished runs small enough to keep in the repository; they can't be resumed after that
-[group('measure')]
+[group('results')]
 [no-exit-message]
 pack +runs:
     @{{bench}} pack {{runs}}
 
 # Write a run into one file, to be sent with the figures of your processor: just send results/RUN (--to DIR)
-[group('measure')]
+[group('results')]
 [no-exit-message]
 send run *options:
     @{{bench}} send {{run}} {{options}}
 
 # Put runs that were sent into results/
-[group('develop')]
+[group('results')]
 [no-exit-message]
 take +files:
     @{{bench}} take {{files}}
-
-# Compare two runs, of two commits or two machines: just compare BEFORE AFTER; or pool every kept run: just compare --all (--write: into results/pooled.md)
-[group('measure')]
-[no-exit-message]
-compare *runs:
-    @{{bench}} compare {{runs}}
-
-# Run the criterion micro-benchmarks: state, serialisation, parse and dispatch (report in target/criterion/report)
-[group('measure')]
-[no-exit-message]
-micro *options:
-    cargo bench --package micro --no-default-features --bench times -- {{options}}
-
-# Say what of this machine would spoil a measurement, and what to do
-[group('measure')]
-[no-exit-message]
-doctor:
-    @{{bench}} doctor
 
 # Start one server (legacy, jsonrpsee, actix, axum, control, ...) and print a curl and a bombardier line
 [group('by hand')]
@@ -147,11 +117,23 @@ serve name *options:
 bombard name method connections *options:
     @{{bench}} bombard {{name}} {{method}} {{connections}} {{options}}
 
-# Simulate trials on 1 to 1,000 load hosts: how often they are void, and what merging their latencies does (--seed N; --write FILE; --page FILE)
-[group('measure')]
+# Watch runs live: starts Prometheus (and node_exporter and Grafana where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
+[group('by hand')]
 [no-exit-message]
-simulate-hosts *options:
-    @cargo run --quiet --release --package rpc-bench --example simulate-hosts -- {{options}}
+watch *options:
+    @{{bench}} watch {{options}}
+
+# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha, k6 and rpc-load where named (about 5, 2 and 1 minutes)
+[group('by hand')]
+[no-exit-message]
+tools *names:
+    @{{bench}} tools {{names}}
+
+# Run the criterion micro-benchmarks: state, serialisation, parse and dispatch (report in target/criterion/report)
+[group('by hand')]
+[no-exit-message]
+micro *options:
+    cargo bench --package micro --no-default-features --bench times -- {{options}}
 
 # Write one chain into a folder, as files and into each block store that needs no C++: just ledger DIR --slots N (--accounts N, --seed N)
 [group('by hand')]
@@ -177,27 +159,13 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Watch runs live: starts Prometheus (and node_exporter and Grafana where installed) and says where; then, elsewhere: just bench-all smoke --prometheus 127.0.0.1:0
-[group('by hand')]
-[no-exit-message]
-watch *options:
-    @{{bench}} watch {{options}}
-
-# Find or build the pinned load tools and say where they are: bombardier and vegeta; oha, k6 and rpc-load where named (about 5, 2 and 1 minutes)
-[group('by hand')]
-[no-exit-message]
-tools *names:
-    @{{bench}} tools {{names}}
-
-# Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
-[group('develop')]
-test:
-    {{cargo_test}} --no-fail-fast
-    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
-
 # Run every test: also those of images, of load hosts, of RocksDB and of the node
 [group('develop')]
 test-all: test test-images cluster-test test-rocksdb test-node
+
+# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
+[group('develop')]
+ci: check-fmt lint deny smoke test-after-a-run test-images test-rocksdb test-node check-bench check-moves
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -220,18 +188,14 @@ test-images:
     {{cargo_test}} --test repository -- --ignored
 
 # Test what reads RocksDB, where it is built
-[group('develop')]
+[private]
 test-rocksdb:
     @if test -x target/rocksdb/release/ledger; then cargo test --release --features rocksdb --target-dir target/rocksdb --package block-stores && cargo test --release --features rocksdb --target-dir target/rocksdb --package server-legacy stores; else echo "SKIPPED: RocksDB's block stores are not built here; build them with just build-rocksdb"; fi
 
 # Test the node's RPC service from crates, where it is built
-[group('develop')]
+[private]
 test-node:
     @if test -x target/agave-node/release/agave-node; then cargo test --workspace --test conformance agave_node -- --ignored; else echo "SKIPPED: the node is not built here; build it with just build-node"; fi
-
-# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
-[group('develop')]
-ci: check-fmt lint deny smoke test-after-a-run test-images test-rocksdb test-node check-bench check-moves
 
 # Format the code
 [group('develop')]
@@ -251,18 +215,6 @@ deny:
     cargo deny check licenses bans sources
     mkdir -p target
     if timeout 30 cargo deny fetch db 2>target/advisories.log; then cargo deny check advisories; else echo "SKIPPED: advisories: the database can't be reached"; fi
-
-# Compare each server with itself at another commit: just gate --base-rev REV (--server NAME: that one alone); or two runs: just gate BASE RUN. Exit code 0, 1 or 3: nothing moved beyond 3 %, something did, inconclusive
-[group('develop')]
-[no-exit-message]
-gate *options:
-    @{{bench}} gate {{options}}
-
-# Measure the runs behind README's first screen where today's servers have none on this processor, keep them, and renew the pages (--check: say which are missing); an hour
-[group('develop')]
-[no-exit-message]
-reference *options:
-    @{{bench}} reference {{options}}
 
 # Work out again all that README.md and docs/ quote of runs; a page's link definitions say which runs (--check: change nothing)
 [group('develop')]
@@ -289,14 +241,14 @@ check-bench:
 # busy machine, that is a warning.
 [private]
 check-moves:
-    @cargo build --quiet --workspace --bin rpc-bench --example simulate-hosts
+    @cargo build --quiet --workspace --bin rpc-bench --example minimal-actix
     @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
-# By the harness and the servers that the tests have built, with their features, for which an example is named: what smoke shows does not depend
+# By the harness and the servers that the tests have built, with their features, for which an example is named (any): what smoke shows does not depend
 # on speed, and each server by itself would have most crates below it built once more. test-images builds two of them by themselves.
 [private]
 smoke:
-    cargo build --quiet --workspace --bins --example simulate-hosts
+    cargo build --quiet --workspace --bins --example minimal-actix
     rm -rf target/smoke
     target/debug/rpc-bench --results target/smoke run smoke --profile dev --no-build
     target/debug/rpc-bench --results target/smoke check

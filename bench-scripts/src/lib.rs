@@ -30,7 +30,6 @@ pub mod report;
 pub mod repository;
 pub mod results;
 pub mod run;
-pub mod simulation;
 pub mod stats;
 pub mod subject;
 pub mod target;

@@ -33,8 +33,6 @@ enum Verb {
     Run(commands::run::Args),
     /// Find out what this machine and this harness can distinguish.
     Calibrate(commands::calibrate::Args),
-    /// Find out how many connections at once a listen queue takes, against what its arithmetic says.
-    Bursts(commands::bursts::Args),
     /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
     Why(commands::why::Args),
     /// Write the report of a run again, from its folder alone.
@@ -141,7 +139,6 @@ fn carry_out(cli: Cli) -> Result<Ending> {
     Ok(match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
-        Verb::Bursts(args) => commands::bursts::bursts(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),
         Verb::Report { run, format: Some(format) } => commands::report::print_as(&run, format)?.into(),

@@ -30,11 +30,11 @@ pub use kept::kept;
 pub use lock::Lock;
 pub(crate) use own::{OF_HOSTS, remove_begun, remove_of_hosts};
 
-/// The file that only the folder of bursts has.
-pub const BURSTS: &str = "bursts.json";
-
 /// The file that only a calibration's folder has.
 pub const CALIBRATION: &str = "calibration.json";
+
+/// The folder of rates, inside a calibration's.
+pub const RATES_FOLDER: &str = "rates-fresh";
 
 /// The folder of what each load tool can send, inside a run's folder.
 pub const CEILINGS: &str = "ceilings";

@@ -22,7 +22,7 @@ use crate::stats::{Estimate, binomial_interval, hodges_lehmann};
 pub use self::common::CommonWay;
 use self::common::common_ways;
 use self::rates::sharpness;
-pub use self::rates::{RatesByWay, Sharpness, by_block, calibrate_way};
+pub use self::rates::{RatesSummary, Sharpness, calibrate_rates};
 pub use self::resampled::Resampled;
 use self::resampled::resample;
 
@@ -45,20 +45,20 @@ pub struct CalibrationSummary {
     /// How much the blocks of the server and its twin resolve, by CPU time per request.
     #[serde(default)]
     pub sharpness: Option<Sharpness>,
-    /// Rates, by the way they were measured; empty in older calibrations.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rates: Vec<RatesByWay>,
+    /// Rates, where they were calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RatesSummary>,
 }
 
 impl CalibrationSummary {
-    /// Trials of CPU time and of all ways of measuring rates.
+    /// Trials of CPU time and of rates.
     pub fn all_trials(&self) -> usize {
-        self.trials + self.rates.iter().map(|way| way.trials).sum::<usize>()
+        self.trials + self.rates.as_ref().map_or(0, |rates| rates.trials)
     }
 
     /// Trials that gave no figure, those of rates included.
     pub fn all_failed(&self) -> usize {
-        self.failed.len() + self.rates.iter().map(|way| way.failed.len()).sum::<usize>()
+        self.failed.len() + self.rates.as_ref().map_or(0, |rates| rates.failed.len())
     }
 }
 
@@ -166,7 +166,7 @@ pub fn calibrate(
         common,
         resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
         sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
-        rates: Vec::new(),
+        rates: None,
     }
 }
 
@@ -205,17 +205,11 @@ impl<'a> Times<'a> {
     }
 }
 
-/// How many comparisons of an arm are finished, by a figure. `windows` is how many of each server a block has.
-pub fn finished(
-    calibration: &Calibration,
-    figure: Figure,
-    windows: u32,
-    arm: &Arm,
-    observations: &[Observation],
-) -> u32 {
+/// How many comparisons of an arm are finished, by a figure.
+pub fn finished(calibration: &Calibration, figure: Figure, arm: &Arm, observations: &[Observation]) -> u32 {
     let observed = Observed::new(observations);
     let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
-    let ratios = by_block(&log_ratios(figure, &samples(&arm.name), &samples(&calibration.server)), windows);
+    let ratios = log_ratios(figure, &samples(&arm.name), &samples(&calibration.server));
     power(calibration, (figure, Better::Less), arm, &ratios, |_| 0.0).claimed.of
 }
 

@@ -5,7 +5,6 @@ pub mod agreement;
 pub mod answer;
 pub mod block_counts;
 pub mod boxed;
-pub mod bursts;
 pub mod by_rate;
 pub mod calibration;
 mod caveats;

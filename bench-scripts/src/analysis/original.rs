@@ -140,7 +140,8 @@ mod tests {
     fn half_the_connections_were_at_work() {
         let original = Original::read().unwrap();
         let at_work = |server, workload, connections| {
-            let run = original.run(server, workload, connections).unwrap();
+            let branch = original.branches.iter().find(|branch| branch.server == server).unwrap();
+            let run = branch.run(workload, connections).unwrap();
             Printed::of_original(run).at_work().map(f64::round)
         };
         assert_eq!(at_work("legacy", "getBlocks", 500), Some(245.0));

@@ -10,22 +10,22 @@ use rpc_bench::load::toolchain::Tools;
 use rpc_bench::probe::host;
 use rpc_bench::report;
 use rpc_bench::results::RunFolder;
-use rpc_bench::run::calibration::{Until, begin, carry_out, check_names};
+use rpc_bench::run::calibration::{CPU, RATES, Until, begin, carry_out};
 use rpc_bench::run::{build, resume};
 
 /// How long to calibrate.
 #[derive(clap::Args)]
 pub struct Args {
     /// Until there are as many comparisons of the server with its twin as calibration.toml says: an hour or two for CPU time and
-    /// more for each way of measuring rates. Else it takes about 15 minutes.
+    /// more for rates. Else it takes about 15 minutes.
     #[arg(long)]
     full: bool,
     /// How many minutes it may take.
     #[arg(long, conflicts_with = "full", value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: Option<u64>,
-    /// Only these parts: `cpu`, or ways of measuring rates by their names in calibration.toml. By default those of its field `parts`.
-    #[arg(long, value_name = "PART", value_delimiter = ',')]
-    only: Vec<String>,
+    /// Only one part.
+    #[arg(long, value_name = "PART", value_parser = [CPU, RATES])]
+    only: Option<String>,
     /// Resume a calibration that was stopped.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
@@ -37,12 +37,10 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     host::raise_open_files();
     let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
     let locked = opened.as_ref().map(RunFolder::lock).transpose()?;
-    let (calibration, _) = match &opened {
-        Some(folder) => (folder.calibration()?.calibration, String::new()),
-        None => config.calibration()?,
+    let calibration = match &opened {
+        Some(folder) => folder.calibration()?.calibration,
+        None => config.calibration()?.0,
     };
-    let parts = if args.only.is_empty() { &calibration.parts } else { &args.only };
-    check_names(&calibration, parts)?;
     let until = match args.minutes {
         Some(minutes) => Until::Time(Duration::from_secs(minutes * 60)),
         None if args.full => Until::Comparisons,
@@ -59,13 +57,12 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         None => {
             let minutes = args.minutes.map_or_else(String::new, |minutes| format!(" --minutes {minutes}"));
             let full = if args.full { " --full" } else { "" };
-            let only =
-                if args.only.is_empty() { String::new() } else { format!(" --only {}", args.only.join(",")) };
+            let only = args.only.as_ref().map_or_else(String::new, |only| format!(" --only {only}"));
             begin(config, results, &tools, &format!("just calibrate{full}{minutes}{only}"), &interrupt)?
         }
     };
     let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
-    if let Err(error) = carry_out(&folder, &tools, until, parts, &interrupt) {
+    if let Err(error) = carry_out(&folder, &tools, until, args.only.as_deref(), &interrupt) {
         let kept = report::calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
         eprintln!("\n{kept} trials are kept; resume with: {again}");

@@ -3,20 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use rpc_bench::analysis::bursts::BURSTS;
 use rpc_bench::report::export::{Format, export};
 use rpc_bench::report::{self, Run, pooled};
 use rpc_bench::results::RunFolder;
 
 /// Writes the report and prints its headline.
 pub fn report(results: &Path, run: &Path) -> Result<bool> {
-    if run.join(BURSTS).is_file() {
-        let folder = RunFolder(run.to_owned());
-        let _locked = folder.lock()?;
-        let written = report::bursts::write(&folder)?;
-        println!("{}\nThe whole report: {}", written.text, run.join("report.md").display());
-        return Ok(true);
-    }
     let folder = RunFolder::open(run)?;
     let _locked = folder.lock()?;
     if folder.is_calibration() {
@@ -46,7 +38,7 @@ pub fn report(results: &Path, run: &Path) -> Result<bool> {
 /// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.
 pub fn print_as(run: &Path, format: Format) -> Result<bool> {
     let folder = RunFolder::open(run)?;
-    let is_campaign = !folder.is_calibration() && !folder.is_why() && !run.join(BURSTS).is_file();
+    let is_campaign = !folder.is_calibration() && !folder.is_why();
     ensure!(is_campaign, "{}: --format is for runs of campaigns", run.display());
     let text = Run::load(&folder).and_then(|run| export(&run, format));
     print!("{}", text.with_context(|| run.display().to_string())?);

@@ -22,7 +22,7 @@ use rpc_bench::watch;
 /// What to run.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The campaign: a file of bench-scripts/campaigns, without its ending.
+    /// The campaign: a file of bench-scripts/campaigns or of a folder in it, without its ending.
     #[arg(default_value = "quick")]
     campaign: String,
     /// Resume a run that was interrupted.

@@ -1,11 +1,12 @@
 //! A calibration: which server is compared with itself and with its handicapped twins, how, and for how long.
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::campaign::CONNECT_MS;
 use super::{Campaign, Environment, Percent, Placement};
-use crate::field_checks::{distinct, within};
+use crate::field_checks::within;
 use crate::stats::Estimate;
 
 /// The server again, under another name.
@@ -21,9 +22,6 @@ pub struct Calibration {
     pub workload: String,
     /// Connections.
     pub connections: u32,
-    /// What is run where nothing else is requested: `cpu`, or ways of measuring rates by their names; all where none is named.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<String>,
     /// Extra CPU work for a request, relative to what the server needs for one.
     pub handicaps: Vec<Percent>,
     /// Blocks from which the handicaps are sized.
@@ -50,9 +48,12 @@ pub struct Calibration {
     pub short_minutes: u64,
     /// What the servers run in.
     pub environment: Environment,
-    /// How rates are calibrated; none in older calibrations.
+    /// How rates are calibrated; none in older ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
+    /// Of calibrations of November 2026, which named here what they ran; not used.
+    #[serde(default, skip_serializing)]
+    pub parts: IgnoredAny,
 }
 
 /// The calibration of rates: the same server under several names and with handicaps, one after the other on all cores, as a
@@ -70,68 +71,28 @@ pub struct Rates {
     pub precision: Percent,
     /// Load before a server's first window, in milliseconds.
     pub warmup_ms: u64,
-    /// Comparisons of the server with its twin at which the full form ends, for each way.
-    pub full_comparisons: u32,
-    /// The ways to measure a rate, which take turns.
-    #[serde(rename = "way")]
-    pub ways: Vec<Way>,
-}
-
-/// A way to measure the rates of a block's servers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Way {
-    /// What it is called.
-    pub name: String,
-    /// The measured window, in milliseconds.
+    /// The measured window of a fresh server, in milliseconds.
+    #[serde(alias = "way", deserialize_with = "window_ms")]
     pub window_ms: u64,
-    /// Windows of each server in a block. With 1 each window has a fresh server, and nothing else runs. With more all servers of
-    /// the block stay alive, and their windows take turns: in the drawn order, then in the reverse order, and so on.
-    #[serde(default = "one")]
-    pub windows: u32,
+    /// Comparisons of the server with its twin at which the full form ends.
+    pub full_comparisons: u32,
 }
 
-const fn one() -> u32 {
-    1
-}
-
-impl Rates {
-    /// Whether the fields make sense together.
-    fn check(&self) -> Result<()> {
-        check_handicaps(&self.handicaps)?;
-        within("full_comparisons", u64::from(self.full_comparisons), 1, 10_000)?;
-        distinct("way", &self.ways.iter().map(|way| way.name.clone()).collect::<Vec<_>>())?;
-        self.ways.iter().try_for_each(|way| {
-            let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-            ensure!(
-                !way.name.is_empty() && is_name(&way.name),
-                "field way.name: {:?} names a folder; use small letters and hyphens",
-                way.name
-            );
-            within("way.windows", u64::from(way.windows), 1, 20)?;
-            ensure!(
-                way.windows == 1 || way.windows.is_multiple_of(2),
-                "field way.windows: {} windows are not as many forwards as backwards; give 1 or an even number",
-                way.windows
-            );
-            within("way.window_ms", way.window_ms, 500, 60_000)
-        })
+/// The window; of a calibration of November 2026, that of the first of several ways to measure rates.
+fn window_ms<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    struct Way {
+        window_ms: u64,
     }
-}
-
-impl Way {
-    /// The folder of its trials, inside the calibration's.
-    pub fn folder(&self) -> String {
-        format!("rates-{}", self.name)
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Window {
+        Ms(u64),
+        OfWays([Way; 3]),
     }
-
-    /// In words, for a report.
-    pub fn words(&self) -> String {
-        match self.windows {
-            1 => format!("a fresh server for each window of {} ms", self.window_ms),
-            windows => format!("live servers, {windows} windows of {} ms each, in turns", self.window_ms),
-        }
-    }
+    Ok(match Window::deserialize(value)? {
+        Window::Ms(window_ms) | Window::OfWays([Way { window_ms }, ..]) => window_ms,
+    })
 }
 
 fn check_handicaps(handicaps: &[Percent]) -> Result<()> {
@@ -142,20 +103,15 @@ fn check_handicaps(handicaps: &[Percent]) -> Result<()> {
 }
 
 impl Calibration {
-    /// The ways of measuring rates.
-    pub fn ways(&self) -> impl Iterator<Item = (&Rates, &Way)> {
-        self.rates.iter().flat_map(|rates| rates.ways.iter().map(move |way| (rates, way)))
-    }
-
-    /// The calibration that one way of measuring rates is by itself.
-    pub fn by_way(&self, rates: &Rates, way: &Way) -> Self {
+    /// The calibration that rates are by themselves.
+    pub fn of_rates(&self, rates: &Rates) -> Self {
         Self {
             connections: rates.connections,
             handicaps: rates.handicaps.clone(),
             max_blocks: rates.max_blocks,
             precision: rates.precision,
             warmup_ms: rates.warmup_ms,
-            window_ms: way.window_ms,
+            window_ms: rates.window_ms,
             full_comparisons: rates.full_comparisons,
             environment: Environment { placement: Placement::Free, ..self.environment.clone() },
             rates: None,
@@ -190,9 +146,9 @@ impl Calibration {
             |plan: &Self| plan.campaign(vec![format!("{}-twin", plan.server)], plan.max_blocks).check();
         check(self)?;
         let Some(rates) = &self.rates else { return Ok(()) };
-        rates
-            .check()
-            .and_then(|()| rates.ways.iter().try_for_each(|way| check(&self.by_way(rates, way))))
+        check_handicaps(&rates.handicaps)
+            .and_then(|()| within("full_comparisons", u64::from(rates.full_comparisons), 1, 10_000))
+            .and_then(|()| check(&self.of_rates(rates)))
             .context("table [rates]")
     }
 

@@ -34,7 +34,7 @@ use crate::workload::Workload;
 
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, written};
-pub use calibration::{Arm, Calibration, Rates, Sizing, Way};
+pub use calibration::{Arm, Calibration, Rates, Sizing};
 pub use campaign::{Campaign, Duets, PassRule};
 pub use cargo::in_profile;
 pub use hosts::{Placed, Pool};
@@ -55,7 +55,7 @@ pub use why::{Blocks, Slope, Why};
 /// The folder with the load tools' pins.
 const TOOLS: &str = "tools";
 
-/// The configuration folder: `servers.toml`, `servers.local.toml` where a user has one, `workloads/*.toml`, `campaigns/*.toml`,
+/// The configuration folder: `servers.toml`, `servers.local.toml` where a user has one, `workloads/*.toml`, `campaigns/**/*.toml`,
 /// `calibration.toml`, `why.toml`.
 #[derive(Debug, Clone)]
 pub struct ConfigDir(pub PathBuf);
@@ -162,19 +162,46 @@ impl ConfigDir {
         read_toml(&self.0.join("why.toml"), |why: &mut Why| why.check())
     }
 
-    /// The path of `FOLDER/NAME.toml`, if there is such a file.
-    fn named(&self, folder: &str, name: &str) -> Result<PathBuf> {
-        let dir = self.0.join(folder);
-        let path = dir.join(format!("{name}.toml"));
-        if path.is_file() && !name.contains(['/', '\\']) {
-            return Ok(path);
+    /// The path of `NAME.toml` in a folder, or in one inside it.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn named(&self, folder: &str, name: &str) -> Result<PathBuf> {
+        let files = self.files(folder)?;
+        let mut paths = files.iter().filter(|(known, _)| known == name).map(|(_, path)| path);
+        match (paths.next(), paths.next()) {
+            (Some(path), None) => Ok(path.clone()),
+            (Some(one), Some(other)) => {
+                bail!("{name:?} is both {} and {}; rename one of them", one.display(), other.display())
+            }
+            (None, _) => {
+                let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+                bail!("no {name:?} in {}; there are: {}", self.0.join(folder).display(), names.join(", "))
+            }
         }
-        let mut names: Vec<String> = std::fs::read_dir(&dir)
-            .with_context(|| format!("can't read {}", dir.display()))?
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned))
-            .collect();
-        names.sort();
-        bail!("no {name:?} in {}; there are: {}", dir.display(), names.join(", "))
+    }
+
+    /// The files of a folder and of those inside it, by their names without `.toml`, sorted.
+    ///
+    /// # Errors
+    /// A folder can't be read.
+    pub fn files(&self, folder: &str) -> Result<Vec<(String, PathBuf)>> {
+        let mut folders = vec![self.0.join(folder)];
+        let mut files = Vec::new();
+        while let Some(dir) = folders.pop() {
+            for entry in std::fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Some(name) =
+                    path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml"))
+                {
+                    files.push((name.to_owned(), path));
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
     }
 }
 

@@ -51,18 +51,34 @@ fn assert_refused(file: &str, read: impl Fn(&ConfigDir) -> Result<()>, cases: &[
 
 fn assert_campaign_refused(name: &str, cases: &[(&str, &str, &str)]) {
     let read = |dir: &ConfigDir| dir.campaign(name).map(drop);
-    assert_refused(&format!("campaigns/{name}.toml"), read, cases);
+    let path = shipped().named("campaigns", name).unwrap();
+    assert_refused(path.strip_prefix(shipped().0).unwrap().to_str().unwrap(), read, cases);
 }
 
 #[test]
 fn all_that_is_shipped_reads_and_fits_together() {
     let dir = shipped();
-    for entry in std::fs::read_dir(dir.0.join("campaigns")).unwrap() {
-        let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+    for (name, _) in dir.files("campaigns").unwrap() {
         let (campaign, _) = dir.campaign(&name).unwrap();
         campaign.servers.iter().for_each(|server| drop(campaign.server(&dir, server).unwrap()));
         campaign.workloads.iter().for_each(|workload| drop(dir.workload(workload).unwrap()));
     }
+}
+
+#[test]
+fn a_name_that_stands_twice_is_an_error_with_both_places() {
+    let folder = tempfile::tempdir().unwrap();
+    for place in ["campaigns/limits/mine.toml", "campaigns/mine.toml"] {
+        let path = folder.path().join(place);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("mine").unwrap_err());
+    assert!(
+        line.contains("campaigns/limits/mine.toml and ") && line.contains("campaigns/mine.toml"),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1, "{line}");
 }
 
 /// Each mistake in the table of a search, and what the one line must name.

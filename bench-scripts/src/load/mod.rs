@@ -4,7 +4,6 @@
 
 pub mod bodies;
 pub mod bombardier;
-pub mod burst;
 pub mod k6;
 pub mod latency;
 pub mod level;

@@ -29,14 +29,6 @@ macro_rules! counters {
                 let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
                 Self { $($field: both(self.$field, other.$field),)+ }
             }
-
-            /// What grew, by the kernel's names.
-            pub fn grown(&self) -> Vec<(&'static str, u64)> {
-                [$(($name, self.$field),)+]
-                    .into_iter()
-                    .filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0)?)))
-                    .collect()
-            }
         }
     };
 }
@@ -144,7 +136,6 @@ mod tests {
             (counters.listen_drops, counters.retransmits, counters.timeouts),
             (Some(22), Some(7), None)
         );
-        assert_eq!(counters.grown(), [("TcpExt.ListenDrops", 22), ("Tcp.RetransSegs", 7)]);
     }
 
     #[test]

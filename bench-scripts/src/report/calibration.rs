@@ -14,12 +14,12 @@ use super::html;
 use super::sections::facts;
 use crate::analysis::Verdict;
 use crate::analysis::calibration::{
-    CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_way,
+    CalibrationSummary, CommonWay, Power, Resampled, Share, calibrate, calibrate_rates,
 };
-use crate::config::{Calibration, Placement, Way};
+use crate::config::{Calibration, Placement};
 use crate::figure::Figure;
 use crate::plan::CalibrationPlan;
-use crate::results::{Conditions, RunFolder, pretty};
+use crate::results::{Conditions, RATES_FOLDER, RunFolder, pretty};
 
 /// The error that a verdict may have.
 const NOMINAL: f64 = 0.05;
@@ -64,14 +64,11 @@ fn read(folder: &RunFolder) -> Result<(CalibrationPlan, CalibrationSummary)> {
     let plan = folder.calibration()?;
     let round_ns = plan.sizing.round_ns.value;
     let mut summary = calibrate(&plan.calibration, round_ns, &plan.arms, &folder.observations()?);
-    for (rates, way) in plan.calibration.ways() {
-        let Some(inner) = folder.inside(&way.folder()) else { continue };
+    if let (Some(rates), Some(inner)) = (&plan.calibration.rates, folder.inside(RATES_FOLDER)) {
         let observations = inner.observations()?;
         // A part that did not run has no rows.
-        if !observations.is_empty() {
-            let by_way = plan.calibration.by_way(rates, way);
-            summary.rates.push(calibrate_way(&by_way, way, &plan.sizing, &observations));
-        }
+        summary.rates = (!observations.is_empty())
+            .then(|| calibrate_rates(&plan.calibration.of_rates(rates), &plan.sizing, &observations));
     }
     Ok((plan, summary))
 }
@@ -88,7 +85,7 @@ fn name(figure: Figure) -> &'static str {
 pub fn headline(summary: &CalibrationSummary) -> String {
     // Rates of duets say nothing of rates as a campaign measures them; a calibration of these has its own.
     let is_of_cpu = |power: &Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
-    let is_shown = |power: &&Power| summary.rates.is_empty() || is_of_cpu(power);
+    let is_shown = |power: &&Power| summary.rates.is_none() || is_of_cpu(power);
     let cpu = summary.ours.iter().filter(is_shown).map(sentence);
     let resampled = (!summary.resampled.is_empty()).then(|| resolution(summary));
     bullets(cpu.chain(resampled).chain(rates::sentences(summary)))
@@ -310,11 +307,9 @@ fn failed(summary: &CalibrationSummary) -> String {
         return format!("## What failed\n\nNothing: all {} trials were measured.\n", summary.all_trials());
     }
     let failed = summary.failed.iter().map(|(number, reason)| format!("trial {number}: {reason}"));
-    let of_way = summary.rates.iter().flat_map(|rates| {
-        let name = &rates.way.name;
-        rates.failed.iter().map(move |(number, reason)| format!("rates, {name}, trial {number}: {reason}"))
-    });
-    let failed = failed.chain(of_way);
+    let of_rates = summary.rates.iter().flat_map(|rates| &rates.failed);
+    let of_rates = of_rates.map(|(number, reason)| format!("rates, trial {number}: {reason}"));
+    let failed = failed.chain(of_rates);
     format!("## What failed\n\n{}", bullets(failed))
 }
 
@@ -344,12 +339,10 @@ fn environment(
     let calibration = &plan.calibration;
     let host = &conditions.host;
     // Only what was measured: a calibration may be of CPU time, of rates, or of both.
-    let cpu = (summary.trials > 0).then(|| ("CPU time".to_owned(), calibration.clone()));
-    let measured =
-        |way: &Way| summary.rates.iter().any(|measured| measured.way.name == way.name && measured.trials > 0);
-    let ways = calibration.ways().filter(|(_, way)| measured(way));
-    let ways = ways.map(|(rates, way)| (format!("rates, {}", way.name), calibration.by_way(rates, way)));
-    let trials = cpu.into_iter().chain(ways).map(|(what, part)| format!("{what}: {}", trial(&part)));
+    let cpu = (summary.trials > 0).then(|| ("CPU time", calibration.clone()));
+    let rates = calibration.rates.as_ref().filter(|_| summary.rates.is_some());
+    let rates = rates.map(|rates| ("rates", calibration.of_rates(rates)));
+    let trials = cpu.into_iter().chain(rates).map(|(what, part)| format!("{what}: {}", trial(&part)));
     let rows = [
         ("run", conditions.history()),
         ("trials", summary.all_trials().to_string()),

@@ -8,7 +8,6 @@ mod answer_sizes;
 mod arms;
 mod batches;
 mod boxed;
-pub mod bursts;
 pub mod calibration;
 mod causes;
 mod charts;

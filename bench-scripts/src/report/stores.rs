@@ -15,8 +15,6 @@ use crate::workload::Workload;
 /// The runs of one chain.
 #[derive(Debug)]
 pub struct ChainRuns {
-    /// Slots of the chain.
-    pub slots: u64,
     /// The measured requests, where they have begun.
     pub requests: Option<Run>,
     /// The light request with a heavy one in the background, where it has begun.
@@ -29,7 +27,7 @@ impl ChainRuns {
         let run = |name: String| folder.inside(&name).map(|inner| Run::load(&inner)).transpose();
         let chain = |slots: &u64| {
             let requests = run(Stores::folder(*slots))?;
-            Ok(Self { slots: *slots, requests, neighbour: run(Stores::neighbour_folder(*slots))? })
+            Ok(Self { requests, neighbour: run(Stores::neighbour_folder(*slots))? })
         };
         stores.slots.iter().map(chain).collect()
     }

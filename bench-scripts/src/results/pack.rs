@@ -9,12 +9,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
 
 use super::archive::{ARCHIVE, holds, is_packed, write_xz};
 use super::own::{Removal, kind_of, sorted};
-use super::{BURSTS, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
-use crate::config::{Environment, Server};
+use super::{PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again from the rest.
 pub(super) const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
@@ -49,26 +47,10 @@ impl RunFolder {
             "{place} is not a finished run: it has no {REPORT}; write it with: just report {place}"
         );
         ensure!(!kind_of(&self.0)?.is_symlink(), "{place} is a symbolic link; name the run's own folder");
-        self.check_is_run().with_context(context)?;
+        self.plan().context("it is no run").with_context(context)?;
         let _lock = self.lock()?;
         let contents = Contents::of(&self.0).with_context(context)?;
         contents.archive(&self.0).and_then(|()| contents.remove(&self.0)).with_context(context)
-    }
-
-    /// Whether it is what the harness made: its plan can be read.
-    fn check_is_run(&self) -> Result<()> {
-        /// Of the plan of bursts, what no other file has.
-        #[derive(Deserialize)]
-        #[expect(dead_code, reason = "only that they can be read")]
-        struct Bursts {
-            servers: Vec<Server>,
-            environment: Environment,
-            seed: u64,
-        }
-        if self.0.join(BURSTS).is_file() {
-            return self.read_json::<Bursts>(BURSTS).map(drop);
-        }
-        self.plan().map(drop).context("it is no run")
     }
 }
 

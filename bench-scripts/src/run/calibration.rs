@@ -16,10 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::plan::{self, CalibrationPlan, Plan};
 use crate::probe::host;
-use crate::results::{CALIBRATION, RunFolder, pretty};
+use crate::results::{CALIBRATION, RATES_FOLDER, RunFolder, pretty};
 use crate::stats::{hodges_lehmann, median};
 
-pub use series::check_names;
+pub use series::{CPU, RATES};
 
 /// The server with a handicap from which the cost of a round is taken.
 const SIZER: &str = "sizer";
@@ -67,10 +67,10 @@ pub fn begin(
     let sizer = Arm { name: SIZER.to_owned(), handicap: 0.0, rounds: SIZER_ROUNDS };
     let sizing_plan = plan(&calibration, &[sizer], calibration.sizing_blocks);
     let sizing = size(&folder, &sizing_plan, tools, command, interrupt)?;
-    for (rates, way) in calibration.ways() {
-        let by_way = calibration.by_way(rates, way);
-        let inner = RunFolder::create_inside(&folder, &way.folder())?;
-        let plan = plan(&by_way, &by_way.arms(&sizing), by_way.max_blocks);
+    if let Some(rates) = &calibration.rates {
+        let of_rates = calibration.of_rates(rates);
+        let inner = RunFolder::create_inside(&folder, RATES_FOLDER)?;
+        let plan = plan(&of_rates, &of_rates.arms(&sizing), of_rates.max_blocks);
         begin_folder(&inner, &plan, "", tools, command)?;
     }
     let arms = calibration.arms(&sizing);
@@ -144,7 +144,7 @@ fn size(
 }
 
 /// Runs blocks until there is enough, each of the series that took the least time so far: so all meet the same minutes of the
-/// machine, whatever a block of each takes. `only` names some of the series; all run where it is empty.
+/// machine, whatever a block of each takes. `only` names one of the series; all run where it is none.
 ///
 /// # Errors
 /// What ends the run, or what was begun by another version.
@@ -152,7 +152,7 @@ pub fn carry_out(
     folder: &RunFolder,
     tools: &Tools,
     until: Until,
-    only: &[String],
+    only: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<()> {
     let mut open = series::open(folder, only, interrupt)?;

@@ -1,7 +1,5 @@
 //! Carries a plan out: trial after trial, each observation recorded before the next begins.
 
-mod alternating_servers;
-pub mod bursts;
 pub mod calibration;
 mod ceilings;
 mod duet;
@@ -47,7 +45,7 @@ use crate::subject::{self, Subject};
 use crate::workload::Workload;
 
 use stage::Stage;
-pub use stages::of as stages_of;
+pub use stages::part as stages_part;
 pub use trial::Bench;
 pub use true_answers::{Truths, truth_of};
 

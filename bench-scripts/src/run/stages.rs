@@ -39,13 +39,8 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     outer.inside(STAGES, |_| Ok(part(&outer.plan, stages)))?.sweep(&|| ())
 }
 
-/// The plan of the trials with users of a run's plan; `None` where its campaign has none.
-pub fn of(plan: &Plan) -> Option<Plan> {
-    plan.campaign.stages.as_ref().map(|stages| part(plan, stages))
-}
-
-/// The plan of the trials: every server over every transport that it takes.
-fn part(plan: &Plan, stages: &Stages) -> Plan {
+/// The plan of the trials with users of a run's plan: every server over every transport that it takes.
+pub fn part(plan: &Plan, stages: &Stages) -> Plan {
     let over = |server: &Server| -> Vec<Server> {
         stages.over_which(server).map(|transport| Stages::over(server, transport)).collect()
     };

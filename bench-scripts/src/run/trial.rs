@@ -127,7 +127,7 @@ impl Seen {
 }
 
 /// A server that was found to answer truly, and is warm.
-pub(super) struct Warm<'a> {
+struct Warm<'a> {
     seen: Option<Seen>,
     known: &'a [Known],
     capacity: Capacity,
@@ -174,7 +174,7 @@ impl Bench<'_> {
                 None => Outcome::ServerDied { reason: format!("{error:#}") },
             },
             Ok(mut subject) => {
-                let measured = self.measure(trial, workload, &mut subject, paired);
+                let measured = self.measure(trial, workload, &mut subject, paired.as_ref());
                 let outcome = outcome_of(measured, &mut subject)?;
                 subject.process.stop(self.interrupt)?;
                 outcome
@@ -193,25 +193,14 @@ impl Bench<'_> {
         self.truths.of_server(&trial.server)
     }
 
+    /// Compares a fresh server's answer with the truth, sees what it is without load, warms it up, and measures.
     fn measure(
         &self,
         trial: &Trial,
         workload: &Workload,
         subject: &mut Subject,
-        paired: Option<Side>,
-    ) -> Ended<Sample> {
-        let warm = self.make_warm(trial, workload, subject, paired.as_ref())?;
-        self.measure_window(trial, workload, subject, &warm, paired.as_ref())
-    }
-
-    /// Compares a fresh server's answer with the truth, sees what it is without load, and warms it up.
-    pub(super) fn make_warm<'a>(
-        &'a self,
-        trial: &Trial,
-        workload: &'a Workload,
-        subject: &Subject,
         paired: Option<&Side>,
-    ) -> Ended<Warm<'a>> {
+    ) -> Ended<Sample> {
         let seen = Seen::of(subject)?;
         let known = self.known(trial, workload)?;
         verify(known, subject, "before the window")?;
@@ -219,11 +208,11 @@ impl Bench<'_> {
             capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
         meet(paired)?;
         let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
-        Ok(Warm { seen, known, capacity, warmup })
+        self.measure_window(trial, workload, subject, &Warm { seen, known, capacity, warmup }, paired)
     }
 
     /// One window of a server that is warm, and its answer again.
-    pub(super) fn measure_window(
+    fn measure_window(
         &self,
         trial: &Trial,
         workload: &Workload,
@@ -416,7 +405,7 @@ fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
 ///
 /// # Errors
 /// What ends the run.
-pub(super) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Result<Outcome> {
+fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Result<Outcome> {
     match measured {
         Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
         Err(Ending::Run(error)) => Err(error),

@@ -5,7 +5,6 @@
 
 mod bench;
 mod boxed;
-mod bursts;
 mod calibrate;
 mod causes;
 mod distance;

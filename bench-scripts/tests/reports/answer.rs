@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rpc_bench::config::ConfigDir;
 use rpc_bench::figure::Figure;
 use rpc_bench::report;
 use rpc_bench::results::{self, RunFolder};
@@ -95,12 +96,7 @@ fn the_readme_is_short_and_begins_with_the_answer() {
 /// What an answer says that no campaign measures, or only some do, is so: of other methods than the two, and of networks.
 #[test]
 fn what_is_measured_elsewhere_is_named() {
-    let folder = |name: &str| {
-        let entries = std::fs::read_dir(root().join("bench-scripts").join(name)).unwrap();
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        files.into_iter().map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file))
-    };
+    let folder = |name: &str| ConfigDir(root().join("bench-scripts")).files(name).unwrap().into_iter();
     let is_other = |file: &PathBuf| {
         let text = std::fs::read_to_string(file).unwrap();
         let methods = text.split("method").skip(1).filter_map(|rest| {

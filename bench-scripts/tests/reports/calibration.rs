@@ -7,9 +7,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rpc_bench::analysis::Verdict;
 use rpc_bench::analysis::calibration::{
-    CalibrationSummary, CommonWay, Power, RatesByWay, calibrate, calibrate_way,
+    CalibrationSummary, CommonWay, Power, RatesSummary, calibrate, calibrate_rates,
 };
-use rpc_bench::config::{Arm, Calibration, ConfigDir, Placement, Sizing, Way};
+use rpc_bench::config::{Arm, Calibration, ConfigDir, Placement, Sizing};
 use rpc_bench::figure::Figure;
 use rpc_bench::observation::{Observation, Outcome};
 use rpc_bench::plan::Trial;
@@ -172,21 +172,15 @@ struct Noise {
     process: f64,
     /// Of a window.
     window: f64,
-    /// What the machine gains or loses from one window to the next of a block.
-    drift: f64,
 }
 
-const QUIET: Noise = Noise { process: 0.01, window: 0.03, drift: 0.0 };
+const QUIET: Noise = Noise { process: 0.01, window: 0.03 };
 
-fn way(windows: u32) -> Way {
-    Way { name: "test".to_owned(), window_ms: 500, windows }
-}
-
-/// A way of measuring rates, on servers that need 10 µs for a request and a load tool that needs 10 µs too, on two cores. `twin` is by
+/// Rates of servers that need 10 µs for a request and a load tool that needs 10 µs too, on two cores. `twin` is by
 /// how much the twin is really slower. Each window takes a second.
-fn rates(blocks: u32, windows: u32, noise: Noise, twin: f64, seed: u64) -> RatesByWay {
-    let (shipped, way) = (shipped(), way(windows));
-    let calibration = shipped.by_way(shipped.rates.as_ref().unwrap(), &way);
+fn rates(blocks: u32, noise: Noise, twin: f64, seed: u64) -> RatesSummary {
+    let shipped = shipped();
+    let calibration = shipped.of_rates(shipped.rates.as_ref().unwrap());
     let estimate = |value| Estimate { value, interval: None };
     let sizing = Sizing { base_cpu_us: estimate(10.0), round_ns: estimate(ROUND_NS) };
     let arms = calibration.arms(&sizing);
@@ -204,49 +198,42 @@ fn rates(blocks: u32, windows: u32, noise: Noise, twin: f64, seed: u64) -> Rates
         let last = servers.len() as u64 - 1;
         (0..=last)
             .for_each(|at| servers.swap(at as usize, (at + random.next_u64() % (last + 1 - at)) as usize));
-        let mut place = 0.0;
-        for window in 1..=windows {
-            for (server, handicap, slower) in &servers {
-                let cpu_us = 10.0 * (1.0 + handicap);
-                let log = noise.window * normal(&mut random) + noise.drift * place - slower;
-                place += 1.0;
-                let rate = 2e6 / (cpu_us + 10.0) * log.exp();
-                let mut sample = sample(rate, cpu_us);
-                sample.client_cpu.user_s = rate * 10.0 / 1e6;
-                sample.client_cpu.system_s = 0.0;
-                let trial = Trial {
-                    number: observations.len() as u32 + 1,
-                    block: (block - 1) * windows + window,
-                    server: (*server).to_owned(),
-                    workload: calibration.workload.clone(),
-                    connections: calibration.connections,
-                    ..Trial::default()
-                };
-                let outcome = Outcome::Completed(Box::new(sample));
-                observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
-            }
-            servers.reverse();
+        for (server, handicap, slower) in &servers {
+            let cpu_us = 10.0 * (1.0 + handicap);
+            let log = noise.window * normal(&mut random) - slower;
+            let rate = 2e6 / (cpu_us + 10.0) * log.exp();
+            let mut sample = sample(rate, cpu_us);
+            sample.client_cpu.user_s = rate * 10.0 / 1e6;
+            sample.client_cpu.system_s = 0.0;
+            let trial = Trial {
+                number: observations.len() as u32 + 1,
+                block,
+                server: (*server).to_owned(),
+                workload: calibration.workload.clone(),
+                connections: calibration.connections,
+                ..Trial::default()
+            };
+            let outcome = Outcome::Completed(Box::new(sample));
+            observations.push(Observation { trial, started_at: String::new(), took_s: 1.0, outcome });
         }
     }
-    calibrate_way(&calibration, &way, &sizing, &observations)
+    calibrate_rates(&calibration, &sizing, &observations)
 }
 
 #[test]
 fn the_false_verdicts_of_rates_are_those_that_were_put_in() {
-    let quieter = Noise { process: 0.005, window: 0.015, drift: 0.0 };
-    for windows in [1, 4] {
-        let found = rates(1_000, windows, quieter, 0.0, 8);
-        let twin = &found.ours[0];
-        assert!(twin.claimed.of >= 50, "{twin:?}");
-        assert!(twin.claimed.interval.0 <= 0.05 && twin.claimed.value() < 0.12, "{twin:?}");
-        let found = rates(200, windows, quieter, 0.04, 9);
-        assert!(found.ours[0].claimed.interval.0 > 0.5, "a twin that differs is seen: {:?}", found.ours[0]);
-    }
+    let quieter = Noise { process: 0.005, window: 0.015 };
+    let found = rates(1_000, quieter, 0.0, 8);
+    let twin = &found.ours[0];
+    assert!(twin.claimed.of >= 50, "{twin:?}");
+    assert!(twin.claimed.interval.0 <= 0.05 && twin.claimed.value() < 0.12, "{twin:?}");
+    let found = rates(200, quieter, 0.04, 9);
+    assert!(found.ours[0].claimed.interval.0 > 0.5, "a twin that differs is seen: {:?}", found.ours[0]);
 }
 
 #[test]
 fn the_effect_of_a_handicap_on_a_rate_is_derived_and_found() {
-    let found = rates(600, 1, QUIET, 0.0, 10);
+    let found = rates(600, QUIET, 0.0, 10);
     for (power, handicap) in found.ours[1..].iter().zip([0.10, 0.30]) {
         let true_effect = 20.0 / (20.0 + 10.0 * handicap) - 1.0;
         assert!((power.handicap - handicap).abs() < 1e-9);
@@ -262,28 +249,11 @@ fn the_effect_of_a_handicap_on_a_rate_is_derived_and_found() {
 }
 
 #[test]
-fn windows_in_turns_cancel_what_drifts_through_a_block() {
-    // Of a window's noise a block of four keeps half; of a process's all.
-    let spread = |windows, noise| rates(300, windows, noise, 0.0, 11).sharpness.unwrap().spread;
-    let of =
-        |noise: Noise, windows: f64| (2.0 * (noise.process.powi(2) + noise.window.powi(2) / windows)).sqrt();
-    assert!((spread(1, QUIET) / of(QUIET, 1.0) - 1.0).abs() < 0.15);
-    assert!((spread(4, QUIET) / of(QUIET, 4.0) - 1.0).abs() < 0.15);
-    let drifting = Noise { drift: 0.02, ..QUIET };
-    assert!(spread(1, drifting) > 1.2 * spread(1, QUIET), "one window of each server meets it");
-    assert!((spread(4, drifting) / spread(4, QUIET) - 1.0).abs() < 0.05);
-}
-
-#[test]
 fn what_a_minute_resolves_depends_on_the_time_of_a_block() {
-    let [one, four] = [1, 4].map(|windows| rates(200, windows, QUIET, 0.0, 12).sharpness.unwrap());
-    assert_eq!((one.blocks, one.block_s, four.block_s), (200, 2.0, 8.0));
+    let found = rates(200, QUIET, 0.0, 12).sharpness.unwrap();
+    assert_eq!((found.blocks, found.block_s), (200, 2.0));
     // By Student's t an interval of n blocks is about 2 spreads over the square root of n wide on either side.
-    for found in [one, four] {
-        let about = 1.96 * found.spread / (60.0 / found.block_s).sqrt();
-        assert!((found.in_a_minute / about - 1.0).abs() < 0.2, "{found:?}");
-    }
-    // Four windows take four times as long and here keep more than half of the spread: fresh servers are the better way.
-    assert!(one.in_a_minute < four.in_a_minute);
-    assert_eq!(rates(5, 1, QUIET, 0.0, 12).sharpness, None, "five blocks have no interval");
+    let about = 1.96 * found.spread / (60.0 / found.block_s).sqrt();
+    assert!((found.in_a_minute / about - 1.0).abs() < 0.2, "{found:?}");
+    assert_eq!(rates(5, QUIET, 0.0, 12).sharpness, None, "five blocks have no interval");
 }

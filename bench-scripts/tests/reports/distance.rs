@@ -113,7 +113,8 @@ fn arms_with_other_settings_are_named_and_boxed_ones_left_out() {
         std::os::unix::fs::symlink(shipped.join(folder), dir.path().join(folder)).unwrap();
     }
     std::fs::create_dir(dir.path().join("campaigns")).unwrap();
-    let text = std::fs::read_to_string(shipped.join("campaigns/distance.toml")).unwrap();
+    let text = std::fs::read_to_string(ConfigDir(shipped.to_owned()).named("campaigns", "distance").unwrap())
+        .unwrap();
     let arm = |name: &str, settings: &str| {
         format!("\n[[arm]]\nname = \"{name}\"\nserver = \"actix\"\nsettings = {{ {settings} }}\n")
     };
@@ -169,7 +170,9 @@ fn a_network_is_refused_where_it_would_not_be_made() {
         ("quick", "[duets]"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let text = std::fs::read_to_string(shipped.join(format!("campaigns/{campaign}.toml"))).unwrap();
+        let text =
+            std::fs::read_to_string(ConfigDir(shipped.to_owned()).named("campaigns", campaign).unwrap())
+                .unwrap();
         assert!(text.contains("[environment]\n"), "{campaign}");
         let text = text.replacen("[environment]\n", "[environment]\nnetwork = { delay_ms = 1 }\n", 1);
         std::fs::create_dir(dir.path().join("campaigns")).unwrap();

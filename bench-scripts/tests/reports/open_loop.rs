@@ -250,9 +250,7 @@ fn no_table_of_a_report_mixes_the_two_models() {
 
 #[test]
 fn every_campaign_is_of_one_model() {
-    for entry in fs::read_dir(config().0.join("campaigns")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    for (name, _) in config().files("campaigns").unwrap() {
         let (campaign, _) = config().campaign(&name).unwrap();
         let closed =
             !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();

@@ -50,7 +50,7 @@ fn reported_of(campaign: &str, dir: &Path, gave: impl Fn(&Trial) -> Outcome) -> 
     let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     let (plan, text) = run::resolve(&config, campaign).unwrap();
     let folder = RunFolder::create(dir, campaign).unwrap();
-    let part = run::stages_of(&plan).unwrap();
+    let part = run::stages_part(&plan, plan.campaign.stages.as_ref().unwrap());
     let inner = RunFolder::create_inside(&folder, "stages").unwrap();
     folder.write_new("campaign.toml", &text).unwrap();
     for (folder, plan) in [(&folder, &plan), (&inner, &part)] {

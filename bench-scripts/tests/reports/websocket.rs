@@ -379,17 +379,17 @@ fn lost_connections_are_failures() {
 fn a_campaign_that_can_not_be_is_refused() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR"));
     let said = |name: &str, good: &str, bad: &str| {
-        let text = std::fs::read_to_string(shipped.join(format!("campaigns/{name}.toml"))).unwrap();
+        let shipped = ConfigDir(shipped.to_owned());
+        let text = std::fs::read_to_string(shipped.named("campaigns", name).unwrap()).unwrap();
         assert!(text.contains(good), "{good}");
         let dir = tempfile::tempdir().unwrap();
         for folder in ["workloads", "campaigns"] {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
-            for entry in std::fs::read_dir(shipped.join(folder)).unwrap() {
-                let path = entry.unwrap().path();
-                std::fs::copy(&path, dir.path().join(folder).join(path.file_name().unwrap())).unwrap();
+            for (name, path) in shipped.files(folder).unwrap() {
+                std::fs::copy(path, dir.path().join(format!("{folder}/{name}.toml"))).unwrap();
             }
         }
-        std::fs::copy(shipped.join("servers.toml"), dir.path().join("servers.toml")).unwrap();
+        std::fs::copy(shipped.0.join("servers.toml"), dir.path().join("servers.toml")).unwrap();
         std::fs::write(dir.path().join(format!("campaigns/{name}.toml")), text.replacen(good, bad, 1))
             .unwrap();
         let config = ConfigDir(dir.path().to_owned());

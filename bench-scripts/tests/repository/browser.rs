@@ -17,7 +17,7 @@ use rpc_bench::results::{RunFolder, kept, unpack_stages};
 use serde_json::{Value, json};
 
 /// Campaigns whose newest kept run is read.
-const CAMPAIGNS: [&str; 7] = ["quick", "original", "threshold", "isolation", "why", "calibrate", "bursts"];
+const CAMPAIGNS: [&str; 6] = ["quick", "original", "threshold", "isolation", "why", "calibrate"];
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -81,7 +81,7 @@ fn a_page_has_every_section_of_its_report_and_loads_nothing() {
 #[test]
 fn a_site_has_relative_links_to_files_that_are_there() {
     let results = tempfile::tempdir().unwrap();
-    for campaign in ["bursts", "adapter-cost"] {
+    for campaign in ["recovery", "adapter-cost"] {
         copied(campaign, results.path()).unwrap();
     }
     let other = results.path().join("2026-01-01T000000Z-of-another-format");

@@ -1,4 +1,4 @@
-//! What the repository ships next to its programs: the action, pages, modules, words, manifests and images, the simulation, reports in a browser; and its
+//! What the repository ships next to its programs: the action, pages, modules, words, manifests and images, reports in a browser; and its
 //! history, by which `gate` finds changed servers. One program, since each has to be linked with the whole harness, and most tests of it wait.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
@@ -10,5 +10,4 @@ mod gate;
 mod kubernetes;
 mod readme;
 mod rooms;
-mod simulation;
 mod words;

@@ -16,7 +16,6 @@ const ROOMS: &[&str] = &[
     "target",
     "figure",
     "arithmetic",
-    "simulation",
     "stats",
     "probe",
     "cgroup",

@@ -1,4 +1,4 @@
-//! Rates, by each way in which a calibration measured them: false verdicts, power, and how much a way resolves in a minute.
+//! Rates as a calibration measured them: false verdicts, power, and how much a minute resolves.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,14 @@ use super::super::observed::{Observed, Samples, log_ratios, median_of};
 use super::super::verdict::Better;
 use super::resampled::{Resampled, resample};
 use super::{Power, Times, block_counts, failures, power, standard_deviation};
-use crate::config::{Arm, Calibration, Sizing, Way};
+use crate::config::{Arm, Calibration, Sizing};
 use crate::figure::Figure;
 use crate::observation::{Observation, Sample};
 use crate::stats::hodges_lehmann;
 
-/// What one way of measuring rates found.
+/// What a calibration of rates found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RatesByWay {
-    /// The way.
-    pub way: Way,
+pub struct RatesSummary {
     /// Trials that have an observation.
     pub trials: usize,
     /// Trials that gave no figure, with the reason.
@@ -46,31 +44,26 @@ pub struct Sharpness {
     pub in_a_minute: f64,
 }
 
-/// Works out what one way of measuring rates found. `calibration` is that of the way.
-pub fn calibrate_way(
+/// Works out what a calibration of rates found. `calibration` is that of rates.
+pub fn calibrate_rates(
     calibration: &Calibration,
-    way: &Way,
     sizing: &Sizing,
     observations: &[Observation],
-) -> RatesByWay {
+) -> RatesSummary {
     const RATE: Figure = Figure::RequestsPerSecond;
     let arms = calibration.arms(sizing);
     let observed = Observed::new(observations);
     let samples = |name: &str| observed.samples(name, &calibration.workload, calibration.connections);
     let base = samples(&calibration.server);
     let times = Times::new(calibration, observations);
-    let windows = way.windows;
-    let ratios = |arm: &Arm| by_block(&log_ratios(RATE, &samples(&arm.name), &base), windows);
+    let ratios = |arm: &Arm| log_ratios(RATE, &samples(&arm.name), &base);
     let of_arm = |arm: &Arm| {
-        let took = |block: u32| {
-            ((block - 1) * windows + 1..=block * windows).map(|block| times.of(arm, block)).sum()
-        };
+        let took = |block: u32| times.of(arm, block);
         let expected = expected(arm, sizing.round_ns.value, &base);
         Power { expected, ..power(calibration, (RATE, Better::More), arm, &ratios(arm), took) }
     };
     let twin = arms.iter().find(|arm| arm.handicap == 0.0);
-    RatesByWay {
-        way: way.clone(),
+    RatesSummary {
         trials: observations.len(),
         failed: failures(observations),
         block_counts: block_counts(calibration),
@@ -78,17 +71,6 @@ pub fn calibrate_way(
         sharpness: twin.and_then(|twin| sharpness(&ratios(twin), times.all_of(twin))),
         resampled: twin.map(|twin| resample(calibration, &ratios(twin))).unwrap_or_default(),
     }
-}
-
-/// The log ratios of blocks of which each has this number of windows: the mean of its windows'. Where a window of a block is lost
-/// the block is, since what drifts through a block cancels in all of its windows only.
-pub fn by_block(ratios: &BTreeMap<u32, f64>, windows: u32) -> BTreeMap<u32, f64> {
-    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (window, ratio) in ratios {
-        blocks.entry((window - 1) / windows + 1).or_default().push(*ratio);
-    }
-    let whole = blocks.into_iter().filter(|(_, ratios)| ratios.len() == windows as usize);
-    whole.map(|(block, ratios)| (block, ratios.iter().sum::<f64>() / f64::from(windows))).collect()
 }
 
 /// The change of rate that a handicap should make. Server and load tool share the processors, and what both use for a request is

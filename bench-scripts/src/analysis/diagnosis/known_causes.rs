@@ -67,8 +67,6 @@ pub enum CauseKind {
 /// A row of the table.
 #[derive(Debug)]
 pub struct CauseRow {
-    /// The evidence, in words.
-    pub seen: &'static str,
     /// The cause.
     pub kind: CauseKind,
     /// The symptom that it explains.
@@ -87,7 +85,6 @@ pub struct CauseRow {
 /// All rows.
 pub const TABLE: &[CauseRow] = &[
     CauseRow {
-        seen: "the process is gone",
         kind: CauseKind::Died,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -107,7 +104,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "the load generator's own errors",
         kind: CauseKind::LoadGenerator,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
@@ -121,7 +117,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "a median far below the mean, and a server that sleeps after most answers",
         kind: CauseKind::ToolUnfair,
         symptom: Symptom::Failing,
         explains: load_tool::failing,
@@ -130,7 +125,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "a median far below the mean, and a server that sleeps after most answers",
         kind: CauseKind::ToolUnfair,
         symptom: Symptom::Uneven,
         explains: load_tool::slow,
@@ -139,7 +133,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "open files at the limit, and connections that the server never held",
         kind: CauseKind::OpenFiles,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -160,7 +153,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "answers with an error status, refused or closed connections",
         kind: CauseKind::Limit,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, facts.failed_as(REFUSALS) as f64),
@@ -182,7 +174,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[CauseKind::Died, CauseKind::OpenFiles],
     },
     CauseRow {
-        seen: "a listen queue that stands, and no connection accepted",
         kind: CauseKind::AcceptStalled,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -202,7 +193,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[CauseKind::OpenFiles, CauseKind::Limit],
     },
     CauseRow {
-        seen: "requests of about 1 or 3 s, some of them bad, listen overflows, repeated connection requests",
         kind: CauseKind::AcceptQueueFull,
         symptom: Symptom::Failing,
         explains: |facts| of_bad(facts, dropped_attempts(facts)? as f64),
@@ -211,7 +201,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
     },
     CauseRow {
-        seen: "requests of about 1 s, none of them bad, listen overflows, repeated connection requests",
         kind: CauseKind::AcceptQueueFull,
         symptom: Symptom::Stepped,
         explains: |facts| {
@@ -223,7 +212,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[CauseKind::OpenFiles, CauseKind::Limit, CauseKind::AcceptStalled],
     },
     CauseRow {
-        seen: "requests of 0.2, 0.6 or 1.4 s, timeouts of segments that are no connection requests",
         kind: CauseKind::Retransmission,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -245,7 +233,6 @@ pub const TABLE: &[CauseRow] = &[
         ],
     },
     CauseRow {
-        seen: "a request that takes long by itself, on an idle server, without CPU time, and timeouts",
         kind: CauseKind::SlowHandler,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -257,7 +244,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "a request that takes long by itself, on an idle server, without CPU time",
         kind: CauseKind::SlowHandler,
         symptom: Symptom::Slow,
         explains: slow_handler,
@@ -266,7 +252,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[],
     },
     CauseRow {
-        seen: "timeouts, busy workers, and no more connections at work than their queues hold",
         kind: CauseKind::SchedulerStarved,
         symptom: Symptom::Failing,
         explains: scheduler::failing,
@@ -275,7 +260,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: STARVES_TOO,
     },
     CauseRow {
-        seen: "requests slower than 0.95 s, none of them bad, busy workers, and no more connections at work than their queues hold",
         kind: CauseKind::SchedulerStarved,
         symptom: Symptom::Stepped,
         explains: scheduler::stepped,
@@ -284,7 +268,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: STARVES_TOO,
     },
     CauseRow {
-        seen: "fewer threads than processors, all of them busy, and timeouts",
         kind: CauseKind::TooFewThreads,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -302,7 +285,6 @@ pub const TABLE: &[CauseRow] = &[
         ],
     },
     CauseRow {
-        seen: "fewer threads than processors, all of them busy",
         kind: CauseKind::TooFewThreads,
         symptom: Symptom::Slow,
         explains: too_few_threads,
@@ -311,7 +293,6 @@ pub const TABLE: &[CauseRow] = &[
         unless: &[CauseKind::AcceptStalled, CauseKind::SchedulerStarved, CauseKind::ToolUnfair],
     },
     CauseRow {
-        seen: "latency up to the timeout with every thread busy or waiting for a processor",
         kind: CauseKind::CpuQueue,
         symptom: Symptom::Failing,
         explains: |facts| {
@@ -338,7 +319,6 @@ pub const TABLE: &[CauseRow] = &[
         ],
     },
     CauseRow {
-        seen: "timeouts and quick answers, and nothing between",
         kind: CauseKind::Starved,
         symptom: Symptom::Failing,
         explains: starved,
@@ -367,7 +347,6 @@ pub const TABLE: &[CauseRow] = &[
         ],
     },
     CauseRow {
-        seen: "many requests of about 40 ms, without TCP_NODELAY",
         kind: CauseKind::Nagle,
         symptom: Symptom::Slow,
         explains: |facts| {

@@ -8,7 +8,6 @@ mod confirm;
 mod evidence;
 mod facts;
 mod known_causes;
-mod listen_queue;
 mod load_tool;
 mod remedy;
 mod scheduler;
@@ -21,8 +20,7 @@ use crate::observation::Observation;
 pub use confirm::{Confirmation, Standing, Tally, confirm};
 pub use facts::{Facts, LoadSetting};
 pub use known_causes::{CauseKind, CauseRow, Symptom, TABLE};
-pub use listen_queue::{Burst, Prediction, Tried, predict};
-pub use remedy::{Remedied, Remedy, remedied, with_backlog};
+pub use remedy::{Remedied, Remedy, remedied};
 
 /// The share of what is to be explained that a cause must explain to be named.
 pub const LEAST_SHARE: f64 = 0.5;
@@ -75,11 +73,6 @@ impl Diagnosis {
     /// Whether there is nothing to explain.
     pub fn is_healthy(&self) -> bool {
         self.failed_trials == 0 && self.causes.is_empty()
-    }
-
-    /// The likely cause of a kind.
-    pub fn cause(&self, kind: CauseKind) -> Option<&Cause> {
-        self.causes.iter().find(|cause| cause.kind == kind)
     }
 }
 

@@ -65,11 +65,6 @@ impl Remedy {
     }
 }
 
-/// The server with a listen queue of that length.
-pub fn with_backlog(server: &Server, backlog: u64) -> Server {
-    with_flag(server, "backlog", backlog, String::new()).server
-}
-
 /// The server with a remedy; its ready line has the present value.
 ///
 /// `most_backlog` is what the system grants (`net.core.somaxconn`), `most_files` the files that the harness may allow.

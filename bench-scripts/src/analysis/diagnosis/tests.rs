@@ -256,7 +256,8 @@ fn a_stalled_accept_loop_is_named_without_its_overflows() {
 
     let mut moving = sample;
     moving.resources[8].open_files = Some(120);
-    assert!(found(&equal(), moving).cause(CauseKind::AcceptStalled).is_none(), "it still accepts");
+    let causes = found(&equal(), moving).causes;
+    assert!(causes.iter().all(|cause| cause.kind != CauseKind::AcceptStalled), "it still accepts");
 }
 
 #[test]
@@ -521,6 +522,5 @@ fn a_cause_stands_before_its_consequences() {
             "{:?} stands before a cause of it",
             row.kind
         );
-        assert!(!row.seen.is_empty());
     }
 }

@@ -1,35 +1,14 @@
-//! Rates in a calibration's report: false verdicts and power next to those of CPU time, and which way resolves most in a minute.
+//! Rates in a calibration's report: false verdicts and power next to those of CPU time, and what a minute resolves.
 
-use super::super::format::{Table, counted, dash, estimate, list};
+use super::super::format::{Table, counted, dash, estimate};
 use super::{OFTEN, handicap, sentence_of, shown};
-use crate::analysis::calibration::{CalibrationSummary, Power, RatesByWay, Resampled, Sharpness};
+use crate::analysis::calibration::{CalibrationSummary, Power, Resampled, Sharpness};
 use crate::config::Calibration;
 use crate::figure::Figure;
 
-/// The headline's lines: each way's false verdicts and power, and the sharpest way.
+/// The headline's lines: false verdicts and power.
 pub(super) fn sentences(summary: &CalibrationSummary) -> impl Iterator<Item = String> {
-    let of_way = |rates: &RatesByWay| {
-        let figure = format!("rate ({})", rates.way.name);
-        rates.ours.iter().map(move |power| sentence_of(&figure, power)).collect::<Vec<_>>()
-    };
-    let lines: Vec<String> = summary.rates.iter().flat_map(of_way).collect();
-    lines.into_iter().chain(sharpest(summary))
-}
-
-/// Which way of measuring rates resolves most in a minute.
-fn sharpest(summary: &CalibrationSummary) -> Option<String> {
-    let sharp = |rates: &RatesByWay| Some((rates.way.clone(), rates.sharpness?));
-    let mut ways: Vec<_> = summary.rates.iter().filter_map(sharp).collect();
-    ways.sort_by(|(_, a), (_, b)| a.in_a_minute.total_cmp(&b.in_a_minute));
-    let (way, sharpness) = ways.first().filter(|_| ways.len() > 1)?;
-    let others = ways[1..].iter().map(|(other, of)| format!("{} ±{}", other.name, relative(of.in_a_minute)));
-    Some(format!(
-        "rates resolve most in a minute with {} ({}): a 95 % interval of ±{}; {}.",
-        way.name,
-        way.words(),
-        relative(sharpness.in_a_minute),
-        list(others)
-    ))
+    summary.rates.iter().flat_map(|rates| &rates.ours).map(|power| sentence_of("rate", power))
 }
 
 fn relative(value: f64) -> String {
@@ -38,14 +17,13 @@ fn relative(value: f64) -> String {
 
 /// The section; nothing where rates were not calibrated.
 pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -> String {
-    let Some(rates) = calibration.rates.as_ref().filter(|_| !summary.rates.is_empty()) else {
+    let Some(rates) = calibration.rates.as_ref().filter(|_| summary.rates.is_some()) else {
         return String::new();
     };
-    let ways = rates.ways.iter().map(|way| format!("**{}** is {}", way.name, way.words()));
     format!(
         "## False verdicts and power, CPU time and rates\n\nCPU time is compared in duets. Rates are measured as a campaign's sweep \
-         measures them: one server after the other on all cores, at {}, in an order that is drawn for each block. {}. All \
-         that ran took turns and got the same time. Each comparison has blocks of its own and is judged by itself, with the whole error of \
+         measures them: one server after the other on all cores, at {}, in an order that is drawn for each block, each a fresh one for its \
+         window of {} ms. All that ran took turns and got the same time. Each comparison has blocks of its own and is judged by itself, with the whole error of \
          5 %; one of several in a campaign shares the error and takes more blocks. For the twin each claim is a false verdict.\n\n{}\n\"Effect, as derived\" of CPU time is the handicap over what the base \
          needed. Of a rate it is -h / (T + h): h is the handicap's CPU time and T what server and load tool together used for a request \
          of the base. It holds as long as both use as many processors as without a handicap; \"over all blocks\" is what was measured.\n\n\
@@ -53,7 +31,7 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
          lost blocks. The interval after a minute is that over all blocks, times the square root of the minutes that they took. The \
          last three columns are from resampling the blocks, as below, and need 30 of them.\n\n{}",
         counted(rates.connections.into(), "connection"),
-        list(ways),
+        rates.window_ms,
         verdicts(summary).markdown(),
         minutes(summary).markdown()
     )
@@ -81,25 +59,22 @@ fn verdicts(summary: &CalibrationSummary) -> Table {
     let is_of_cpu = |power: &&Power| power.figure == Figure::CpuUsPerRequest && summary.trials > 0;
     let cpu = summary.ours.iter().filter(is_of_cpu);
     let cpu = cpu.map(|power| row("CPU time", power));
-    let rates = summary.rates.iter().flat_map(|rates| {
-        let figure = format!("rate, {}", rates.way.name);
-        rates.ours.iter().map(move |power| row(&figure, power))
-    });
+    let rates = summary.rates.iter().flat_map(|rates| &rates.ours).map(|power| row("rate", power));
     Table::of(headers, 2, cpu.chain(rates))
 }
 
-/// What each way resolves.
+/// What a minute resolves.
 fn minutes(summary: &CalibrationSummary) -> Table {
     let headers = "figure | blocks | spread of a block | time of a block | interval after a minute | after three | false \
                    verdicts | smallest difference seen in 90 % | after";
-    let row = |figure: String, sharpness: Option<Sharpness>, resampled: &[Resampled]| {
+    let row = |figure: &str, sharpness: Option<Sharpness>, resampled: &[Resampled]| {
         let often =
             |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);
         let seen = resampled.iter().find(often);
         let none = resampled.iter().find(|row| row.difference <= 0.0);
         let time = seen.zip(sharpness).map(|(seen, sharpness)| seen.blocks * sharpness.block_s);
         vec![
-            figure,
+            figure.to_owned(),
             dash(sharpness, |of| of.blocks.to_string()),
             dash(sharpness, |of| relative(of.spread)),
             dash(sharpness, |of| format!("{:.1} s", of.block_s)),
@@ -110,11 +85,8 @@ fn minutes(summary: &CalibrationSummary) -> Table {
             dash(time, |seconds| format!("{seconds:.0} s")),
         ]
     };
-    let cpu = || row("CPU time, duets".to_owned(), summary.sharpness, &summary.resampled);
+    let cpu = || row("CPU time, duets", summary.sharpness, &summary.resampled);
     let cpu = (summary.trials > 0).then(cpu);
-    let rates = summary
-        .rates
-        .iter()
-        .map(|rates| row(format!("rate, {}", rates.way.name), rates.sharpness, &rates.resampled));
+    let rates = summary.rates.iter().map(|rates| row("rate", rates.sharpness, &rates.resampled));
     Table::of(headers, 1, cpu.into_iter().chain(rates))
 }

@@ -3,7 +3,7 @@
 use super::super::format::thousands;
 use super::palette::OTHERS;
 use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style};
-use crate::analysis::calibration::{CalibrationSummary, RatesByWay, Share};
+use crate::analysis::calibration::{CalibrationSummary, Share};
 use crate::figure::Figure;
 
 /// The common way: means of N runs, the threshold of a claim, its name.
@@ -22,10 +22,12 @@ pub(in crate::report) fn power(summary: &CalibrationSummary) -> Chart {
         ..Panel::default()
     };
     // Rates of duets say little of rates as a campaign measures them: where these are calibrated they are shown.
-    let by_rate = if summary.rates.is_empty() {
-        ("by successful requests/s", ways(summary, Figure::RequestsPerSecond))
-    } else {
-        ("by successful requests/s, one server after the other", rates(summary))
+    let by_rate = match &summary.rates {
+        None => ("by successful requests/s", ways(summary, Figure::RequestsPerSecond)),
+        Some(rates) => {
+            let ours = shares(style(0), rates.ours.iter().map(|power| (power.handicap, power.claimed)));
+            ("by successful requests/s, one server after the other", vec![ours])
+        }
     };
     let panels = [("by server CPU per request", ways(summary, Figure::CpuUsPerRequest)), by_rate];
     let of_cpu = summary.ours.iter().filter(|power| power.figure == Figure::CpuUsPerRequest);
@@ -37,11 +39,7 @@ pub(in crate::report) fn power(summary: &CalibrationSummary) -> Chart {
     let names =
         std::iter::once("this harness: blocks until it is answered").chain(COMMON.map(|(.., name)| name));
     let key = |(place, name): (usize, &str)| (Key::Line(style(place), 2.0, Mark::Full), name.to_owned());
-    let of_way = |(place, rates): (usize, &RatesByWay)| {
-        let name = format!("rates, {}: {}", rates.way.name, rates.way.words());
-        (Key::Line(of_rates_style(place), 2.0, Mark::Full), name)
-    };
-    let legend = names.enumerate().map(key).chain(summary.rates.iter().enumerate().map(of_way)).collect();
+    let legend = names.enumerate().map(key).collect();
     Chart {
         rows: vec![Row::Plot(Plot {
             title: String::new(),
@@ -68,11 +66,6 @@ fn style(place: usize) -> Style {
     Style { colour: super::COLOURS.len() + place % OTHERS.len(), variant: 0 }
 }
 
-/// Ways to measure a rate are this harness's, by dashes.
-fn of_rates_style(place: usize) -> Style {
-    Style { variant: place, ..style(0) }
-}
-
 /// Shares of claims by handicap, both in percent.
 fn shares(style: Style, shares: impl Iterator<Item = (f64, Share)>) -> Series {
     let point = |(handicap, share): (f64, Share)| Point {
@@ -82,15 +75,6 @@ fn shares(style: Style, shares: impl Iterator<Item = (f64, Share)>) -> Series {
         mark: Mark::Full,
     };
     Series { style, width: 2.0, points: shares.filter(|(_, share)| share.of > 0).map(point).collect() }
-}
-
-/// Of each way to measure a rate.
-fn rates(summary: &CalibrationSummary) -> Vec<Series> {
-    let way = |(place, rates): (usize, &RatesByWay)| {
-        let claimed = rates.ours.iter().map(|power| (power.handicap, power.claimed));
-        shares(of_rates_style(place), claimed)
-    };
-    summary.rates.iter().enumerate().map(way).collect()
 }
 
 /// Of our way and then of the common ones.

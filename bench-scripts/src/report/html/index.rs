@@ -84,7 +84,7 @@ fn run(folder: &RunFolder, linked: &str) -> Result<Kept> {
         Some((time, campaign)) => (time.split('T').next().unwrap_or(time).to_owned(), campaign.to_owned()),
         None => (String::new(), name.clone()),
     };
-    // Bursts and runs of other programs have no environment of a run's form.
+    // Runs of other programs have no environment of a run's form.
     let conditions: Option<Conditions> = folder.conditions().ok();
     let machine = conditions
         .map(|conditions| format!("{}, {} cores", conditions.host.processor_name(), conditions.host.cores));

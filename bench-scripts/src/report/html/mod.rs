@@ -20,7 +20,6 @@ use sha2::{Digest, Sha256};
 
 use super::Run;
 use super::charts::{self, Chart};
-use crate::analysis::bursts::BURSTS;
 use crate::results::{RunFolder, unpack_stages};
 use sections::{Part, Section, Tab};
 
@@ -48,9 +47,6 @@ pub fn make(folder: &RunFolder) -> Result<PathBuf> {
 /// The page of a run of any kind.
 fn made(folder: &RunFolder, has_index: bool) -> Result<String> {
     unpack_stages(&folder.0)?;
-    if folder.0.join(BURSTS).is_file() {
-        return page(folder, &super::bursts::markdown(folder)?, &[], has_index);
-    }
     if folder.is_calibration() {
         let drawn = super::calibration::drawn(&super::calibration::summary(folder)?);
         return page(folder, &super::calibration::markdown(folder)?, &drawn, has_index);

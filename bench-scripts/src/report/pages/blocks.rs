@@ -162,14 +162,7 @@ fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<St
             let table = first_table(below(&sources.report(run)?, headings)?)
                 .with_context(|| format!("there is no table below {headings} in the report of {run}"))?;
             let table = if columns.is_empty() { table } else { choose(&table, columns)? };
-            // Bursts have no environment of a run's form.
-            match sources.folder(run) {
-                Ok(_) => with_source(table),
-                Err(_) => {
-                    let (table, mark) = (table.trim_end(), mark(run, sources)?);
-                    Ok(format!("{table}\n\nFrom [{folder}]({folder}/report.md).{mark}"))
-                }
-            }
+            with_source(table)
         }
         "section" => {
             let is_text = |line: &&str| !FOLDS.iter().any(|fold| line.starts_with(fold));

@@ -96,14 +96,6 @@ impl Aliases {
             Quoted::Pooled => bail!("[{name}] is no run but all of them"),
         }
     }
-
-    /// The runs that the page names.
-    pub fn runs(&self) -> impl Iterator<Item = &str> {
-        self.by_name.values().filter_map(|quoted| match quoted {
-            Quoted::Run(run) => Some(run.as_str()),
-            Quoted::Pooled => None,
-        })
-    }
 }
 
 /// A place where a page does not say what its runs say.

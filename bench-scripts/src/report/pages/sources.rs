@@ -9,13 +9,12 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Quoted;
-use crate::analysis::bursts::BURSTS;
 use crate::config::Server;
 use crate::provenance;
 use crate::report::pooled::{self, PooledRuns};
 use crate::report::why::WhyRun;
 use crate::report::{self, Run};
-use crate::results::{RunFolder, SUMMARY, WHY, unpack_stages};
+use crate::results::{RunFolder, SUMMARY, unpack_stages};
 
 /// A folder of runs, and what was read of it.
 #[derive(Debug)]
@@ -57,9 +56,6 @@ impl Sources {
     }
 
     fn find_changed(&self, run: &str) -> Result<Vec<String>> {
-        if self.results.join(run).join(BURSTS).is_file() {
-            return Ok(vec!["all".to_owned()]);
-        }
         let folder = self.folder(run)?;
         let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
         let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
@@ -107,18 +103,13 @@ impl Sources {
         if let Some(known) = self.reports.borrow().get(run) {
             return Ok(Rc::clone(known));
         }
-        let path = self.results.join(run);
-        let text = if path.join(BURSTS).is_file() {
-            report::bursts::markdown(&RunFolder(path))?
+        let folder = RunFolder::open(&self.results.join(run))?;
+        let text = if folder.is_calibration() {
+            report::calibration::markdown(&folder)?
+        } else if folder.is_why() {
+            report::why::markdown(&WhyRun::load(&folder)?)
         } else {
-            let folder = RunFolder::open(&path)?;
-            if folder.is_calibration() {
-                report::calibration::markdown(&folder)?
-            } else if path.join(WHY).is_file() {
-                report::why::markdown(&WhyRun::load(&folder)?)
-            } else {
-                report::markdown(&Run::load(&folder)?)
-            }
+            report::markdown(&Run::load(&folder)?)
         };
         let text: Rc<str> = text.into();
         self.reports.borrow_mut().insert(run.to_owned(), Rc::clone(&text));

@@ -10,7 +10,7 @@ use super::{Run, charts, html};
 use crate::analysis::why::{Line, Part, Seen, WhySummary, explain};
 use crate::cost::{COUNTS, IN_PROCESS, InProcessObservation};
 use crate::observation::Observation;
-use crate::plan::{Plan, WhyPlan};
+use crate::plan::Plan;
 use crate::results::{LADDER, RunFolder, SLOPE, pretty};
 
 pub use sections::markdown;
@@ -20,8 +20,6 @@ pub use sentences::headline;
 /// What a why run's folder holds, and what it comes to.
 #[derive(Debug)]
 pub struct WhyRun {
-    /// The question.
-    pub question: WhyPlan,
     /// The pair's trials, as any run's.
     pub run: Run,
     /// What they come to.
@@ -63,7 +61,7 @@ impl WhyRun {
         let summary = explain(&question, &main.seen(), &ladder.seen(), slope.as_ref(), &counts);
         let run = Run::load(folder)?;
         let shown = labelled(&run, &summary);
-        Ok(Self { question, run, summary, shown })
+        Ok(Self { run, summary, shown })
     }
 }
 

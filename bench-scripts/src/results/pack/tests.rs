@@ -167,8 +167,6 @@ fn a_folder_that_is_no_run_is_left_as_it_is() {
         fs::write(folder.join(PLAN), plan).unwrap();
         refused_unchanged(&folder, "plan.json");
     }
-    fs::write(folder.join(BURSTS), "{}").unwrap();
-    refused_unchanged(&folder, "bursts.json");
 }
 
 #[test]

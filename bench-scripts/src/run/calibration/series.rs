@@ -1,5 +1,4 @@
-//! What a calibration runs in turns: comparisons of CPU time in duets, and each way of measuring rates. Each is a series of
-//! blocks in a folder of its own.
+//! What a calibration runs in turns: comparisons of CPU time in duets, and of rates. Each is a series of blocks in a folder of its own.
 
 use std::collections::HashSet;
 
@@ -15,21 +14,21 @@ use crate::interrupt::Interrupt;
 use crate::load::toolchain::Tools;
 use crate::observation::{Observation, Outcome};
 use crate::plan::{self, CalibrationPlan, Plan, Trial};
-use crate::results::RunFolder;
+use crate::results::{RATES_FOLDER, RunFolder};
 
 /// What `--only` calls the comparisons of CPU time.
 pub const CPU: &str = "cpu";
+
+/// What it calls those of rates.
+pub const RATES: &str = "rates";
 
 /// How a block is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// The base, and its twin or, once in `handicap_every` blocks, one of the handicapped servers, each in its turn.
     Pairs,
-    /// The base and all that it is compared with, each with this number of windows.
-    All {
-        /// Windows of each server.
-        windows: u32,
-    },
+    /// The base and all that it is compared with.
+    All,
 }
 
 /// A series of blocks.
@@ -50,43 +49,26 @@ pub struct Series {
     pub spent_s: f64,
 }
 
-/// The series of a calibration that was begun, those of `only` or all of them.
+/// The series of a calibration that was begun: the one that `only` names, or all of them.
 ///
 /// # Errors
 /// A folder can't be read, or was begun by another version.
-pub fn open(folder: &RunFolder, only: &[String], interrupt: &Interrupt) -> Result<Vec<Series>> {
+pub fn open(folder: &RunFolder, only: Option<&str>, interrupt: &Interrupt) -> Result<Vec<Series>> {
     let CalibrationPlan { calibration, sizing, arms } = folder.calibration()?;
-    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    let is_wanted = |name: &str| only.is_none_or(|wanted| wanted == name);
     let mut series = Vec::new();
     if is_wanted(CPU) {
         let calibration = Calibration { rates: None, ..calibration.clone() };
         series.push(Series::open(CPU, folder.clone(), calibration, arms, Layout::Pairs, interrupt)?);
     }
-    for (rates, way) in calibration.ways().filter(|(_, way)| is_wanted(&way.name)) {
-        let by_way = calibration.by_way(rates, way);
-        let (arms, layout) = (by_way.arms(&sizing), Layout::All { windows: way.windows });
-        let inner = RunFolder::open(&folder.0.join(way.folder()))?;
+    if let Some(rates) = calibration.rates.as_ref().filter(|_| is_wanted(RATES)) {
+        let of_rates = calibration.of_rates(rates);
+        let arms = of_rates.arms(&sizing);
+        let inner = RunFolder::open(&folder.0.join(RATES_FOLDER))?;
         inner.repair()?;
-        series.push(Series::open(&way.name, inner, by_way, arms, layout, interrupt)?);
+        series.push(Series::open(RATES, inner, of_rates, arms, Layout::All, interrupt)?);
     }
     Ok(series)
-}
-
-/// Whether each name is one of a series of this calibration.
-///
-/// # Errors
-/// One line with the names that there are.
-pub fn check_names(calibration: &Calibration, only: &[String]) -> Result<()> {
-    let ways = calibration.ways().map(|(_, way)| way.name.as_str());
-    let known: Vec<&str> = std::iter::once(CPU).chain(ways).collect();
-    let unknown = only.iter().find(|name| !known.contains(&name.as_str()));
-    ensure!(
-        unknown.is_none(),
-        "--only {}: the calibration has no such part; choose from: {}",
-        unknown.map_or("", String::as_str),
-        known.join(", ")
-    );
-    Ok(())
 }
 
 impl Series {
@@ -135,14 +117,7 @@ impl Series {
             }
             let Self { folder, plan, truths, .. } = &*self;
             let bench = Bench { folder, plan, tools, truths, interrupt };
-            let is_whole = left.len() == trials.len();
-            let observations = match self.layout {
-                Layout::All { windows: 2.. } if is_whole => keep(&bench, bench.run_live(&left)?)?,
-                Layout::All { windows: 2.. } => {
-                    keep(&bench, left.iter().map(|trial| cut_off(trial)).collect())?
-                }
-                Layout::Pairs | Layout::All { .. } => run(&bench, &left)?,
-            };
+            let observations = run(&bench, &left)?;
             self.spent_s +=
                 observations.iter().map(|observation| spent_s(&self.calibration, observation)).sum::<f64>();
             self.observations.extend(observations);
@@ -152,46 +127,38 @@ impl Series {
 
     /// Comparisons of the server with its twin that are finished.
     pub fn finished(&self) -> u32 {
-        let (figure, windows) = match self.layout {
-            Layout::Pairs => (Figure::CpuUsPerRequest, 1),
-            Layout::All { windows } => (Figure::RequestsPerSecond, windows),
+        let figure = match self.layout {
+            Layout::Pairs => Figure::CpuUsPerRequest,
+            Layout::All => Figure::RequestsPerSecond,
         };
         let twin = self.arms.first();
-        twin.map_or(0, |twin| finished(&self.calibration, figure, windows, twin, &self.observations))
+        twin.map_or(0, |twin| finished(&self.calibration, figure, twin, &self.observations))
     }
 }
 
-/// The trials of a block, in an order drawn from the seed and the block's number. Each window of a live server is a trial of a block
-/// of its own, so that the windows of block b are the blocks from (b - 1) * windows + 1 on. They take turns in the drawn order and
-/// in its reverse: what drifts evenly through a block then moves all of its servers alike.
+/// The trials of a block, in an order drawn from the seed and the block's number.
 pub fn block_trials(calibration: &Calibration, arms: &[Arm], layout: Layout, block: u32) -> Vec<Trial> {
     let (twins, handicapped): (Vec<&Arm>, Vec<&Arm>) = arms.iter().partition(|arm| arm.handicap == 0.0);
     let turn = block / calibration.handicap_every;
     let in_turn = if block.is_multiple_of(calibration.handicap_every) { &handicapped } else { &twins };
-    let (others, windows) = match layout {
-        Layout::Pairs => (vec![in_turn[turn as usize % in_turn.len()]], 1),
-        Layout::All { windows } => (arms.iter().collect(), windows),
+    let others = match layout {
+        Layout::Pairs => vec![in_turn[turn as usize % in_turn.len()]],
+        Layout::All => arms.iter().collect(),
     };
     let mut servers = vec![&calibration.server];
     servers.extend(others.into_iter().map(|arm| &arm.name));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(calibration.seed.wrapping_add(u64::from(block)));
     plan::shuffle(&mut servers, &mut random);
-    let mut trials = Vec::new();
-    let before = (block - 1) * windows;
-    for window in 1..=windows {
-        for server in &servers {
-            trials.push(Trial {
-                number: before * servers.len() as u32 + trials.len() as u32 + 1,
-                block: before + window,
-                server: (*server).clone(),
-                workload: calibration.workload.clone(),
-                connections: calibration.connections,
-                ..Trial::default()
-            });
-        }
-        servers.reverse();
-    }
-    trials
+    let before = (block - 1) * servers.len() as u32;
+    let trial = |(number, server): (u32, &String)| Trial {
+        number,
+        block,
+        server: server.clone(),
+        workload: calibration.workload.clone(),
+        connections: calibration.connections,
+        ..Trial::default()
+    };
+    (before + 1..).zip(servers).map(trial).collect()
 }
 
 /// The trials that have an observation, by number.
@@ -204,11 +171,7 @@ pub fn done(
     layout: Layout,
     observations: &[Observation],
 ) -> Result<HashSet<u32>> {
-    let windows = if let Layout::All { windows } = layout { windows } else { 1 };
-    let planned = |trial: &Trial| {
-        let block = trial.block.max(1).div_ceil(windows);
-        block_trials(calibration, arms, layout, block).contains(trial)
-    };
+    let planned = |trial: &Trial| block_trials(calibration, arms, layout, trial.block.max(1)).contains(trial);
     let strange = observations.iter().find(|observation| !planned(&observation.trial));
     ensure!(
         strange.is_none(),
@@ -223,33 +186,21 @@ fn spent_s(calibration: &Calibration, observation: &Observation) -> f64 {
     observation.took_s / if is_duet { 2.0 } else { 1.0 }
 }
 
-/// A window of live servers whose others were kept, when the run was cut off: its servers are gone.
-fn cut_off(trial: &Trial) -> Observation {
-    let reason = "the run was cut off when other windows of the block had been kept".to_owned();
-    let outcome = Outcome::Invalid { reason };
-    Observation { trial: trial.clone(), started_at: super::super::now(), took_s: 0.0, outcome }
-}
-
-/// Runs trials and keeps their figures.
+/// Runs trials and keeps their figures. Thousands of trials' raw output would fill the folder, so it is kept only where a trial failed;
+/// so are quantile functions and series over time.
 pub fn run(bench: &Bench<'_>, trials: &[&Trial]) -> Result<Vec<Observation>> {
     let mut observations = Vec::new();
     for group in bench.groups(trials) {
-        observations.extend(keep(bench, bench.run_group(group)?)?);
-    }
-    Ok(observations)
-}
-
-/// Keeps observations. Thousands of trials' raw output would fill the folder, so it is kept only where a trial failed; so are
-/// quantile functions and series over time.
-fn keep(bench: &Bench<'_>, mut observations: Vec<Observation>) -> Result<Vec<Observation>> {
-    for observation in &mut observations {
-        if let Outcome::Completed(sample) = &mut observation.outcome {
-            sample.load.quantiles.clear();
-            sample.resources.clear();
-            sample.threads.clear();
-            bench.folder.forget_tool_output(&observation.trial)?;
+        for mut observation in bench.run_group(group)? {
+            if let Outcome::Completed(sample) = &mut observation.outcome {
+                sample.load.quantiles.clear();
+                sample.resources.clear();
+                sample.threads.clear();
+                bench.folder.forget_tool_output(&observation.trial)?;
+            }
+            bench.folder.append(&observation)?;
+            observations.push(observation);
         }
-        bench.folder.append(observation)?;
     }
     Ok(observations)
 }
@@ -289,32 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_live_servers_run_forwards_and_backwards() {
-        let (calibration, rates, sizing) = shipped();
-        let way = rates.ways.iter().find(|way| way.windows > 1).unwrap();
-        let by_way = calibration.by_way(&rates, way);
-        let arms = by_way.arms(&sizing);
-        let layout = Layout::All { windows: way.windows };
-        let mut numbers = Vec::new();
-        for block in 1..=20 {
-            let trials = block_trials(&by_way, &arms, layout, block);
-            let names: Vec<&str> = trials.iter().map(|trial| trial.server.as_str()).collect();
-            let servers = arms.len() + 1;
-            assert_eq!(names.len(), servers * way.windows as usize);
-            let backwards: Vec<&str> = names.iter().rev().copied().collect();
-            assert_eq!(names, backwards, "A B C C B A");
-            for (window, of_window) in (1..).zip(trials.chunks(servers)) {
-                let is_in = |trial: &Trial| trial.block == (block - 1) * way.windows + window;
-                assert!(of_window.iter().all(is_in));
-                let distinct: HashSet<&str> = of_window.iter().map(|trial| trial.server.as_str()).collect();
-                assert_eq!(distinct.len(), servers, "each once");
-            }
-            numbers.extend(trials.iter().map(|trial| trial.number));
-        }
-        assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
-    }
-
-    #[test]
     fn what_another_version_ran_is_not_resumed() {
         let (calibration, rates, sizing) = shipped();
         let arms = calibration.arms(&sizing);
@@ -331,17 +256,10 @@ mod tests {
         observations[1].trial.server = "plus-5".to_owned();
         assert!(again(&observations).unwrap_err().to_string().contains("version"));
 
-        let by_way = calibration.by_way(&rates, &rates.ways[0]);
-        let (arms, layout) = (by_way.arms(&sizing), Layout::All { windows: 4 });
-        let second: Vec<Observation> = block_trials(&by_way, &arms, layout, 2).iter().map(observed).collect();
-        assert_eq!(done(&by_way, &arms, layout, &second).unwrap().len(), 16);
-    }
-
-    #[test]
-    fn an_unknown_part_is_named_with_those_there_are() {
-        let (calibration, ..) = shipped();
-        check_names(&calibration, &["cpu".to_owned(), "live".to_owned()]).unwrap();
-        let error = check_names(&calibration, &["lives".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("--only lives") && error.contains("cpu, fresh, long, live"), "{error}");
+        let of_rates = calibration.of_rates(&rates);
+        let arms = of_rates.arms(&sizing);
+        let second: Vec<Observation> =
+            block_trials(&of_rates, &arms, Layout::All, 2).iter().map(observed).collect();
+        assert_eq!(done(&of_rates, &arms, Layout::All, &second).unwrap(), (5..=8).collect());
     }
 }

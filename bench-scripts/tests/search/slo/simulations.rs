@@ -64,7 +64,7 @@ impl Tally {
     }
 }
 
-/// The share of searches whose interval misses the truth, by kind of server, with the settings of `just slo`.
+/// The share of searches whose interval misses the truth, by kind of server, with the settings of `just bench-all slo`.
 #[test]
 fn the_table_of_error_rates() {
     let rules = Rules { most_trials: 36, ..RULES };
