@@ -14,9 +14,10 @@ use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
-use rpc_bench::results::{RunFolder, pretty};
+use rpc_bench::results::{RunFolder, SUMMARY, pretty};
 
 use crate::samples::{conditions, sample};
+use crate::schema;
 
 fn config() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -236,7 +237,14 @@ fn headers(report: &str) -> Vec<&str> {
 fn no_table_of_a_report_mixes_the_two_models() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(open(&[1_000, 4_000]));
-    let (_, report) = reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let (folder, report) =
+        reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let summary = fs::read_to_string(folder.0.join(SUMMARY)).unwrap();
+    let summary =
+        schema::strictly(&summary).expect("a comparison's load stands next to what was found at it");
+    assert_eq!(schema::errors(&summary, &schema::of_summaries()), [] as [&str; 0]);
+    let compared = &summary["comparisons"][0];
+    assert!(compared["rate"] == 1_000 && compared["throughput"]["ratio"]["value"].is_f64(), "{compared}");
     let headers = headers(&report);
     assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
     for header in headers {
