@@ -46,13 +46,7 @@ fn a_part_that_there_is_not_is_refused() {
 
 /// The whole lines of a way's observations so far; none where it has not begun.
 fn of_way(bench: &Bench, way: &str) -> Vec<Value> {
-    if fs::read_dir(bench.path("results")).map_or(0, Iterator::count) == 0 {
-        return Vec::new();
-    }
-    let path = bench.folder().join(format!("rates-{way}/observations.ndjson"));
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    bench.observations_in(&format!("rates-{way}"))
 }
 
 #[test]

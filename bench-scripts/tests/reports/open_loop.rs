@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rpc_bench::analysis::{Mark, Summary, summarize};
 use rpc_bench::config::{Background, Campaign, ConfigDir, Open};
 use rpc_bench::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::Sample;
 use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
@@ -16,7 +16,7 @@ use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, SUMMARY, pretty};
 
-use crate::samples::{conditions, sample};
+use crate::samples::{conditions, observe, sample};
 use crate::schema;
 
 fn config() -> ConfigDir {
@@ -76,16 +76,6 @@ fn at_rate(trial: &Trial, cpu_us: f64, from_send_us: f64, lag_us: f64) -> Sample
         from_send_us: all(from_send_us),
     });
     sample
-}
-
-fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
-    let observation = |trial: &Trial| Observation {
-        trial: trial.clone(),
-        started_at: String::new(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(gave(trial))),
-    };
-    plan.trials.iter().map(observation).collect()
 }
 
 fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
