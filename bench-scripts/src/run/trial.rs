@@ -289,7 +289,7 @@ impl Bench<'_> {
             network,
             host,
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
-            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name),
+            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name)?,
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
