@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::samples::{conditions, observe, sample};
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
 use rpc_bench::observation::Sample;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::samples::{conditions, observe, sample};
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
 use rpc_bench::analysis::crossed::{Crossed, Layer, crossed};
 use rpc_bench::analysis::summarize;
 use rpc_bench::config::{Campaign, ConfigDir};

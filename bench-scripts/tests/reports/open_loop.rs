@@ -16,7 +16,8 @@ use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
 use rpc_bench::results::{RunFolder, SUMMARY, pretty};
 
-use crate::samples::{conditions, observe, sample};
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
 use crate::schema;
 
 fn config() -> ConfigDir {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use rpc_bench::load::sample_details::Details;
 use rpc_bench::load::{Latency, LoadSample};
-use rpc_bench::observation::{Capacity, Observation, Outcome, Sample};
-use rpc_bench::plan::{Plan, Trial};
+use rpc_bench::observation::{Capacity, Sample};
 use rpc_bench::probe::host::HostActivity;
 use rpc_bench::probe::network::NetworkCounters;
 use rpc_bench::probe::process_usage::CpuTime;
@@ -56,17 +55,6 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         link: None,
         limited: None,
     }
-}
-
-/// Every trial of a plan with what it gave.
-pub fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
-    let observation = |trial: &Trial| Observation {
-        trial: trial.clone(),
-        started_at: String::new(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(gave(trial))),
-    };
-    plan.trials.iter().map(observation).collect()
 }
 
 /// The `environment.json` of a run on no real machine.
