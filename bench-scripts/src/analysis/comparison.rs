@@ -33,7 +33,8 @@ pub struct Comparison {
     /// The load.
     #[serde(flatten)]
     pub level: Level,
-    /// Successful requests a second.
+    /// Successful requests a second. In JSON, where the load's fields stand next to it, `rate` is that of an open loop.
+    #[serde(rename = "throughput")]
     pub rate: Finding,
     /// Server CPU time for a request.
     pub cpu: Finding,

@@ -42,6 +42,7 @@ impl Driver for Bombardier {
             // bombardier version v1.2.6 linux/amd64
             own_version: ("--version", 2),
             build: Build::Go { package: "github.com/codesenberg/bombardier", folder: "", is_quick: true },
+            reader: None,
         }
     }
 

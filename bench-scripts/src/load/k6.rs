@@ -63,6 +63,7 @@ impl Driver for K6 {
             // k6 v2.2.0 (go1.25.12, linux/amd64)
             own_version: ("version", 1),
             build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
+            reader: None,
         }
     }
 

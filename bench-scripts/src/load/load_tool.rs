@@ -44,6 +44,9 @@ pub struct About {
     pub own_version: (&'static str, usize),
     /// How it is built.
     pub build: Build,
+    /// The package of this workspace whose program of that name prints its own record of the requests, where neither the tool nor the harness
+    /// reads that.
+    pub reader: Option<&'static str>,
 }
 
 /// The files of one load.
@@ -55,6 +58,8 @@ pub struct Files {
     pub answered: PathBuf,
     /// The tool's [`Driver::template`].
     pub template: PathBuf,
+    /// What the tool prints in the load, unless it prints its own record after it.
+    pub printed: PathBuf,
 }
 
 impl Files {
@@ -146,8 +151,7 @@ pub trait Driver: Sync {
     /// It can't put that load on, the files can't be written, or a body has more than one line.
     fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation>;
 
-    /// The arguments that make it print its own record of the requests, where only it can read that. Its standard output in the
-    /// load is then of no interest.
+    /// The arguments that make it, or its [`About::reader`], print its own record of the requests, where only they can read that.
     fn decoding(&self, _files: &Files) -> Option<Vec<String>> {
         None
     }

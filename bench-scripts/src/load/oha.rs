@@ -2,23 +2,23 @@
 //!
 //! What to know of it: a clock of its own, to the millisecond, puts one ticket a request into a queue, and connections take
 //! them from there, so that a request is due `i / rate` after the start and never waits for an answer before it counts.
-//! Tickets that are still queued when the duration is over are dropped without a word. Its CSV holds only requests that were
-//! answered, so its database is read: when they were sent, when they ended, and when their tickets came; failures are counted
-//! by kind in its JSON, without their times. Of several bodies it draws one at random for each request. Writing the database
-//! takes CPU time after the window.
+//! Tickets that are still queued when the duration is over are dropped without a word. Its CSV lacks when tickets came, so its
+//! database is read, by the program `oha-records`: when requests that were answered got their tickets, were sent and ended.
+//! Failures are counted by kind in its JSON, without their times. Of several bodies it draws one at random for each request.
+//! Writing the database takes CPU time after the window.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 
 use super::Load;
 use super::bodies::Bodies;
-use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, rate_of, text};
+use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, rate_of};
 use super::records::kept::shared;
 use super::records::{Record, not_sent};
 use super::toolchain::Build;
@@ -27,6 +27,9 @@ use crate::transport::Transport;
 /// The tool ends its tickets this long after the last request was due, in milliseconds, or it would drop those of its last tick.
 /// What it sends in that time is recorded as all the rest.
 const OVERTIME_MS: u64 = 20;
+
+/// What `oha-records` writes of a request.
+const NAMES: [&str; 5] = ["ticket_s", "sent_s", "ended_s", "status", "bytes"];
 
 /// The tool of open loops at high rates.
 pub struct Oha;
@@ -48,6 +51,7 @@ impl Driver for Oha {
             // oha 1.16.0
             own_version: ("--version", 1),
             build: Build::Cargo,
+            reader: Some("oha-records"),
         }
     }
 
@@ -65,8 +69,14 @@ impl Driver for Oha {
         Ok(Invocation { args, interrupted: false, bodies: count })
     }
 
+    fn decoding(&self, files: &Files) -> Option<Vec<String>> {
+        Some(vec![files.answered.display().to_string()])
+    }
+
     fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
-        records(&text(printed)?, &files.answered, load, bodies).map(Reading::Records)
+        let context = || format!("can't read {}", files.printed.display());
+        let json = fs::read_to_string(&files.printed).with_context(context)?;
+        records(&json, printed, load, bodies).map(Reading::Records)
     }
 
     /// It reports each time that it writes its database.
@@ -123,8 +133,8 @@ struct Printed {
     error_distribution: BTreeMap<String, u64>,
 }
 
-/// A request that was answered. Times are in seconds since the tool's start.
-#[derive(Debug, Clone)]
+/// A request that was answered, as `oha-records` writes it. Times are in seconds since the tool's start.
+#[derive(Debug, Clone, Deserialize)]
 struct Answer {
     /// When its ticket came.
     ticket_s: f64,
@@ -134,31 +144,17 @@ struct Answer {
     bytes: u64,
 }
 
-/// Reads what the tool printed and its database, of a load with that number of bodies.
+/// Reads what the tool printed and the lines of its database, of a load with that number of bodies.
 ///
 /// # Errors
-/// Either is not what the tool writes: what is missing.
-pub fn records(json: &str, database: &Path, load: &Load, bodies: u64) -> Result<Vec<Record>> {
+/// Either is not what the programs write: what is missing.
+pub fn records(json: &str, lines: impl Read, load: &Load, bodies: u64) -> Result<Vec<Record>> {
     let printed: Printed = serde_json::from_str(json).context("oha's output is not its JSON")?;
-    let answers = answers(database).with_context(|| format!("oha's database {}", database.display()))?;
+    let mut lines = csv::Reader::from_reader(lines);
+    ensure!(lines.headers()?.iter().eq(NAMES), "oha-records wrote no line of names");
+    let answers: Vec<Answer> =
+        lines.deserialize().collect::<Result<_, _>>().context("what oha-records wrote")?;
     place(&answers, &printed.error_distribution, load, bodies)
-}
-
-fn answers(database: &Path) -> Result<Vec<Answer>> {
-    let database = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let mut query = database.prepare(
-        "SELECT start_latency_correction, start, end, status, len_bytes FROM oha ORDER BY start_latency_correction, start",
-    )?;
-    let rows = query.query_map([], |row| {
-        Ok(Answer {
-            ticket_s: row.get(0)?,
-            sent_s: row.get(1)?,
-            ended_s: row.get(2)?,
-            status: row.get(3)?,
-            bytes: row.get::<_, i64>(4)?.unsigned_abs(),
-        })
-    })?;
-    Ok(rows.collect::<std::result::Result<_, _>>()?)
 }
 
 /// Gives each answer, in the order of their tickets, the moment at which it was due, and the moments left over to the failures.
@@ -283,18 +279,17 @@ mod tests {
         assert_eq!(args(50)[1], "520000us");
     }
 
-    /// What the real tool wrote of a load at 40 requests a second: its JSON and its database.
-    fn fixture(name: &str) -> (String, std::path::PathBuf) {
+    /// What the real tool wrote of a load at 40 requests a second: its JSON, and its database as `oha-records` writes that.
+    fn fixture(name: &str, load: &Load, bodies: u64) -> Vec<Record> {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let json = fixtures.join(format!("oha-1.16.0-{name}.json"));
-        (std::fs::read_to_string(json).unwrap(), fixtures.join(format!("oha-1.16.0-{name}.db")))
+        let text = |ending| fs::read_to_string(fixtures.join(format!("oha-1.16.0-{name}.{ending}"))).unwrap();
+        records(&text("json"), text("csv").as_bytes(), load, bodies).unwrap()
     }
 
     #[test]
     fn what_the_tool_writes_is_read() {
-        let (json, database) = fixture("clean");
         let load = load(40, 500);
-        let records = records(&json, &database, &load, 20).unwrap();
+        let records = fixture("clean", &load, 20);
         let sample = sample(&records, &load).unwrap();
         assert_eq!((sample.succeeded, sample.failures(), sample.open.unwrap().intended), (21, 0, 21));
         assert!(
@@ -308,9 +303,8 @@ mod tests {
 
     #[test]
     fn what_is_refused_has_its_kind_and_no_time() {
-        let (json, database) = fixture("refused");
         let load = load(40, 200);
-        let records = records(&json, &database, &load, 8).unwrap();
+        let records = fixture("refused", &load, 8);
         assert!(records.len() >= 8 && records.iter().all(|record| record.ended_us.is_none()), "{records:?}");
         let kind = records[0].failure.as_deref().unwrap();
         assert!(kind.contains("refused"), "{kind}");
@@ -319,13 +313,15 @@ mod tests {
 
     #[test]
     fn other_text_is_an_error() {
-        let dir = tempfile::tempdir().unwrap();
-        let database = dir.path().join("oha.db");
-        let good = r#"{"errorDistribution":{}}"#;
-        let none = records(good, &database, &load(1, 1_000), 1).unwrap_err();
-        assert!(format!("{none:#}").contains("oha.db"), "{none:#}");
-        assert!(records("{}", &database, &load(1, 1_000), 1).is_err());
-        std::fs::write(&database, "no database").unwrap();
-        assert!(records(good, &database, &load(1, 1_000), 1).is_err());
+        let (json, names) = (r#"{"errorDistribution":{}}"#, NAMES.join(","));
+        let read = |json: &str, lines: &str| records(json, lines.as_bytes(), &load(1, 1_000), 1);
+        assert_eq!(read(json, &format!("{names}\n0.1,0.1,0.2,200,9\n")).unwrap().len(), 1);
+        assert!(read("{}", &names).is_err());
+        for lines in
+            ["", "0.1,0.1,0.2,200,9\n", &format!("{names}\n0.1,,0.2,200,9\n"), &format!("{names}\n0.1\n")]
+        {
+            let error = read(json, lines).unwrap_err();
+            assert!(format!("{error:#}").contains("oha-records"), "{lines:?}: {error:#}");
+        }
     }
 }

@@ -48,6 +48,7 @@ impl Driver for RpcLoad {
             // rpc-load 0.1.0
             own_version: ("--version", 1),
             build: Build::Workspace { package: "load-generator" },
+            reader: None,
         }
     }
 
@@ -299,8 +300,12 @@ mod tests {
     #[test]
     fn a_load_is_given_as_arguments() {
         let files = |name: &str| std::path::PathBuf::from(name);
-        let files =
-            Files { requests: files("requests"), answered: files("answered"), template: files("template") };
+        let files = Files {
+            requests: files("requests"),
+            answered: files("answered"),
+            template: files("template"),
+            printed: files("printed"),
+        };
         let load = Load { rate: None, ..load(20, 200) };
         let job =
             Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), known: &[] };

@@ -1,10 +1,13 @@
 //! Where the load tools come from: an environment variable, the folder of the harness's own program where that is installed, the `PATH`, or
 //! the pinned version, built from its sums.
 
+mod build;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +15,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+pub use self::build::Build;
 use super::LoadTool;
 use super::load_tool::About;
-use crate::foreign_text::bounded;
 use crate::probe::host::on_path;
 use crate::repository;
 
@@ -102,58 +105,53 @@ impl Tools {
         self.get(LoadTool::named(name).with_context(|| format!("there is no load tool {name:?}"))?)
     }
 
+    /// The program that prints one's own record of its requests: that tool, or its [`About::reader`].
+    ///
+    /// # Errors
+    /// The run was begun without the tool, or the program is gone.
+    pub fn reader(&self, tool: LoadTool) -> Result<PathBuf> {
+        let found = self.get(tool)?;
+        Ok(found.reader(tool, &self.pins)?.unwrap_or_else(|| found.path.clone()))
+    }
+
     /// Those of the open loop that are there.
     pub fn open_loop(&self) -> Vec<Tool> {
         LoadTool::of_open_loops().filter_map(|tool| self.found.get(&tool).cloned()).collect()
     }
 }
 
-/// How a tool is built.
-#[derive(Debug, Clone, Copy)]
-pub enum Build {
-    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
-    Go {
-        /// The package.
-        package: &'static str,
-        /// The folder.
-        folder: &'static str,
-        /// Whether that takes seconds, and not minutes.
-        is_quick: bool,
-    },
-    /// A crate, which takes minutes.
-    Cargo,
-    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
-    Workspace {
-        /// The package.
-        package: &'static str,
-    },
-}
-
-impl Build {
-    /// Whether a tool is built in seconds, and not in minutes.
-    pub const fn is_quick(self) -> bool {
-        matches!(self, Self::Go { is_quick: true, .. })
-    }
-}
-
 impl Tool {
-    /// Finds a tool, or builds it. `tools` is the folder with the tools' pins.
+    /// Finds a tool, or builds it, and so its reader. `tools` is the folder with the tools' pins.
     ///
     /// # Errors
     /// One line: what is missing and what to install.
     pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
+        let found = Self::find_or_build(tool, tools)?;
+        if let Some(package) = tool.can().reader {
+            let (root, workspace) = (cargo_root(tool, tools), workspace(tools));
+            let own = root.join("bin").join(package);
+            let there = found.reader(tool, tools).ok().flatten();
+            // Of one that was built here, cargo knows whether it is up to date.
+            if there.is_none_or(|path| path == own && workspace.join("Cargo.toml").is_file()) {
+                build::reader(tool, package, &root, &workspace)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn find_or_build(tool: LoadTool, tools: &Path) -> Result<Self> {
         let build = tool.can().build;
-        if let Some(found) = Self::find_built(tool, tools)?
+        if let Some(found) = Self::find_itself(tool, tools)?
             && !(matches!(build, Build::Workspace { .. }) && found.source == Source::Pinned)
         {
             return Ok(found);
         }
         match build {
             Build::Go { package, folder, .. } => {
-                build_go(tool, package, &tools.join(folder), &tools.join("bin"))?
+                build::go(tool, package, &tools.join(folder), &tools.join("bin"))?
             }
-            Build::Cargo => build_cargo(tool, &cargo_root(tool, tools))?,
-            Build::Workspace { package } => build_here(tool, package, &workspace(tools))?,
+            Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
+            Build::Workspace { package } => build::here(tool, package, &workspace(tools))?,
         }
         Self::pinned(tool, tools)
     }
@@ -161,8 +159,30 @@ impl Tool {
     /// Finds a tool that need not be built now.
     ///
     /// # Errors
-    /// What its environment variable names is not there.
+    /// What its environment variable names is not there, or it is there without its reader.
     pub fn find_built(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
+        let found = Self::find_itself(tool, tools)?;
+        found.as_ref().map(|found| found.reader(tool, tools)).transpose()?;
+        Ok(found)
+    }
+
+    /// The program that prints the tool's own record of its requests, where that is another: next to it, next to this program where that is
+    /// installed, on the `PATH`, or where it is built.
+    fn reader(&self, tool: LoadTool, tools: &Path) -> Result<Option<PathBuf>> {
+        let Some(name) = tool.can().reader else { return Ok(None) };
+        let next_to_it = Some(self.path.with_file_name(name)).filter(|path| path.is_file());
+        let built = || Some(cargo_root(tool, tools).join("bin").join(name)).filter(|path| path.is_file());
+        let found = next_to_it.or_else(|| installed(name)).or_else(|| on_path(name)).or_else(built);
+        let missing = || {
+            let (tool, path) = (tool.name(), self.path.display());
+            format!(
+                "no {name}, which reads the results of {tool}, next to {path} or on the PATH; build it: just tools {tool}"
+            )
+        };
+        found.with_context(missing).map(Some)
+    }
+
+    fn find_itself(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
         if let Some(found) = Self::foreign(tool)? {
             return Ok(Some(found));
         }
@@ -252,101 +272,13 @@ fn is_built(path: &Path, pins: &Path) -> bool {
     built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true)
 }
 
-/// Builds a pinned tool from the `go.mod` of a folder.
-fn build_go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
-    let About { name, variable, version, .. } = tool.can();
-    ensure!(
-        on_path("go").is_some(),
-        "no {name} and no Go to build it: install Go {} or newer, or set {variable}=path to {name} {version}",
-        oldest_go(pins).unwrap_or_else(|| "1.24".to_owned())
-    );
-    ensure!(
-        pins.join("go.mod").is_file(),
-        "no {name}, and no {} to build it from: put {name} {version} on the PATH, or set {variable}=path to it",
-        pins.join("go.mod").display()
-    );
-    let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
-    eprintln!("building {name} from {}", pins.join("go.mod").display());
-    // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
-    let output = Command::new("go")
-        .args(["install", "-trimpath", package])
-        .current_dir(pins)
-        .env("GOBIN", &bin)
-        .env_remove("GONOSUMDB")
-        .env_remove("GONOSUMCHECK")
-        .env_remove("GOPRIVATE")
-        .env_remove("GOSUMDB")
-        .output()
-        .context("can't start go")?;
-    ensure!(
-        output.status.success(),
-        "go could not build {name} in {}: {}",
-        pins.display(),
-        last_line(&output.stderr)
-    );
-    Ok(())
-}
-
 /// Where a crate's programs are installed: a folder a version, so that none is taken for another.
 fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
     tools.join("bin").join(format!("{}-{}", tool.name(), tool.can().version))
 }
 
-/// Builds a pinned tool from its crate, with the versions of its lock file.
-fn build_cargo(tool: LoadTool, root: &Path) -> Result<()> {
-    let About { name, version, .. } = tool.can();
-    eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
-    let output = Command::new(cargo(tool)?)
-        .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
-        .arg(root)
-        .output()
-        .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
-    Ok(())
-}
-
-/// Builds a tool from a package of this workspace.
-fn build_here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
-    let About { name, variable, .. } = tool.can();
-    ensure!(
-        workspace.join("Cargo.toml").is_file(),
-        "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set {variable}=path to it"
-    );
-    let target =
-        std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
-    let output = Command::new(cargo(tool)?)
-        .args(["build", "--locked", "--quiet", "--release", "--package", package, "--target-dir"])
-        .arg(target)
-        .current_dir(workspace)
-        .output()
-        .context("can't start cargo")?;
-    ensure!(output.status.success(), "cargo could not build {name}: {}", last_line(&output.stderr));
-    Ok(())
-}
-
-/// The program that builds crates.
-fn cargo(tool: LoadTool) -> Result<OsString> {
-    let About { name, variable, version, .. } = tool.can();
-    let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
-    cargo.with_context(|| {
-        format!(
-            "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
-        )
-    })
-}
-
-fn last_line(said: &[u8]) -> String {
-    bounded(String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing"))
-}
-
 fn modified(path: &Path) -> Option<std::time::SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
-}
-
-/// The oldest Go that builds a module, as its `go.mod` has it.
-fn oldest_go(pins: &Path) -> Option<String> {
-    let text = fs::read_to_string(pins.join("go.mod")).ok()?;
-    text.lines().find_map(|line| Some(line.strip_prefix("go ")?.trim().to_owned()))
 }
 
 fn pinned_version(package: &str, pins: &Path) -> Result<String> {
@@ -379,6 +311,3 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
     });
     Ok(recorded.unwrap_or_else(|| word.to_owned()))
 }
-
-#[cfg(test)]
-mod tests;

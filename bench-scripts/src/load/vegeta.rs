@@ -48,6 +48,7 @@ impl Driver for Vegeta {
             // Version: 12.13.0
             own_version: ("-version", 1),
             build: Build::Go { package: "github.com/tsenart/vegeta/v12", folder: "vegeta", is_quick: true },
+            reader: None,
         }
     }
 
@@ -299,8 +300,8 @@ mod tests {
     fn there_is_a_target_for_each_request_that_is_due() {
         let (load, dir) = (load(100, 50), tempfile::tempdir().unwrap());
         let requests = dir.path().join("requests");
-        let files =
-            Files { requests: requests.clone(), answered: requests.clone(), template: requests.clone() };
+        let [answered, template, printed] = [(); 3].map(|()| requests.clone());
+        let files = Files { requests: requests.clone(), answered, template, printed };
         let write = |line: &mut String, body: &str| write_target(line, "http://a:1/", body);
         assert_eq!(files.write_requests(&load, &mut Bodies::One("{}"), write).unwrap(), 5);
         let line = r#"{"method":"POST","url":"http://a:1/","body":"e30="}"#;

@@ -50,10 +50,17 @@ pub fn capture(port: u16) -> Vec<String> {
 /// What makes it print those packets as [`seen`] reads them. Without the precision it would print microseconds.
 pub const PRINT: [&str; 5] = ["--time-stamp-precision=nano", "-n", "-tt", "-q", "-r"];
 
-/// Whether tcpdump said that it lost packets; it says so in any case, with how many.
-pub fn lost(stderr: &str) -> Option<&str> {
-    let lines = stderr.lines().map(str::trim);
-    lines.into_iter().find(|line| line.contains("dropped by") && !line.starts_with("0 "))
+/// Whether tcpdump noted every packet. It says in any case how many it lost.
+///
+/// # Errors
+/// It lost some, or did not say.
+pub fn whole(stderr: &str) -> Result<()> {
+    let mut said = stderr.lines().map(str::trim).filter(|line| line.contains("dropped by")).peekable();
+    ensure!(said.peek().is_some(), "it did not say how many packets it dropped");
+    match said.find(|line| !line.starts_with("0 ")) {
+        Some(lost) => bail!("{lost}"),
+        None => Ok(()),
+    }
 }
 
 /// Works out what packets show of the requests to a port.
@@ -143,11 +150,15 @@ mod tests {
 
     #[test]
     fn lost_packets_are_reported() {
+        let counts = "12 packets captured\n24 packets received by filter\n0 packets dropped by kernel\n";
+        assert!(whole(counts).is_ok());
+        let error = |said: &str| whole(said).unwrap_err().to_string();
+        assert_eq!(error("3 packets dropped by kernel\n"), "3 packets dropped by kernel");
         assert_eq!(
-            lost("12 packets captured\n24 packets received by filter\n0 packets dropped by kernel\n"),
-            None
+            error(&format!("{counts}7 packets dropped by interface\n")),
+            "7 packets dropped by interface"
         );
-        assert_eq!(lost("3 packets dropped by kernel\n"), Some("3 packets dropped by kernel"));
+        assert!(error("12 packets captured\n").contains("did not say"), "a count that is missing is not 0");
     }
 
     #[test]

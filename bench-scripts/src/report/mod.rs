@@ -282,7 +282,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 }
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its meaning or goes.
-const SUMMARY_VERSION: u32 = 1;
+const SUMMARY_VERSION: u32 = 2;
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
     #[derive(Serialize)]

@@ -5,10 +5,12 @@ mod capacity;
 mod checker;
 mod connecting;
 mod counts;
+mod judged;
 mod over_link;
 mod room;
 mod steadiness;
 pub(super) mod tool;
+mod traffic;
 mod watch;
 mod wire;
 
@@ -17,21 +19,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
 
-use self::checker::Checker;
 use self::connecting::Holding;
+pub(super) use self::judged::outcome_of;
+use self::judged::{judged, verify};
 use self::tool::Order;
+use self::traffic::Draw;
 use self::watch::{Watch, Watched};
 use super::Truths;
 use super::duet::{OtherLeft, Side};
-use crate::cgroup::{OutOfMemory, Usage};
-use crate::client::{self, Connection};
+use crate::cgroup::OutOfMemory;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::link::Link;
-use crate::load::bodies::Bodies;
 use crate::load::toolchain::Tools;
-use crate::load::{Load, LoadSample};
-use crate::metrics::ServerCounts;
-use crate::observation::{Capacity, Checked, Observation, Outcome, Sample, UpstreamUse, Warmup};
+use crate::observation::{Capacity, Observation, Outcome, Sample, UpstreamUse, Warmup};
 use crate::owned_process::remove_if_empty;
 use crate::plan::{Plan, Trial};
 use crate::probe::host::HostActivity;
@@ -40,12 +40,11 @@ use crate::probe::other_processes::{ForeignCpu, Reading};
 use crate::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
 use crate::probe::resources::{AtRest, sample};
 use crate::probe::threads;
-use crate::probe::watcher::Watcher;
 use crate::results::RunFolder;
 use crate::subject::{self, Place, Subject};
 use crate::target::Target;
-use crate::workload::requests::{Known, RequestSource};
-use crate::workload::{Traffic, Workload};
+use crate::workload::Workload;
+use crate::workload::requests::Known;
 
 /// What every trial of a run shares.
 pub struct Bench<'a> {
@@ -96,15 +95,6 @@ impl From<Ending> for Error {
 
 /// The result of a trial or of a step of it.
 pub(super) type Ended<T> = std::result::Result<T, Ending>;
-
-/// What requests are drawn for. Each has a seed of its own, so that none depends on what another drew.
-#[derive(Debug, Clone, Copy)]
-enum Draw {
-    Window,
-    WarmUp,
-    Background,
-    Check,
-}
 
 /// A server's process that the harness can see, and what it held before any load.
 #[derive(Debug, Clone, Copy)]
@@ -278,7 +268,7 @@ impl Bench<'_> {
             network,
             host,
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
-            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name),
+            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name)?,
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
@@ -329,138 +319,12 @@ impl Bench<'_> {
             network: NetworkCounters::read().since(network),
         })
     }
-
-    /// The trial's load for `duration_ms`, with `connections` requests in flight: a closed loop or, at a rate, an open one.
-    fn load(&self, trial: &Trial, connections: u32, duration_ms: u64) -> Load {
-        let Trial { rate, client, .. } = *trial;
-        let timeout_ms = self.plan.campaign.timeout_ms;
-        let load = Load { connections, duration_ms, timeout_ms, rate, client, ..Load::default() };
-        match self.plan.server(&trial.server) {
-            Ok(server) => self.plan.load_of(server, load),
-            Err(_) => load,
-        }
-    }
-
-    /// The bodies of a load: the workload's one, or a stream of their own.
-    fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
-        Ok(match &workload.traffic {
-            Traffic::One { body, .. } => Bodies::One(body),
-            Traffic::Mix(_) => {
-                let requests = self.truths_of(trial).source(&workload.name)?;
-                Bodies::Drawn(requests.stream(self.seed(trial, draw)))
-            }
-        })
-    }
-
-    /// Decides what is drawn: the same for every server of a block.
-    fn seed(&self, trial: &Trial, draw: Draw) -> u64 {
-        self.plan.campaign.seed ^ (u64::from(trial.block) << 8 | draw as u64) << 32
-    }
-
-    /// The requests before and after the window. A server that has one answer gets the request of that answer, whatever the load
-    /// is.
-    fn known(&self, trial: &Trial, workload: &Workload) -> Result<&[Known]> {
-        let known = self.truths_of(trial).known(&workload.name)?;
-        let server = self.plan.server(&trial.server)?;
-        Ok(if server.answers_one_request() { &known[..1.min(known.len())] } else { known })
-    }
-
-    /// Compares answers with the truth while an open loop is on. A closed loop is left alone, so that its figures stay what they
-    /// were.
-    fn checker(
-        &self,
-        trial: &Trial,
-        workload: &Workload,
-        known: &[Known],
-        subject: &Subject,
-    ) -> Result<Option<Watcher<checker::CheckedWindow>>> {
-        if trial.rate.is_none() {
-            return Ok(None);
-        }
-        let truths = self.truths_of(trial);
-        let requests = match known {
-            [one] if truths.known(&workload.name)?.len() > 1 => {
-                Arc::new(RequestSource::one(one.body.clone(), one.truth.clone()))
-            }
-            _ => truths.source(&workload.name)?,
-        };
-        let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
-        Ok(Some(checker::begin(Checker {
-            connection: Connection::new(&subject.target, timeout),
-            stream: requests.stream(self.seed(trial, Draw::Check)),
-            state: Arc::clone(&truths.state),
-            any_context: truths.any_context,
-            checked: Checked::default(),
-        })))
-    }
 }
 
 /// What the server behind a gateway has used since its start; `None` where its process can't be read.
 fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
     let pid = upstream.pid()?;
     Some(UpstreamUse { cpu: cpu_time(pid).ok()?, peak_memory_bytes: peak_memory_bytes(pid) })
-}
-
-/// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
-///
-/// # Errors
-/// What ends the run.
-fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Result<Outcome> {
-    match measured {
-        Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
-        Err(Ending::Run(error)) => Err(error),
-        Err(Ending::Trial(outcome)) => {
-            let Some(how) = subject.died()? else { return Ok(outcome) };
-            let killed = subject.usage().filter(Usage::is_out_of_memory).map(OutOfMemory);
-            Ok(match killed {
-                Some(killed) => Outcome::out_of_memory("under load", killed),
-                None => Outcome::ServerDied { reason: how },
-            })
-        }
-    }
-}
-
-/// Sends the known requests and compares the answers with the truth.
-fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
-    let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-    known.iter().try_for_each(|Known { body, truth, .. }| {
-        match client::verify(&subject.target, body, truth) {
-            Ok(verdict) => verdict.map_err(wrong),
-            Err(error) => Err(wrong(format!("{error:#}"))),
-        }
-    })
-}
-
-/// The sample, or the outcome of a trial whose sample is evidence and no figure.
-fn judged(
-    sample: Sample,
-    known: &[Known],
-    subject: &Subject,
-    counted: Option<ServerCounts>,
-    connections: u32,
-) -> std::result::Result<Sample, Outcome> {
-    counts::check_answers(sample.checked.as_ref())?;
-    counts::check_users(&sample.load)?;
-    if sample.load.succeeded == 0 && !sample.load.details.held {
-        return Err(Outcome::NoSuccess(Box::new(sample)));
-    }
-    if is_silent(known, subject) {
-        return Err(Outcome::Silent(Box::new(sample)));
-    }
-    verify(known, subject, "after the window")?;
-    let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
-    counts::check(counted, &loads, connections, sample.checked.as_ref())?;
-    if sample.short_of().is_some() {
-        return Err(Outcome::NotHeld(Box::new(sample)));
-    }
-    Ok(sample)
-}
-
-/// Whether the server answers nothing at all, not even wrongly.
-fn is_silent(known: &[Known], subject: &Subject) -> bool {
-    known
-        .first()
-        .is_some_and(|Known { body, truth, .. }| client::verify(&subject.target, body, truth).is_err())
 }
 
 /// Waits for the paired trial, where there is one.

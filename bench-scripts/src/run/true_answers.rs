@@ -159,13 +159,34 @@ impl Truths {
     }
 
     /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.
-    pub fn answer_bytes(&self, workload: &str) -> u64 {
-        let known = self.known(workload).unwrap_or_default();
-        known.iter().map(|known| known.truth.to_string().len() as f64 * known.share).sum::<f64>().round()
-            as u64
+    ///
+    /// # Errors
+    /// The plan has no such workload.
+    pub fn answer_bytes(&self, workload: &str) -> Result<u64> {
+        let bytes = |known: &Known| known.truth.to_string().len() as f64 * known.share;
+        Ok(self.known(workload)?.iter().map(bytes).sum::<f64>().round() as u64)
     }
 
     fn requests(&self, workload: &str) -> Result<&Requests> {
         self.workloads.get(workload).with_context(|| format!("the plan has no {workload:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::ConfigDir;
+
+    #[test]
+    fn an_answer_of_a_workload_that_the_plan_lacks_has_no_length() {
+        let config = ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let (plan, _) = crate::run::resolve(&config, "smoke").unwrap();
+        let truths = Truths::of(&plan).unwrap();
+        let one = &plan.workloads[0].name;
+        let bytes = truths.first(one).unwrap().truth.to_string().len() as u64;
+        assert_eq!(truths.answer_bytes(one).unwrap(), bytes);
+        assert!(truths.answer_bytes("nobody").unwrap_err().to_string().contains("nobody"));
     }
 }

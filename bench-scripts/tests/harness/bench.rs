@@ -215,15 +215,35 @@ impl Bench {
 
     /// The observations so far, whole lines only.
     pub fn observations(&self) -> Vec<Value> {
+        self.observations_in("")
+    }
+
+    /// Those of a folder inside the run's, whole lines only.
+    pub fn observations_in(&self, folder: &str) -> Vec<Value> {
         // The results folder comes a moment before the run's own.
         if fs::read_dir(self.path("results")).map_or(0, Iterator::count) == 0 {
             return Vec::new();
         }
-        let Ok(text) = fs::read_to_string(self.folder().join("observations.ndjson")) else {
-            return Vec::new();
-        };
+        let path = self.folder().join(folder).join("observations.ndjson");
+        let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Resumes the run, without the last observation of a folder inside it. Those before it must stay as they are.
+    pub fn resume_without_the_last_in(&self, folder: &str, set_up: impl FnOnce(&mut Command)) {
+        let run = self.folder();
+        let path = run.join(folder).join("observations.ndjson");
+        let whole = fs::read_to_string(&path).unwrap();
+        let kept = &whole[..whole.trim_end().rfind('\n').unwrap() + 1];
+        fs::write(&path, kept).unwrap();
+        let mut resumed = self.command(&["run", "--resume", run.to_str().unwrap()]);
+        set_up(&mut resumed);
+        let resumed = resumed.output().unwrap();
+        assert!(resumed.status.success(), "{}", stderr(&resumed));
+        self.nothing_is_left_running();
+        let all = fs::read_to_string(&path).unwrap();
+        assert!(all.starts_with(kept), "nothing that was measured is lost: {all}");
     }
 
     /// Packs the run: nothing that tools printed is left, so each of its files has a name that is known as the harness's own.

@@ -37,13 +37,7 @@ fn a_server_without_a_handicap_build_is_refused() {
 
 /// The whole lines of the observations of rates so far; none where they have not begun.
 fn of_rates(bench: &Bench) -> Vec<Value> {
-    if fs::read_dir(bench.path("results")).map_or(0, Iterator::count) == 0 {
-        return Vec::new();
-    }
-    let path = bench.folder().join("rates-fresh/observations.ndjson");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    bench.observations_in("rates-fresh")
 }
 
 #[test]

@@ -69,11 +69,9 @@ fn three_hosts_send_a_rate_together_and_their_requests_are_merged() {
     let report = bench.report();
     assert!(report.contains("## Load hosts") && report.contains("3 hosts of the pool three"), "{report}");
     // Resumed, it has the same hosts.
-    let path = bench.folder().join("observations.ndjson");
-    let whole = fs::read_to_string(&path).unwrap();
-    fs::write(&path, &whole[..whole.trim_end().rfind('\n').unwrap() + 1]).unwrap();
-    let mut resumed = bench.command(&["run", "--resume", bench.folder().to_str().unwrap()]);
-    assert!(resumed.env("RPC_LOAD", bench.path("rpc-load")).output().unwrap().status.success());
+    bench.resume_without_the_last_in("", |resumed| {
+        resumed.env("RPC_LOAD", bench.path("rpc-load"));
+    });
     let again = bench.observations();
     assert_eq!(
         again[1]["outcome"]["load"]["details"]["hosts"].as_array().map(Vec::len),

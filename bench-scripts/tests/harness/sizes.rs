@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rpc_bench::cgroup::{Cgroup, Cpus, MemoryMax, Size};
-use serde_json::Value;
 
 use crate::bench::{Bench, program, stderr, until};
 
@@ -31,12 +30,6 @@ fn small(boxes: &str) -> Option<Bench> {
     Some(bench)
 }
 
-fn observations(bench: &Bench) -> Vec<Value> {
-    let text = fs::read_to_string(bench.folder().join("sizes/observations.ndjson")).unwrap_or_default();
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// The groups of a harness, in any hierarchy.
 fn groups(of: u32) -> Vec<PathBuf> {
     fn below(folder: &Path, depth: u32, wanted: &str, found: &mut Vec<PathBuf>) {
@@ -60,7 +53,7 @@ fn a_box_that_is_too_small_is_an_outcome_and_a_large_one_holds_its_rates() {
     let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     bench.nothing_is_left_running();
-    let all = observations(&bench);
+    let all = bench.observations_in("sizes");
     let kinds_of = |end: &str| -> Vec<&str> {
         let own = all.iter().filter(|one| one["server"].as_str().unwrap().ends_with(end));
         own.map(|one| one["outcome"]["kind"].as_str().unwrap()).collect()
@@ -95,18 +88,17 @@ fn an_interrupted_run_leaves_no_group_and_resumes() {
     let running = crate::bench::Running { child };
     let harness = running.child.id();
     until("a group is made", || (!groups(harness).is_empty()).then_some(()));
-    until("a trial is kept", || {
-        bench.path("results").is_dir().then(|| observations(&bench)).filter(|kept| !kept.is_empty())
-    });
+    until("a trial is kept", || Some(bench.observations_in("sizes")).filter(|kept| !kept.is_empty()));
     running.signal(libc::SIGINT);
     assert_eq!(running.exit_code(), Some(130));
     assert_eq!(groups(harness), Vec::<PathBuf>::new());
-    let before = observations(&bench).len();
+    let before = bench.observations_in("sizes").len();
     let folder = bench.folder();
     let mut resumed = bench.command(&["run", "--resume", folder.to_str().unwrap()]);
     let output = resumed.env("RPC_LOAD", program("rpc-load")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let numbers: Vec<u64> = observations(&bench).iter().map(|one| one["number"].as_u64().unwrap()).collect();
+    let numbers: Vec<u64> =
+        bench.observations_in("sizes").iter().map(|one| one["number"].as_u64().unwrap()).collect();
     assert!(numbers.len() > before, "{numbers:?}");
     assert!(numbers.iter().zip(1..).all(|(number, wanted)| *number == wanted), "each once: {numbers:?}");
     bench.packs();

@@ -36,24 +36,15 @@ fn small() -> Option<Bench> {
     Some(bench)
 }
 
-fn trials(bench: &Bench) -> Vec<Value> {
-    // Before the first trial there may be no run yet.
-    let Ok(mut runs) = fs::read_dir(bench.path("results")) else { return Vec::new() };
-    let Some(run) = runs.next() else { return Vec::new() };
-    let text = fs::read_to_string(run.unwrap().path().join("slo/observations.ndjson")).unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search_goes_on() {
     let Some(bench) = small() else { return };
     let harness = bench.start(&["run", "rate"]);
-    until("two trials end", || (trials(&bench).len() >= 2).then_some(()));
+    until("two trials end", || (bench.observations_in("slo").len() >= 2).then_some(()));
     harness.signal(libc::SIGINT);
     assert_eq!(harness.exit_code(), Some(130));
     bench.nothing_is_left_running();
-    let kept = trials(&bench);
+    let kept = bench.observations_in("slo");
     let log = fs::read_to_string(bench.path("log")).unwrap();
     assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
     let run = bench.folder();
@@ -65,7 +56,7 @@ fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search
     let resumed = bench.run(&["run", "--resume", run]);
     assert!(resumed.status.success(), "{}", stderr(&resumed));
     bench.nothing_is_left_running();
-    let all = trials(&bench);
+    let all = bench.observations_in("slo");
     assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
     assert!(all.iter().all(|trial| trial["rate"].is_u64() && trial["tool"] == "vegeta"), "{all:?}");
 

@@ -41,9 +41,7 @@ pub(crate) fn small() -> Option<Bench> {
 
 /// The observations of the part with users.
 pub(crate) fn observations(bench: &Bench) -> Vec<Value> {
-    let path = bench.folder().join("stages/observations.ndjson");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    bench.observations_in("stages")
 }
 
 /// The names of what tools wrote in the part with users.

@@ -34,16 +34,6 @@ fn inner(bench: &Bench) -> PathBuf {
     bench.folder().join("threshold")
 }
 
-fn trials(bench: &Bench) -> Vec<Value> {
-    // Before the first trial there may be no run yet.
-    let Ok(mut runs) = fs::read_dir(bench.path("results")) else { return Vec::new() };
-    let Some(run) = runs.next() else { return Vec::new() };
-    let path = run.unwrap().path().join("threshold/observations.ndjson");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn found(bench: &Bench) -> Value {
     let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
@@ -55,11 +45,11 @@ fn found(bench: &Bench) -> Value {
 fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_folder_alone() {
     let (Some(stopped), Some(whole)) = (small(), small()) else { return };
     let harness = stopped.start(&["run", "search"]);
-    until("three trials end", || (trials(&stopped).len() >= 3).then_some(()));
+    until("three trials end", || (stopped.observations_in("threshold").len() >= 3).then_some(()));
     harness.signal(libc::SIGINT);
     assert_eq!(harness.exit_code(), Some(130));
     stopped.nothing_is_left_running();
-    let kept = trials(&stopped);
+    let kept = stopped.observations_in("threshold");
     let log = fs::read_to_string(stopped.path("log")).unwrap();
     assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
 
@@ -79,7 +69,7 @@ fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_fo
     stopped.nothing_is_left_running();
     whole.nothing_is_left_running();
 
-    let all = trials(&stopped);
+    let all = stopped.observations_in("threshold");
     assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
     let numbers: Vec<u64> = all.iter().map(|trial| trial["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
@@ -159,7 +149,7 @@ fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
         [environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", table);
     let harness = bench.start(&["run", "tiny"]);
-    until("the search's first trial ends", || (!trials(&bench).is_empty()).then_some(()));
+    until("the search's first trial ends", || (!bench.observations_in("threshold").is_empty()).then_some(()));
     until("a load is on", || {
         let server = bench.running("server-actix").first().copied()?;
         bench.running("bombardier").first().map(|_| server)
@@ -203,7 +193,8 @@ fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold(
         Value::Array(Vec::new()),
         "the look at 64 failed too: {search}"
     );
-    let beyond = trials(&bench).into_iter().find(|trial| trial["connections"] == 64).unwrap();
+    let beyond =
+        bench.observations_in("threshold").into_iter().find(|trial| trial["connections"] == 64).unwrap();
     let outcome = &beyond["outcome"];
     assert!(
         outcome["connecting"]["held"].as_u64().unwrap() < 63 && outcome["kind"] != "completed",
@@ -236,7 +227,7 @@ fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
     assert_eq!(search["found"]["last_passing"]["connections"], 32, "{search}");
     assert_eq!(search["found"]["first_failing"], Value::Null, "{search}");
     assert_eq!(search["found"]["not_held"][0]["connections"], 64, "{search}");
-    let all = trials(&bench);
+    let all = bench.observations_in("threshold");
     let kinds = |of: &dyn Fn(u64) -> bool| -> Vec<&str> {
         let of_them = all.iter().filter(|trial| of(trial["connections"].as_u64().unwrap()));
         of_them.map(|trial| trial["outcome"]["kind"].as_str().unwrap()).collect()

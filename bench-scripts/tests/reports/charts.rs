@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::observed::observe;
 use crate::samples::{conditions, sample};
 use rpc_bench::analysis::{Cell, Moment, Summary, summarize};
 use rpc_bench::config::{Campaign, ConfigDir};
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::Sample;
 use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
@@ -40,16 +41,6 @@ fn plan(blocks: u32) -> Plan {
         campaign,
         ..Plan::default()
     }
-}
-
-fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
-    let observation = |trial: &Trial| Observation {
-        trial: trial.clone(),
-        started_at: String::new(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(gave(trial))),
-    };
-    plan.trials.iter().map(observation).collect()
 }
 
 fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::observed::observe;
 use crate::samples::{conditions, sample};
 use rpc_bench::analysis::crossed::{Crossed, Layer, crossed};
 use rpc_bench::analysis::summarize;
@@ -47,16 +48,13 @@ fn cost(server: &str, extra: f64) -> f64 {
 
 /// Every trial of a plan; the machine gets slower from block to block, one server of a pair is disturbed a little, and with more
 /// than 25 connections a request costs twice as much.
-fn observe(plan: &Plan, extra: f64) -> Vec<Observation> {
-    let observation = |trial: &plan::Trial| {
+fn observed(plan: &Plan, extra: f64) -> Vec<Observation> {
+    observe(plan, |trial| {
         let drift = 1.0 + 0.1 * f64::from(trial.block);
         let noise = 1.0 + 0.004 * (f64::from(trial.number) * 0.618_034).fract();
         let waiting = if trial.connections > 25 { 2.0 } else { 1.0 };
-        let cpu_us = cost(&trial.server, extra) * waiting * drift * noise;
-        let outcome = Outcome::Completed(Box::new(sample(10_000.0, cpu_us)));
-        Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome }
-    };
-    plan.trials.iter().map(observation).collect()
+        sample(10_000.0, cost(&trial.server, extra) * waiting * drift * noise)
+    })
 }
 
 fn worked_out(plan: &Plan, observations: &[Observation]) -> Vec<Crossed> {
@@ -72,7 +70,7 @@ fn near(estimate: Estimate, wanted: f64) -> bool {
 #[test]
 fn each_layer_gets_its_own_factor() {
     let plan = planned(|_| ());
-    let found = worked_out(&plan, &observe(&plan, 1.0));
+    let found = worked_out(&plan, &observed(&plan, 1.0));
     assert_eq!(found.len(), 2, "one for each request");
     let one = &found[0];
     assert_eq!((one.workload.as_str(), one.baseline.as_str()), ("getBalance", "legacy"));
@@ -99,7 +97,7 @@ fn each_layer_gets_its_own_factor() {
 #[test]
 fn a_layer_that_one_server_has_alone_is_a_cell_and_a_step() {
     let plan = planned(|_| ());
-    let found = worked_out(&plan, &observe(&plan, 1.0));
+    let found = worked_out(&plan, &observed(&plan, 1.0));
     let cell = found[0].cells.iter().find(|cell| cell.server == "axum-ajj").unwrap();
     assert_eq!((cell.http.as_str(), cell.rpc.as_str()), ("axum", "ajj"));
     assert!(near(cell.cpu.unwrap(), 0.63), "{cell:?}");
@@ -116,7 +114,7 @@ fn steps_that_miss_the_whole_are_shown() {
         campaign.comparisons.retain(|pair| *pair != ("actix".into(), "axum".into()));
     });
     // The pair of the second step is cheaper than the pair of the whole: what a model would hide.
-    let mut observations = observe(&plan, 1.0);
+    let mut observations = observed(&plan, 1.0);
     for observation in &mut observations {
         let trial = &observation.trial;
         let is_whole = trial.server == "actix" && trial.beside.as_deref() == Some("legacy");
@@ -135,7 +133,7 @@ fn steps_that_miss_the_whole_are_shown() {
 #[test]
 fn a_whole_near_one_has_no_shares() {
     let plan = planned(|_| ());
-    let found = worked_out(&plan, &observe(&plan, 2.5));
+    let found = worked_out(&plan, &observed(&plan, 2.5));
     let path = found[0].paths.iter().find(|path| path.server == "actix").unwrap();
     assert!(path.http_share.is_none() && path.rpc_share.is_none(), "{path:?}");
 }
@@ -149,7 +147,7 @@ fn a_pair_is_found_in_whichever_order_it_was_compared() {
             }
         }
     });
-    let found = worked_out(&turned, &observe(&turned, 1.0));
+    let found = worked_out(&turned, &observed(&turned, 1.0));
     let path = found[0].paths.iter().find(|path| path.server == "actix").unwrap();
     assert!(near(path.rpc.cpu, 0.5), "{path:?}");
     assert!(near(path.product_over_whole.unwrap(), 1.0), "{path:?}");
@@ -162,7 +160,7 @@ fn without_a_pair_in_one_layer_nothing_is_shown() {
         let known = |name: &String| campaign.servers.contains(name);
         campaign.comparisons.retain(|(a, b)| known(a) && known(b));
     });
-    assert_eq!(worked_out(&plan, &observe(&plan, 1.0)), []);
+    assert_eq!(worked_out(&plan, &observed(&plan, 1.0)), []);
 }
 
 /// A results folder of known observations.
@@ -178,7 +176,7 @@ fn folder(dir: &Path, plan: &Plan, observations: &[Observation]) -> RunFolder {
 fn each_row_of_a_pair_has_the_figures_of_its_own_connections() {
     let plan = planned(|campaign| campaign.connections = vec![25, 125]);
     let dir = tempfile::tempdir().unwrap();
-    let folder = folder(dir.path(), &plan, &observe(&plan, 1.0));
+    let folder = folder(dir.path(), &plan, &observed(&plan, 1.0));
     report::write(&folder).unwrap();
     let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let (_, section) = text.split_once("## Side by side").unwrap();
@@ -196,7 +194,7 @@ fn each_row_of_a_pair_has_the_figures_of_its_own_connections() {
 fn the_report_says_what_each_layer_does() {
     let plan = planned(|_| ());
     let dir = tempfile::tempdir().unwrap();
-    let folder = folder(dir.path(), &plan, &observe(&plan, 1.0));
+    let folder = folder(dir.path(), &plan, &observed(&plan, 1.0));
     let run = report::write(&folder).unwrap();
     assert!(run.left() == 0 && run.summary.crossed.len() == 2);
     let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();

@@ -28,7 +28,7 @@ fn rendered(run: &Path, work: &Path) -> String {
         let schema = schema::of_summaries();
         for summary in [SUMMARY, "duets/summary.json"].map(|name| copy.join(name)) {
             let Ok(text) = fs::read_to_string(&summary) else { continue };
-            let errors = schema::errors(&serde_json::from_str(&text).unwrap(), &schema);
+            let errors = schema::errors(&schema::strictly(&text).unwrap(), &schema);
             assert!(errors.is_empty(), "{}: {errors:?}", summary.display());
         }
     }

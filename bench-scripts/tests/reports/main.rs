@@ -15,6 +15,7 @@ mod hosts;
 mod in_flight_memory;
 mod kept;
 mod mixes;
+mod observed;
 mod open_loop;
 mod original;
 mod own_campaigns;

@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use rpc_bench::analysis::{Mark, Summary, summarize};
 use rpc_bench::config::{Background, Campaign, ConfigDir, Open};
 use rpc_bench::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::Sample;
 use rpc_bench::plan::Plan;
 use rpc_bench::plan::{self, Trial};
 use rpc_bench::probe::resources::ResourceSample;
 use rpc_bench::probe::wire::Wire;
 use rpc_bench::report;
-use rpc_bench::results::{RunFolder, pretty};
+use rpc_bench::results::{RunFolder, SUMMARY, pretty};
 
+use crate::observed::observe;
 use crate::samples::{conditions, sample};
+use crate::schema;
 
 fn config() -> ConfigDir {
     ConfigDir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
@@ -75,16 +77,6 @@ fn at_rate(trial: &Trial, cpu_us: f64, from_send_us: f64, lag_us: f64) -> Sample
         from_send_us: all(from_send_us),
     });
     sample
-}
-
-fn observe(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Vec<Observation> {
-    let observation = |trial: &Trial| Observation {
-        trial: trial.clone(),
-        started_at: String::new(),
-        took_s: 1.0,
-        outcome: Outcome::Completed(Box::new(gave(trial))),
-    };
-    plan.trials.iter().map(observation).collect()
 }
 
 fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
@@ -236,7 +228,14 @@ fn headers(report: &str) -> Vec<&str> {
 fn no_table_of_a_report_mixes_the_two_models() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(open(&[1_000, 4_000]));
-    let (_, report) = reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let (folder, report) =
+        reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let summary = fs::read_to_string(folder.0.join(SUMMARY)).unwrap();
+    let summary =
+        schema::strictly(&summary).expect("a comparison's load stands next to what was found at it");
+    assert_eq!(schema::errors(&summary, &schema::of_summaries()), [] as [&str; 0]);
+    let compared = &summary["comparisons"][0];
+    assert!(compared["rate"] == 1_000 && compared["throughput"]["ratio"]["value"].is_f64(), "{compared}");
     let headers = headers(&report);
     assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
     for header in headers {

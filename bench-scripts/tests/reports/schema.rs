@@ -1,8 +1,11 @@
 //! `schemas/summary.schema.json` holds for what is written. Of JSON Schema this knows the words that the file uses, and no others.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 /// Words that say nothing of what is valid.
@@ -12,6 +15,70 @@ const NOTES: [&str; 5] = ["$schema", "$defs", "$id", "title", "description"];
 pub fn of_summaries() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas/summary.schema.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A document's value, of JSON in which no object has a key twice: readers differ in which of the two they take.
+///
+/// # Errors
+/// The key that stands twice, and its line.
+pub fn strictly(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str::<NoKeyTwice>(text)?;
+    serde_json::from_str(text)
+}
+
+struct NoKeyTwice;
+
+impl<'de> Deserialize<'de> for NoKeyTwice {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for NoKeyTwice {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some((name, _)) = fields.next_entry::<String, Self>()? {
+            if let Some(twice) = seen.replace(name) {
+                return Err(A::Error::custom(format_args!("the key {twice:?} stands twice")));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Where and how a document differs from a schema; empty where it is valid.
@@ -114,7 +181,7 @@ fn is_of(value: &Value, rule: &Value) -> bool {
 fn what_the_schema_does_not_allow_is_found() {
     let schema = of_summaries();
     let good = json!({
-        "schema_version": 1, "planned": 1, "observed": 1, "left": 0, "block_counts": [8], "comparisons": [], "bounds": [],
+        "schema_version": 2, "planned": 1, "observed": 1, "left": 0, "block_counts": [8], "comparisons": [], "bounds": [],
         "failed": [], "cells": [{
             "server": "a", "workload": "b", "connections": 1, "completed": 1, "figures": { "p99_us": { "value": 1.0, "interval": [0.5, 2] } },
             "share_of_ceiling": null, "failed_requests": {}, "listen_overflows": null, "retransmits": 0, "answer_bytes": 9, "marks": ["steal"]
@@ -127,7 +194,7 @@ fn what_the_schema_does_not_allow_is_found() {
         errors(&bad, &schema)
     };
     for (pointer, value) in [
-        ("/schema_version", json!(2)),
+        ("/schema_version", json!(1)),
         ("/left", json!(-1)),
         ("/left", json!(0.5)),
         ("/cells/0/marks/0", json!("odd")),
@@ -143,4 +210,12 @@ fn what_the_schema_does_not_allow_is_found() {
     let mut more = good.clone();
     more["cells"][0]["figure"] = json!(1);
     assert_eq!(errors(&more, &schema), ["/cells/0/figure: the schema does not have it"]);
+}
+
+#[test]
+fn a_key_that_stands_twice_is_found_wherever_it_is() {
+    assert_eq!(strictly(r#"{"a": [{"b": 1}, {"b": -1.5}], "b": null}"#).unwrap()["a"][0]["b"], 1);
+    let error =
+        strictly("{\"a\": [true, {\"b\": \"x\",\n\"c\": {\"b\": 2}, \"b\": 3}]}").unwrap_err().to_string();
+    assert!(error.contains("\"b\" stands twice") && error.contains("line 2"), "{error}");
 }

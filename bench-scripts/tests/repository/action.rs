@@ -13,6 +13,8 @@ use rpc_bench::load::LoadTool;
 use rpc_bench::load::toolchain::Tool;
 use serde_json::Value;
 
+use crate::git;
+
 /// A server that takes a method and does some work for it.
 const SERVER: &str = r#"#!/usr/bin/env python3
 import asyncio, json, sys
@@ -130,17 +132,11 @@ impl Runner {
     }
 
     fn git(&self, args: &[&str]) -> String {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=test", "-c", "user.email=test@localhost"]).args(args);
-        let output = git.current_dir(self.path("repository")).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        git::git(&self.path("repository"), args)
     }
 
-    fn commit(&self) -> String {
-        self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--no-verify", "--message", "test"]);
-        self.git(&["rev-parse", "HEAD"])
+    fn commit(&self) {
+        git::commit(&self.path("repository"));
     }
 
     /// What stands in for cargo: the tests have built the harness already.

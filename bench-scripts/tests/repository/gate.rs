@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::git;
+
 /// A clone of the repository as this working tree has it, in a commit of its own.
 struct Clone {
     dir: tempfile::TempDir,
@@ -62,18 +64,13 @@ impl Clone {
     }
 
     fn git(&self, args: &[&str]) -> String {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=test", "-c", "user.email=test@localhost"]).args(args);
-        let output = git.current_dir(self.path("")).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        git::git(&self.path(""), args)
     }
 
     /// Commits all that changed, and gives the commit before.
     fn commit(&self) -> String {
         let before = self.git(&["rev-parse", "HEAD"]);
-        self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--allow-empty", "--no-verify", "--message", "test"]);
+        git::commit(&self.path(""));
         before
     }
 

@@ -7,6 +7,7 @@ mod action;
 mod browser;
 mod containers;
 mod gate;
+mod git;
 mod kubernetes;
 mod readme;
 mod rooms;

@@ -30,7 +30,12 @@ fn load() -> Load {
 fn files(dir: &std::path::Path, csv: &str) -> Files {
     let answered = dir.join("k6.answered");
     std::fs::write(&answered, csv).unwrap();
-    Files { requests: dir.join("k6.requests"), answered, template: dir.join("k6.js") }
+    Files {
+        requests: dir.join("k6.requests"),
+        answered,
+        template: dir.join("k6.js"),
+        printed: dir.join("k6.json"),
+    }
 }
 
 fn read(csv: &str, summary: &str) -> Result<LoadSample> {

@@ -1,5 +1,6 @@
 //! That tools are found where they should be, and what is said of another version.
 
+use super::build::oldest_go;
 use super::*;
 
 fn caveat(name: &str, version: &str) -> Option<String> {
@@ -65,4 +66,32 @@ fn a_tool_that_a_run_was_begun_without_is_an_error() {
     let tools = Tools::of([(LoadTool::Bombardier, bombardier)], Path::new(""));
     assert!(tools.get(LoadTool::Bombardier).is_ok() && tools.open_loop().is_empty());
     assert!(tools.get(LoadTool::Oha).unwrap_err().to_string().contains("without oha"));
+}
+
+#[test]
+fn what_reads_the_results_of_oha_is_found_next_to_it_and_named_where_it_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pins, path) = (folder.path().join("tools"), folder.path().join("oha"));
+    let tool = |tool: LoadTool| Tool {
+        path: path.clone(),
+        name: tool.name().to_owned(),
+        version: tool.can().version.to_owned(),
+        source: Source::Path,
+        sha256: String::new(),
+    };
+    let tools = Tools::of([LoadTool::Oha, LoadTool::Vegeta].map(|of| (of, tool(of))), &pins);
+    let missing = tools.reader(LoadTool::Oha).unwrap_err().to_string();
+    let names = ["no oha-records", path.to_str().unwrap(), "just tools oha"];
+    assert!(names.iter().all(|name| missing.contains(name)) && !missing.contains('\n'), "{missing}");
+    let write = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    };
+    let (built, next_to_it) =
+        (pins.join("bin/oha-1.16.0/bin/oha-records"), folder.path().join("oha-records"));
+    for place in [&built, &next_to_it] {
+        write(place);
+        assert_eq!(&tools.reader(LoadTool::Oha).unwrap(), place);
+    }
+    assert_eq!(tools.reader(LoadTool::Vegeta).unwrap(), path, "it reads its own");
 }

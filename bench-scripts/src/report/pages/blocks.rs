@@ -341,10 +341,12 @@ fn choose(table: &str, columns: &str) -> Result<String> {
     }
     let row = |line: &str| {
         let cells = cells(line);
-        let cell = |place: &usize| cells.get(*place).cloned().unwrap_or_default();
-        format!("|{}|\n", chosen.iter().map(cell).collect::<Vec<_>>().join("|"))
+        let cell = |place: &usize| cells.get(*place).map(String::as_str);
+        let cells: Option<Vec<&str>> = chosen.iter().map(cell).collect();
+        let cells = cells.with_context(|| format!("a row of the table lacks a column: {line}"))?;
+        Ok(format!("|{}|\n", cells.join("|")))
     };
-    Ok(table.lines().map(row).collect())
+    table.lines().map(row).collect()
 }
 
 #[cfg(test)]
@@ -363,6 +365,8 @@ mod tests {
         assert!(below(REPORT, "no heading").is_err() && below(REPORT, "B / A").is_err());
         assert_eq!(choose(&table("A"), "b | a").unwrap(), "| b | a |\n| -: | - |\n| 1 | x\\|y |\n");
         assert!(choose(&table("A"), "c").is_err());
+        let short = choose("| a | b |\n| - | - |\n| 1 |\n", "b").unwrap_err().to_string();
+        assert!(short.contains("lacks a column: | 1 |"), "{short}");
     }
 
     #[test]

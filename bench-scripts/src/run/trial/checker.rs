@@ -39,7 +39,7 @@ pub(super) struct Checker {
 /// The result.
 #[derive(Debug, Default)]
 pub(super) struct CheckedWindow {
-    /// The counts; `None` where the thread was lost.
+    /// The counts; `None` where nothing was checked.
     pub checked: Option<Checked>,
     /// CPU time that the harness took for it, in seconds.
     pub cpu_s: Option<f64>,

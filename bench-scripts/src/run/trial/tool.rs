@@ -103,8 +103,9 @@ impl Prepared {
         bodies: &mut Bodies<'_>,
     ) -> Ended<Self> {
         let Order { what, tool, ref load, holding } = order;
-        let [requests, answered] = [".requests", ".answered"].map(|ending| with_ending(&stem, ending));
-        let files = Files { requests, answered, template };
+        let [requests, answered, printed] =
+            [".requests", ".answered", ".json"].map(|ending| with_ending(&stem, ending));
+        let files = Files { requests, answered, template, printed };
         let scratch = [Scratch(files.requests.clone()), Scratch(files.answered.clone())];
         let connecting_ms = holding.map(|holding| holding.allowed_ms);
         let job = Job { load, url, files: &files, known, connecting_ms };
@@ -120,8 +121,9 @@ impl Prepared {
     }
 
     fn stdout(&self) -> PathBuf {
-        let is_decoded = self.order.tool.driver().decoding(&self.files).is_some();
-        self.path(if is_decoded { "stdout" } else { "json" })
+        let driver = self.order.tool.driver();
+        let prints_later = driver.about().reader.is_none() && driver.decoding(&self.files).is_some();
+        if prints_later { self.path("stdout") } else { self.files.printed.clone() }
     }
 
     /// The load gave no result.
@@ -316,22 +318,24 @@ impl Runner<'_> {
         sampled.map_err(|error| prepared.failed(&error).into())
     }
 
-    /// Lets the tool print its own record of the requests, and reads that.
+    /// Lets the tool, or its reader, print its own record of the requests, and reads that.
     fn decode(
         &self,
         prepared: &Prepared,
         args: &[String],
         read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
     ) -> Result<Reading> {
-        let (name, program) = (prepared.order.tool.name(), &self.tools.get(prepared.order.tool)?.path);
+        let name = prepared.order.tool.name();
+        let program = self.tools.reader(prepared.order.tool)?;
+        let own_name = program.file_name().unwrap_or_default().display();
         let stderr = Scratch(prepared.path("decode.stderr"));
         let output = Output { stdout: None, stderr: &stderr.0 };
-        let mut decoder = Owned::spawn(program, args, &output, Placement::Free)?;
+        let mut decoder = Owned::spawn(&program, args, &output, Placement::Free)?;
         let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
         let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
         let ended_well = ended.is_some_and(|status| status.success());
-        let said = || last_line(&stderr.0).unwrap_or_default();
-        ensure!(ended_well, "{name} can't read its own results: {}", said());
+        let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());
+        ensure!(ended_well, "{own_name} can't read the results of {name}: {}", said());
         reading
     }
 

@@ -16,7 +16,7 @@ use crate::foreign_text::{beginning_of, last_line};
 use crate::interrupt::Interrupt;
 use crate::owned_process::{Output, Owned};
 use crate::plan::Trial;
-use crate::probe::wire::{PRINT, Wire, capture, lost, seen};
+use crate::probe::wire::{PRINT, Wire, capture, seen, whole};
 use crate::target::Target;
 
 const TCPDUMP: &str = "tcpdump";
@@ -112,8 +112,9 @@ impl Capture {
 
     /// What was noted.
     fn read(&self) -> Result<Wire> {
-        let said = fs::read_to_string(&self.stderr.0).unwrap_or_default();
-        ensure!(lost(&said).is_none(), "{TCPDUMP}: {}", lost(&said).unwrap_or_default());
+        let said = fs::read_to_string(&self.stderr.0)
+            .with_context(|| format!("can't read {}", self.stderr.0.display()))?;
+        whole(&said).context(TCPDUMP)?;
         let printed = Command::new(TCPDUMP)
             .args(PRINT)
             .arg(&self.noted.0)

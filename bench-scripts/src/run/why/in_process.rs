@@ -31,9 +31,9 @@ impl Part<'_> {
     /// Calls the programs. Whatever goes wrong with one becomes its observation.
     ///
     /// # Errors
-    /// Only an interrupt.
+    /// An interrupt, or a workload that the plan lacks.
     pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
-        let requests = self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name));
+        let requests = self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name)?);
         let programs =
             self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.

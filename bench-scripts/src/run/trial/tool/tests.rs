@@ -1,5 +1,6 @@
 //! The real tools of the open loop, against the control server, a stopped one and none.
 
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -9,7 +10,7 @@ use super::*;
 use crate::config::ConfigDir;
 use crate::interrupt::Interrupt;
 use crate::load::OpenWindow;
-use crate::load::toolchain::{Tool, Tools};
+use crate::load::toolchain::{Source, Tool, Tools};
 use crate::plan::Plan;
 use crate::results::RunFolder;
 use crate::run::Truths;
@@ -30,36 +31,32 @@ struct Fixture {
 impl Fixture {
     /// `None`, reported, without the tool. What takes minutes to build is not built for a test.
     fn new(tool: LoadTool) -> Option<Self> {
-        let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let pins = crate_dir.join("tools");
+        let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
         let found = match tool.can().build {
-            build if !build.is_quick() => Tool::find_built(tool, &pins).unwrap(),
-            _ => Tool::find(tool, &pins).map_err(|error| eprintln!("{error:#}")).ok(),
+            build if !build.is_quick() => Tool::find_built(tool, &pins),
+            _ => Tool::find(tool, &pins).map(Some),
         };
+        let found = found.map_err(|error| eprintln!("{error:#}")).ok().flatten();
         let Some(found) = found else {
             eprintln!("SKIPPED: {} is not built; `just tools {0}` builds it", tool.name());
             return None;
         };
-        let tools = Tools::of([(tool, found)], &pins);
+        Some(Self::with(Tools::of([(tool, found)], &pins)))
+    }
+
+    fn with(tools: Tools) -> Self {
+        let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let dir = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(dir.path(), "open").unwrap();
         let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
         let interrupt = Interrupt::install().unwrap();
         let truths = Truths::of(&plan).unwrap();
-        Some(Self { folder, plan, tools, truths, interrupt, _dir: dir })
+        Self { folder, plan, tools, truths, interrupt, _dir: dir }
     }
 
-    /// The control server, built as `cargo test --workspace` builds it; the example is for the features that tests add.
     fn control(&self) -> Subject {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args("build --quiet --workspace --bin server-control --example minimal-actix".split(' '))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.unwrap().success(), "the control server could not be built");
-        let this = std::env::current_exe().unwrap();
         let mut server = self.plan.servers.iter().find(|server| server.name == "control").unwrap().clone();
-        server.program = this.ancestors().nth(2).unwrap().join("server-control").display().to_string();
+        server.program = built("server-control").display().to_string();
         let stderr = self.folder.0.join("server.stderr");
         Subject::start(&server, &self.plan.campaign.environment, BODY, &stderr, &self.interrupt).unwrap()
     }
@@ -85,6 +82,17 @@ impl Fixture {
     fn kept(&self, tool: LoadTool, ending: &str) -> PathBuf {
         self.folder.tool_output(&self.plan.trials[0], &format!("{}.{ending}", tool.name()))
     }
+}
+
+/// A program of the workspace, built as `cargo test --workspace` builds it; the example is for the features that tests add.
+fn built(program: &str) -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--workspace", "--bin", program, "--example", "minimal-actix"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.unwrap().success(), "{program} could not be built");
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join(program)
 }
 
 /// Runs a test with each tool that is there.
@@ -220,6 +228,40 @@ fn a_server_that_is_not_there_is_refused_connections() {
             (_, Err(outcome)) => panic!("{tool:?}: {outcome:?}"),
         }
     });
+}
+
+/// A script leaves what the real oha 1.16.0 wrote; the program that reads it is the real one.
+#[test]
+fn what_oha_writes_is_read_by_the_program_next_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, reader) = (dir.path().join("oha"), dir.path().join("oha-records"));
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let database = workspace.join("load-generator/oha-records/tests/fixtures/oha-1.16.0-clean.db");
+    let json = workspace.join("bench-scripts/tests/fixtures/oha-1.16.0-clean.json");
+    let text = format!(
+        "#!/bin/sh -e\nwhile test \"$1\" != --db-url; do shift; done\ncp '{}' \"$2\"\ncat '{}'\n",
+        database.display(),
+        json.display()
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let (name, version) = ("oha".to_owned(), "1.16.0".to_owned());
+    let oha = Tool { path, name, version, source: Source::Environment, sha256: String::new() };
+    let fixture = Fixture::with(Tools::of([(LoadTool::Oha, oha)], dir.path()));
+    let (load, target) = (load(40, 500, 2_000), Target::http("127.0.0.1:1"));
+    let run = || fixture.run_load(LoadTool::Oha, &load, Bodies::One(BODY), &target);
+
+    symlink(built("oha-records"), &reader).unwrap();
+    let (sample, _) = run().unwrap();
+    assert_eq!((sample.succeeded, sample.failures(), open(&sample).intended), (21, 0, 21));
+    assert!(fixture.kept(LoadTool::Oha, "json").is_file(), "what it printed is kept");
+    assert!(!fixture.kept(LoadTool::Oha, "answered").exists());
+
+    fs::remove_file(&reader).unwrap();
+    symlink("/bin/false", &reader).unwrap();
+    let failed = run().unwrap_err();
+    let says = |reason: &str| reason.contains("can't read the results of oha");
+    assert!(matches!(&failed, Outcome::ToolFailed { reason } if says(reason)), "{failed:?}");
 }
 
 #[test]
