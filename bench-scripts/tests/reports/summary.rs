@@ -1,5 +1,8 @@
 //! Observations with a known truth, and what the summary makes of them.
 
+mod bounds;
+mod lost_blocks;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -207,104 +210,6 @@ fn a_resumed_run_has_the_same_summary() {
 }
 
 #[test]
-fn a_lost_block_is_counted_and_left_out() {
-    let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(13) };
-    let observations = observe(&campaign, |trial| {
-        let stolen = trial.block == 4 && trial.server == "actix";
-        let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
-        sample.host.steal_s = Some(if stolen { 100.0 } else { 0.0 });
-        Outcome::Completed(Box::new(sample))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
-    let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.invalid_blocks, comparison.rate.blocks), (1, 12));
-    assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
-    assert!(comparison.with_invalid.is_some());
-    assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::Steal]);
-}
-
-/// [`mixed`] on a machine that spoils the trials of actix in the blocks that `spoils` names.
-fn spoiled(extra: u32, spoils: impl Fn(u32) -> bool) -> (Campaign, impl Fn(&Trial) -> Outcome) {
-    let (campaign, gave) = mixed();
-    let gave = move |trial: &Trial| match gave(trial) {
-        Outcome::Completed(mut sample) if spoils(trial.block) && trial.server == "actix" => {
-            sample.load.succeeded = 1;
-            sample.foreign_cpu = Some(ForeignCpu { used_s: 0.46, of_s: 2.0, limit: 0.03, busiest: None });
-            Outcome::Completed(sample)
-        }
-        outcome => outcome,
-    };
-    (Campaign { max_extra_blocks: Some(extra), ..campaign }, gave)
-}
-
-#[test]
-fn a_lost_block_is_run_again_as_a_new_one() {
-    let (campaign, gave) = spoiled(6, |block| block == 2 || block == 5);
-    let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let summary = summarize(&campaign, &[125, 500], &plan::trials(&campaign), &observations);
-    let blocks = summary.block_counts[0];
-    let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(blocks), blocks as usize));
-    assert_eq!((comparison.invalid_blocks, comparison.run_again), (2, 2));
-    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ForeignCpu, 2)]));
-    assert_eq!(comparison.rate.verdict, Verdict::Faster, "the spoiled figures are in no ratio");
-    assert!(comparison.with_invalid.unwrap().0 < comparison.rate.ratio.value);
-    let of_actix = |observation: &&Observation| observation.trial.server == "actix";
-    let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
-    assert_eq!(last, Some(blocks + 2));
-    assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
-    assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
-    // Its valid trials are twice as fast as the ceiling's.
-    let cell = summary.cell("actix", "getBalance", 125).unwrap();
-    assert_eq!(cell.marks, [Mark::NearCeiling, Mark::ForeignCpu]);
-    assert_eq!((cell.completed, cell.invalid[&Lost::ForeignCpu]), (blocks as usize, 2));
-    assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 200_000.0);
-    // Servers that are compared stand together in the blocks that are run again, too.
-    let in_block =
-        |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == blocks + 2);
-    assert!(in_block("legacy") && in_block("jsonrpsee"));
-    assert_eq!(summary.left, 0);
-}
-
-#[test]
-fn a_resumed_run_with_lost_blocks_has_the_same_summary() {
-    let (campaign, gave) = spoiled(6, |block| block % 4 == 1);
-    let through = run_in_stints(&campaign, usize::MAX, &gave);
-    for stint in [1, 5, 40] {
-        assert_eq!(run_in_stints(&campaign, stint, &gave), through);
-    }
-}
-
-#[test]
-fn lost_blocks_are_run_again_within_a_bound() {
-    let (campaign, gave) = spoiled(3, |_| true);
-    let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let trials = plan::trials(&campaign);
-    let summary = summarize(&campaign, &[125, 500], &trials, &observations);
-    assert_eq!((summary.left, trials.last().unwrap().block), (0, 43));
-    assert_eq!(summary.comparison("actix", "legacy", "getBalance", 125), None, "no block has both");
-    let other = summary.comparison("jsonrpsee", "legacy", "getBalance", 125).unwrap();
-    assert_eq!((other.settled_at, other.run_again), (Some(40), 0), "another pair has lost nothing");
-}
-
-#[test]
-fn a_block_with_a_failure_is_not_run_again() {
-    let campaign = campaign(7);
-    let gave = |trial: &Trial| match (trial.server.as_str(), trial.block) {
-        ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into() },
-        ("legacy", 3) => Outcome::Invalid { reason: "the paired trial failed".into() },
-        ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
-        _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
-    };
-    let observations = run_in_stints(&campaign, usize::MAX, &gave);
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
-    let comparison = actix_over_legacy(&summary);
-    assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
-    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
-    assert_eq!(observations.iter().map(|observation| observation.trial.block).max(), Some(8));
-}
-
-#[test]
 fn a_failed_trial_is_named_and_its_block_leaves_the_pairs() {
     let campaign = campaign(7);
     let observations = observe(&campaign, |trial| match (trial.server.as_str(), trial.block) {
@@ -333,72 +238,6 @@ fn an_unmeasured_server_has_a_cell_and_no_figures() {
 }
 
 /// A bound on actix's CPU over legacy's, still without its limit.
-fn rule() -> PassRule {
-    PassRule {
-        figure: Figure::CpuUsPerRequest,
-        server: "actix".into(),
-        over: "legacy".into(),
-        at_most: None,
-        within: None,
-    }
-}
-
-#[test]
-fn equivalence_is_shown_by_the_interval_s_ends() {
-    let within = |ratio: f64, low: f64, high: f64| {
-        let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
-        rule.holds(Estimate { value: ratio, interval: Some((low, high)) })
-    };
-    assert!(within(1.0, 0.96, 1.04) && within(0.97, 0.953, 0.99));
-    assert!(!within(1.05, 0.93, 1.17), "the middle alone shows nothing");
-    assert!(!within(1.0, 0.951, 1.0) && !within(1.0, 1.0, 1.051), "1/1.05 is 0.952");
-    let at_most = PassRule { at_most: Some(1.5), ..rule() };
-    assert!(!at_most.holds(Estimate { value: 1.4, interval: Some((1.3, 1.6)) }));
-    assert!(!at_most.holds(Estimate { value: 1.4, interval: None }), "no interval shows nothing");
-}
-
-/// Duets in which actix takes `ratio` times the CPU of legacy, give or take `noise`.
-fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
-    let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
-    let mut campaign = Campaign { pass: vec![rule], ..campaign(12) };
-    campaign.environment.placement = Placement::Duet;
-    let observations = observe(&campaign, |trial| {
-        let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
-        let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
-        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
-    });
-    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
-    let bound = &summary.bounds[0];
-    assert_eq!(bound.ratio, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
-    (bound.ratio, bound.holds)
-}
-
-#[test]
-fn a_bound_of_duets_rests_on_what_ran_side_by_side() {
-    assert!(bound_of_duets(1.01, 0.01).1);
-    assert!(!bound_of_duets(1.10, 0.01).1);
-    let (ratio, holds) = bound_of_duets(1.0, 0.4);
-    assert!(!holds, "an interval that is too wide shows nothing: {ratio:?}");
-}
-
-#[test]
-fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
-    let rule = |at_most| PassRule { at_most: Some(at_most), ..rule() };
-    let campaign = Campaign { pass: vec![rule(0.85), rule(0.75)], ..campaign(6) };
-    let holds = |observations: &[Observation]| -> Vec<bool> {
-        summarize(&campaign, &[125], &plan::trials(&campaign), observations)
-            .bounds
-            .iter()
-            .map(|bound| bound.holds)
-            .collect()
-    };
-    let measured = observe(&campaign, |trial| {
-        Outcome::Completed(Box::new(sample(100_000.0, if trial.server == "actix" { 8.0 } else { 10.0 })))
-    });
-    assert_eq!(holds(&measured), [true, false]);
-    assert_eq!(holds(&[]), [false, false]);
-}
-
 /// With too few blocks for its comparisons no difference, however large, could be shown.
 #[test]
 fn every_shipped_campaign_has_enough_blocks() {

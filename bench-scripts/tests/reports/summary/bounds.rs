@@ -1,0 +1,69 @@
+//! The bounds that a campaign states, and whether they hold.
+
+use super::*;
+
+fn rule() -> PassRule {
+    PassRule {
+        figure: Figure::CpuUsPerRequest,
+        server: "actix".into(),
+        over: "legacy".into(),
+        at_most: None,
+        within: None,
+    }
+}
+
+#[test]
+fn equivalence_is_shown_by_the_interval_s_ends() {
+    let within = |ratio: f64, low: f64, high: f64| {
+        let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
+        rule.holds(Estimate { value: ratio, interval: Some((low, high)) })
+    };
+    assert!(within(1.0, 0.96, 1.04) && within(0.97, 0.953, 0.99));
+    assert!(!within(1.05, 0.93, 1.17), "the middle alone shows nothing");
+    assert!(!within(1.0, 0.951, 1.0) && !within(1.0, 1.0, 1.051), "1/1.05 is 0.952");
+    let at_most = PassRule { at_most: Some(1.5), ..rule() };
+    assert!(!at_most.holds(Estimate { value: 1.4, interval: Some((1.3, 1.6)) }));
+    assert!(!at_most.holds(Estimate { value: 1.4, interval: None }), "no interval shows nothing");
+}
+
+/// Duets in which actix takes `ratio` times the CPU of legacy, give or take `noise`.
+fn bound_of_duets(ratio: f64, noise: f64) -> (Option<Estimate>, bool) {
+    let rule = PassRule { within: Some("5%".parse().unwrap()), ..rule() };
+    let mut campaign = Campaign { pass: vec![rule], ..campaign(12) };
+    campaign.environment.placement = Placement::Duet;
+    let observations = observe(&campaign, |trial| {
+        let wobble = 1.0 + noise * ((f64::from(trial.number) * 0.618_034).fract() - 0.5);
+        let cpu_us = 10.0 * wobble * if trial.server == "actix" { ratio } else { 1.0 };
+        Outcome::Completed(Box::new(sample(10_000.0, cpu_us)))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let bound = &summary.bounds[0];
+    assert_eq!(bound.ratio, Some(actix_over_legacy(&summary).cpu.ratio), "one ratio, printed once");
+    (bound.ratio, bound.holds)
+}
+
+#[test]
+fn a_bound_of_duets_rests_on_what_ran_side_by_side() {
+    assert!(bound_of_duets(1.01, 0.01).1);
+    assert!(!bound_of_duets(1.10, 0.01).1);
+    let (ratio, holds) = bound_of_duets(1.0, 0.4);
+    assert!(!holds, "an interval that is too wide shows nothing: {ratio:?}");
+}
+
+#[test]
+fn a_bound_holds_or_breaks_and_never_passes_unmeasured() {
+    let rule = |at_most| PassRule { at_most: Some(at_most), ..rule() };
+    let campaign = Campaign { pass: vec![rule(0.85), rule(0.75)], ..campaign(6) };
+    let holds = |observations: &[Observation]| -> Vec<bool> {
+        summarize(&campaign, &[125], &plan::trials(&campaign), observations)
+            .bounds
+            .iter()
+            .map(|bound| bound.holds)
+            .collect()
+    };
+    let measured = observe(&campaign, |trial| {
+        Outcome::Completed(Box::new(sample(100_000.0, if trial.server == "actix" { 8.0 } else { 10.0 })))
+    });
+    assert_eq!(holds(&measured), [true, false]);
+    assert_eq!(holds(&[]), [false, false]);
+}

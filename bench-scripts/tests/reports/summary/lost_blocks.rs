@@ -1,0 +1,101 @@
+//! Blocks that were lost to the machine: left out, and run again.
+
+use super::*;
+
+#[test]
+fn a_lost_block_is_counted_and_left_out() {
+    let campaign = Campaign { max_extra_blocks: Some(0), ..campaign(13) };
+    let observations = observe(&campaign, |trial| {
+        let stolen = trial.block == 4 && trial.server == "actix";
+        let mut sample = sample(if stolen { 10_000.0 } else { 100_000.0 }, 10.0);
+        sample.host.steal_s = Some(if stolen { 100.0 } else { 0.0 });
+        Outcome::Completed(Box::new(sample))
+    });
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.invalid_blocks, comparison.rate.blocks), (1, 12));
+    assert_eq!(comparison.rate.verdict, Verdict::Equivalent);
+    assert!(comparison.with_invalid.is_some());
+    assert_eq!(summary.cell("actix", "getBalance", 125).unwrap().marks, [Mark::Steal]);
+}
+
+/// [`mixed`] on a machine that spoils the trials of actix in the blocks that `spoils` names.
+fn spoiled(extra: u32, spoils: impl Fn(u32) -> bool) -> (Campaign, impl Fn(&Trial) -> Outcome) {
+    let (campaign, gave) = mixed();
+    let gave = move |trial: &Trial| match gave(trial) {
+        Outcome::Completed(mut sample) if spoils(trial.block) && trial.server == "actix" => {
+            sample.load.succeeded = 1;
+            sample.foreign_cpu = Some(ForeignCpu { used_s: 0.46, of_s: 2.0, limit: 0.03, busiest: None });
+            Outcome::Completed(sample)
+        }
+        outcome => outcome,
+    };
+    (Campaign { max_extra_blocks: Some(extra), ..campaign }, gave)
+}
+
+#[test]
+fn a_lost_block_is_run_again_as_a_new_one() {
+    let (campaign, gave) = spoiled(6, |block| block == 2 || block == 5);
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let summary = summarize(&campaign, &[125, 500], &plan::trials(&campaign), &observations);
+    let blocks = summary.block_counts[0];
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.settled_at, comparison.rate.blocks), (Some(blocks), blocks as usize));
+    assert_eq!((comparison.invalid_blocks, comparison.run_again), (2, 2));
+    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ForeignCpu, 2)]));
+    assert_eq!(comparison.rate.verdict, Verdict::Faster, "the spoiled figures are in no ratio");
+    assert!(comparison.with_invalid.unwrap().0 < comparison.rate.ratio.value);
+    let of_actix = |observation: &&Observation| observation.trial.server == "actix";
+    let last = observations.iter().filter(of_actix).map(|observation| observation.trial.block).max();
+    assert_eq!(last, Some(blocks + 2));
+    assert_eq!(summary.invalid.len(), 4, "two blocks at two loads");
+    assert_eq!(summary.invalid[0].reason, "another process used 23 % of the cores");
+    // Its valid trials are twice as fast as the ceiling's.
+    let cell = summary.cell("actix", "getBalance", 125).unwrap();
+    assert_eq!(cell.marks, [Mark::NearCeiling, Mark::ForeignCpu]);
+    assert_eq!((cell.completed, cell.invalid[&Lost::ForeignCpu]), (blocks as usize, 2));
+    assert_eq!(cell.figure(Figure::RequestsPerSecond).unwrap().value, 200_000.0);
+    // Servers that are compared stand together in the blocks that are run again, too.
+    let in_block =
+        |server: &str| observations.iter().any(|o| o.trial.server == server && o.trial.block == blocks + 2);
+    assert!(in_block("legacy") && in_block("jsonrpsee"));
+    assert_eq!(summary.left, 0);
+}
+
+#[test]
+fn a_resumed_run_with_lost_blocks_has_the_same_summary() {
+    let (campaign, gave) = spoiled(6, |block| block % 4 == 1);
+    let through = run_in_stints(&campaign, usize::MAX, &gave);
+    for stint in [1, 5, 40] {
+        assert_eq!(run_in_stints(&campaign, stint, &gave), through);
+    }
+}
+
+#[test]
+fn lost_blocks_are_run_again_within_a_bound() {
+    let (campaign, gave) = spoiled(3, |_| true);
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let trials = plan::trials(&campaign);
+    let summary = summarize(&campaign, &[125, 500], &trials, &observations);
+    assert_eq!((summary.left, trials.last().unwrap().block), (0, 43));
+    assert_eq!(summary.comparison("actix", "legacy", "getBalance", 125), None, "no block has both");
+    let other = summary.comparison("jsonrpsee", "legacy", "getBalance", 125).unwrap();
+    assert_eq!((other.settled_at, other.run_again), (Some(40), 0), "another pair has lost nothing");
+}
+
+#[test]
+fn a_block_with_a_failure_is_not_run_again() {
+    let campaign = campaign(7);
+    let gave = |trial: &Trial| match (trial.server.as_str(), trial.block) {
+        ("actix", 3) => Outcome::ServerDied { reason: "signal 9".into() },
+        ("legacy", 3) => Outcome::Invalid { reason: "the paired trial failed".into() },
+        ("actix", 5) => Outcome::ToolFailed { reason: "exit code 1".into() },
+        _ => Outcome::Completed(Box::new(sample(100_000.0, 10.0))),
+    };
+    let observations = run_in_stints(&campaign, usize::MAX, &gave);
+    let summary = summarize(&campaign, &[125], &plan::trials(&campaign), &observations);
+    let comparison = actix_over_legacy(&summary);
+    assert_eq!((comparison.rate.blocks, comparison.run_again), (6, 1));
+    assert_eq!(comparison.lost, BTreeMap::from([(Lost::ToolFailed, 1)]));
+    assert_eq!(observations.iter().map(|observation| observation.trial.block).max(), Some(8));
+}
