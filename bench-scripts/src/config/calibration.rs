@@ -148,6 +148,7 @@ impl Calibration {
         let Some(rates) = &self.rates else { return Ok(()) };
         check_handicaps(&rates.handicaps)
             .and_then(|()| within("full_comparisons", u64::from(rates.full_comparisons), 1, 10_000))
+            .and_then(|()| within("window_ms", rates.window_ms, 500, 60_000))
             .and_then(|()| check(&self.of_rates(rates)))
             .context("table [rates]")
     }
