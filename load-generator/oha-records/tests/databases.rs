@@ -1,4 +1,5 @@
 //! What the program writes of databases of the real oha 1.16.0 is what the harness reads in its own tests.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
 use std::path::Path;
