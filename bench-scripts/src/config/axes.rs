@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Campaign, CampaignArm, Overrides};
+use super::{Campaign, CampaignArm, Overrides, View};
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
@@ -144,6 +144,20 @@ fn is_same(axis: &str, one: &Value, other: &Value) -> bool {
 }
 
 impl Campaign {
+    /// Whether a view's ratios are over values that their axes have.
+    pub(super) fn check_over(&self, view: &View) -> Result<()> {
+        for (axis, value) in view.over.iter().filter(|_| !self.axes.is_empty()) {
+            let is_there = match axis.as_str() {
+                // They may stand outside of the axes.
+                WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
+                CONNECTIONS => self.connections.iter().any(|known| value == known),
+                axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
+            };
+            ensure!(is_there, "field over.{axis}: {value} is not among the axis's values");
+        }
+        Ok(())
+    }
+
     /// Puts arms, requests and connection counts in the place of the axes.
     ///
     /// # Errors
@@ -334,6 +348,19 @@ mod tests {
             let error = format!("{:#}", with(wrong).unwrap_err());
             assert!(error.contains(named), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn ratios_are_over_values_of_their_axes() {
+        let over = |over: &str| {
+            let view = "[[view]]\ntitle = \"t\"\nfigure = \"p99_us\"\nx = \"batch\"\n";
+            campaign(&format!("{GRID}{view}over = {{ {over} }}\n"))
+        };
+        assert!(over("network = { delay_ms = 0.50, loss = \"1%\" }").is_ok());
+        assert!(over("network = \"loopback\", server = \"legacy\"").is_ok());
+        assert!(over("connections = 4, workload = \"getBalance\"").is_ok());
+        let error = format!("{:#}", over("batch = 7").unwrap_err());
+        assert!(error.contains("field over.batch: 7 is not among"), "{error}");
     }
 
     #[test]

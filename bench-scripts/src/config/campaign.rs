@@ -353,7 +353,12 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
-        let view = |view: &View| view.check().with_context(|| format!("[[view]] {:?}", view.title));
+        let titles: Vec<String> = self.views.iter().map(|view| view.title.clone()).collect();
+        if !titles.is_empty() {
+            distinct("view.title", &titles)?;
+        }
+        let check = |view: &View| view.check().and_then(|()| self.check_over(view));
+        let view = |view: &View| check(view).with_context(|| format!("[[view]] {:?}", view.title));
         self.views.iter().try_for_each(view)?;
         self.check_network()?;
         self.check_headline_and_pass()?;
