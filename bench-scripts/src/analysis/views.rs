@@ -43,10 +43,8 @@ pub struct Panel {
 /// A line of a panel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its value of the series' axis: a server by what a reader knows it by, or a setting in words.
+    /// Its value of the series' axis: a server by its name, or a setting in words.
     pub name: String,
-    /// The server of its first cell, whose colour it has where the series are servers.
-    pub server: String,
     /// By rising x.
     pub points: Vec<Point>,
     /// The line through the first figure, where one is fitted.
@@ -244,10 +242,9 @@ impl Context<'_> {
         let series = |(place, cells): (Place, Vec<&Located<'_>>)| {
             let mut points: Vec<(f64, Point)> = cells.iter().map(|one| self.point(one)).collect();
             points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-            let server = cells.first().map(|one| one.cell.server.clone()).unwrap_or_default();
             let points = points.into_iter().map(|(_, point)| point).collect();
             let line = self.view.fit.and_then(|Fit::Line| self.line(&cells));
-            Series { name: place.words, server, points, line }
+            Series { name: place.words, points, line }
         };
         found.into_iter().map(series).collect()
     }

@@ -89,8 +89,6 @@ pub struct Described {
 /// Where an environment stands on the axis of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
-    /// What a reader knows the setting by.
-    pub title: &'static str,
     /// Orders places and tells whether two are the same; none where nothing is stated.
     pub value: Option<u64>,
     /// The value as a number: processors, milliseconds of delay, bytes, or a count. None where it is no number, or not stated.
@@ -366,7 +364,7 @@ impl Environment {
             (_, None) => "none stated".to_owned(),
             (_, Some(value)) => (setting.words)(value),
         };
-        Some(Place { title: setting.title, value, number, words })
+        Some(Place { value, number, words })
     }
 
     /// What a started server gets: the values of the placeholders in its arguments.

@@ -7,7 +7,7 @@ use super::format::{
     time_us,
 };
 use crate::analysis::views::{Panel, Point, Series, Shown, range, shares};
-use crate::config::{Along, Overrides};
+use crate::config::Along;
 use crate::figure::{Figure, Unit};
 use crate::stats::Estimate;
 
@@ -325,10 +325,10 @@ fn picture(run: &Run, number: usize, shown: &Shown) -> Option<Picture> {
     })
 }
 
-/// Whether an axis is a setting that is counted in bytes.
+/// Whether what an axis or a figure counts is bytes.
 pub(super) fn is_bytes(axis: &str) -> bool {
     match Along::named(axis) {
         Some(Along::Figure(figure)) => figure.described().1 == Unit::Bytes,
-        _ => axis == "memory_max" && Overrides::names().any(|name| name == axis),
+        other => other == Some(Along::Setting("memory_max")),
     }
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use rpc_bench::config::ConfigDir;
 use rpc_bench::load::Latency;
-use rpc_bench::observation::{Observation, Outcome, Sample};
+use rpc_bench::observation::Sample;
 use rpc_bench::plan::{Plan, Trial};
 use rpc_bench::results::{RunFolder, pretty};
 use rpc_bench::{report, run};
 use serde_json::Value;
 
+use crate::observed::observe;
 use crate::samples::{conditions, sample};
 
 /// The campaign that docs/QUESTIONS.md shows.
@@ -68,10 +69,9 @@ fn reported(text: &str) -> (String, String, Value) {
     folder.write_new("campaign.toml", &text).unwrap();
     folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
     folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
-    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
-        let outcome = Outcome::Completed(Box::new(seen(&plan, trial)));
-        let observation =
-            Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome };
+    let observations = observe(&plan, |trial| seen(&plan, trial)).into_iter();
+    for observation in observations.filter(|observation| observation.trial.block <= plan.campaign.max_blocks)
+    {
         folder.append(&observation).unwrap();
     }
     report::write(&folder).unwrap();
