@@ -15,7 +15,7 @@ fn databases_are_written_as_the_lines_that_the_harness_reads() {
     for name in ["oha-1.16.0-clean", "oha-1.16.0-refused"] {
         let output = run(&[&here.join(format!("tests/fixtures/{name}.db"))]);
         assert!(output.status.success() && output.stderr.is_empty(), "{name}: {output:?}");
-        let lines = here.join(format!("../../bench-scripts/tests/fixtures/{name}.csv"));
+        let lines = here.join(format!("../../harness/bench-model/tests/fixtures/{name}.csv"));
         assert_eq!(String::from_utf8(output.stdout).unwrap(), fs::read_to_string(lines).unwrap(), "{name}");
     }
 }

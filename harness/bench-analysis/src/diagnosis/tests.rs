@@ -1,0 +1,526 @@
+//! Each row of the table on evidence of its own: it is named, and nothing else is.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+use bench_model::config::Placement;
+use bench_model::load::sample_details::Details;
+use bench_model::load::{Latency, LoadSample};
+use bench_model::observation::{Capacity, Connecting, Outcome, Sample};
+use bench_model::plan::Trial;
+use bench_system::probe::host::HostActivity;
+use bench_system::probe::network::NetworkCounters;
+use bench_system::probe::process_usage::CpuTime;
+use bench_system::probe::resources::ResourceSample;
+use bench_system::probe::threads::ThreadUse;
+
+const CONNECTIONS: u32 = 1_000;
+const TIMEOUT_MS: u64 = 2_000;
+
+fn setting(ready: serde_json::Value) -> LoadSetting {
+    LoadSetting::new(CONNECTIONS, TIMEOUT_MS, 2, Placement::Free, ready)
+}
+
+fn equal() -> LoadSetting {
+    setting(json!({"threads": 2, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}))
+}
+
+/// A second in which 100,000 requests were answered, with all evidence there and no symptom.
+fn healthy() -> Sample {
+    let latency_us = Latency { mean: 10e3, p50: 9e3, p90: 15e3, p99: 30e3, p999: Some(40e3), max: 60e3 };
+    let load = LoadSample {
+        succeeded: 100_000,
+        failed: BTreeMap::new(),
+        time_taken_s: 1.0,
+        bytes_read: 1,
+        bytes_written: None,
+        latency_us,
+        quantiles: vec![(0.0, 200.0), (0.5, 9e3), (0.9, 15e3), (0.99, 30e3), (0.999, 40e3), (1.0, 60e3)],
+        open: None,
+        series: Vec::new(),
+        staged: None,
+        details: Details::default(),
+    };
+    let zero = Some(0);
+    let network = NetworkCounters {
+        listen_overflows: zero,
+        listen_drops: zero,
+        syn_retransmits: zero,
+        timeouts: zero,
+        ..NetworkCounters::default()
+    };
+    let moment =
+        ResourceSample { open_files: Some(1_001), listen_waiting: Some(0), ..ResourceSample::default() };
+    let thread = |name: &str| ThreadUse { name: name.into(), cpu_us: 700_000, run_delay_us: 250_000 };
+    Sample {
+        load,
+        server_cpu: Some(CpuTime { user_s: 1.0, system_s: 0.4 }),
+        server_requests: Some(100_000),
+        server_peak_memory_bytes: None,
+        client_cpu: CpuTime { user_s: 0.3, system_s: 0.3 },
+        window_s: 1.1,
+        network,
+        host: HostActivity::default(),
+        foreign_cpu: None,
+        answer_bytes: 100,
+        server_errors: zero,
+        memory_before_bytes: None,
+        established: Some(1_001),
+        connecting: None,
+        first_half: None,
+        resources: vec![moment; 10],
+        sampler_cpu_s: None,
+        warmup: None,
+        capacity: Capacity {
+            open_files_limit: Some(20_000),
+            open_files_before: Some(20),
+            listen_limit: Some(1_024),
+            listen_sockets: Some(1),
+            alone_us: Some(120.0),
+            alone_cpu_us: Some(30.0),
+        },
+        threads: vec![thread("worker"), thread("worker")],
+        background: None,
+        stalls: None,
+        wire: None,
+        checked: None,
+        upstream: None,
+        link: None,
+        limited: None,
+    }
+}
+
+/// The same with `count` timeouts.
+fn with_timeouts(count: u64) -> Sample {
+    let mut sample = healthy();
+    sample.load.failed = BTreeMap::from([("timeout".to_owned(), count)]);
+    sample.load.time_taken_s = 2.0;
+    let share = count as f64 / (count + sample.load.succeeded) as f64;
+    sample.load.quantiles.pop();
+    sample.load.quantiles.retain(|(probability, _)| *probability < 1.0 - share);
+    sample.load.quantiles.extend([(1.0 - share, 2.0e6), (1.0, 2.1e6)]);
+    sample.load.latency_us.max = 2.1e6;
+    sample.threads.iter_mut().for_each(|thread| thread.cpu_us = 900_000);
+    sample
+}
+
+fn observation(outcome: Outcome) -> Observation {
+    let trial = Trial {
+        number: 1,
+        block: 1,
+        server: "a".into(),
+        workload: "w".into(),
+        connections: CONNECTIONS,
+        ..Trial::default()
+    };
+    Observation { trial, started_at: String::new(), took_s: 1.0, outcome }
+}
+
+fn found(setting: &LoadSetting, sample: Sample) -> Diagnosis {
+    let outcome = match sample.load.succeeded {
+        0 => Outcome::NoSuccess(Box::new(sample)),
+        _ => Outcome::Completed(Box::new(sample)),
+    };
+    diagnose(setting, &[&observation(outcome)])
+}
+
+/// The one cause that is named, and its sentence.
+fn only(setting: &LoadSetting, sample: Sample) -> (CauseKind, String) {
+    let diagnosis = found(setting, sample);
+    assert_eq!(diagnosis.causes.len(), 1, "{diagnosis:?}");
+    (diagnosis.causes[0].kind, diagnosis.causes[0].sentence.clone())
+}
+
+#[test]
+fn a_healthy_server_has_no_cause() {
+    let diagnosis = found(&equal(), healthy());
+    assert!(diagnosis.is_healthy() && !diagnosis.is_unknown(), "{diagnosis:?}");
+    assert_eq!(diagnosis.unavailable, [""; 0]);
+}
+
+#[test]
+fn a_full_accept_queue_is_named() {
+    let mut sample = with_timeouts(300);
+    sample.network.listen_overflows = Some(2_355);
+    sample.network.syn_retransmits = Some(2_300);
+    sample.network.timeouts = Some(2_300);
+    sample.capacity.listen_limit = Some(128);
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, CauseKind::AcceptQueueFull);
+    assert_eq!(
+        sentence,
+        "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 s or more; \
+         300 requests were slower than 950 ms: a step that a dropped connection attempt leaves"
+    );
+}
+
+#[test]
+fn a_full_accept_queue_may_only_delay() {
+    let mut sample = healthy();
+    sample.load.quantiles.pop();
+    sample.load.quantiles.extend([(0.9995, 1.01e6), (1.0, 1.03e6)]);
+    sample.load.latency_us.max = 1.03e6;
+    sample.network.listen_overflows = Some(53);
+    sample.network.syn_retransmits = Some(53);
+    let diagnosis = found(&equal(), sample);
+    assert_eq!((diagnosis.bad_requests, diagnosis.failed_trials), (0, 0), "slower than 0.95 s is not bad");
+    let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
+    assert_eq!((cause.kind, cause.symptom), (CauseKind::AcceptQueueFull, Symptom::Stepped));
+    assert!(
+        cause.sentence.contains("50 requests were slower than 950 ms: a step that"),
+        "{}",
+        cause.sentence
+    );
+    assert_eq!(cause.explains, 1.0);
+}
+
+#[test]
+fn bad_requests_failed_or_exceeded_the_timeout() {
+    let mut sample = healthy();
+    sample.load.quantiles.pop();
+    sample.load.quantiles.extend([(0.9995, 1.01e6), (0.9998, 2.5e6), (1.0, 3.1e6)]);
+    sample.load.latency_us.max = 3.1e6;
+    let diagnosis = found(&equal(), sample.clone());
+    assert_eq!(
+        (diagnosis.bad_requests, diagnosis.failed_requests, diagnosis.timeout_ms),
+        (20, 0, TIMEOUT_MS)
+    );
+    // Requests that failed may be those that took so long, and count once.
+    sample.load.failed = BTreeMap::from([("Post: context deadline exceeded".to_owned(), 15)]);
+    let diagnosis = found(&equal(), sample);
+    assert_eq!((diagnosis.bad_requests, diagnosis.failed_requests, diagnosis.failed_trials), (20, 15, 1));
+}
+
+#[test]
+fn a_remedy_is_judged_by_failing_trials() {
+    let completed = |sample: Sample| observation(Outcome::Completed(Box::new(sample)));
+    let mut stepped = healthy();
+    stepped.load.latency_us.max = 1.03e6;
+    let mut short = healthy();
+    short.connecting =
+        Some(Connecting { requested: CONNECTIONS, allowed_ms: 10_000, took_ms: None, held: 900 });
+    let before: Vec<Observation> = (0..5).map(|_| completed(with_timeouts(300))).collect();
+    let mut after: Vec<Observation> = (0..5).map(|_| completed(stepped.clone())).collect();
+    after.push(observation(Outcome::NotHeld(Box::new(short))));
+    after.push(observation(Outcome::ToolFailed { reason: "x".into() }));
+    let confirmation = confirm(Symptom::Failing, TIMEOUT_MS, &before, &after);
+    assert_eq!(confirmation.standing, Standing::Confirmed);
+    assert_eq!((confirmation.before, confirmation.after), (Tally { bad: 5, of: 5 }, Tally { bad: 0, of: 5 }));
+}
+
+#[test]
+fn a_counter_that_moved_too_little_is_not_named() {
+    let mut sample = with_timeouts(300);
+    sample.load.quantiles.insert(4, (0.993, 1.5e6));
+    sample.network.listen_overflows = Some(60);
+    sample.network.syn_retransmits = Some(60);
+    let diagnosis = found(&equal(), sample);
+    assert!(diagnosis.is_unknown() && diagnosis.causes.is_empty(), "{diagnosis:?}");
+}
+
+#[test]
+fn unknown_evidence_is_reported_as_unavailable() {
+    let mut sample = with_timeouts(300);
+    sample.load.quantiles.insert(4, (0.993, 1.5e6));
+    sample.network = NetworkCounters::default();
+    sample.capacity = Capacity::default();
+    let diagnosis = found(&equal(), sample);
+    assert!(diagnosis.is_unknown());
+    let lacks = ["listen overflows", "the limit of open files", "the latency of one request by itself"];
+    assert!(
+        lacks.iter().all(|what| diagnosis.unavailable.iter().any(|known| known == what)),
+        "{diagnosis:?}"
+    );
+}
+
+#[test]
+fn a_stalled_accept_loop_is_named_without_its_overflows() {
+    let mut sample = with_timeouts(900);
+    sample.load.succeeded = 0;
+    sample.established = Some(100);
+    sample.network.listen_overflows = Some(500);
+    sample.network.syn_retransmits = Some(500);
+    for moment in &mut sample.resources {
+        moment.open_files = Some(100);
+        moment.listen_waiting = Some(900);
+    }
+    sample.threads.clear();
+    let (kind, sentence) = only(&equal(), sample.clone());
+    assert_eq!(kind, CauseKind::AcceptStalled);
+    assert!(
+        sentence.contains("900 connections stood") && sentence.contains("held 100 of 1,000"),
+        "{sentence}"
+    );
+
+    let mut moving = sample;
+    moving.resources[8].open_files = Some(120);
+    let causes = found(&equal(), moving).causes;
+    assert!(causes.iter().all(|cause| cause.kind != CauseKind::AcceptStalled), "it still accepts");
+}
+
+#[test]
+fn files_at_the_limit_are_named_without_the_full_queue() {
+    let mut sample = with_timeouts(940);
+    sample.established = Some(40);
+    sample.capacity.open_files_limit = Some(60);
+    for moment in &mut sample.resources {
+        moment.open_files = Some(40);
+        moment.listen_waiting = Some(900);
+    }
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, CauseKind::OpenFiles);
+    assert_eq!(
+        sentence,
+        "the server may open 60 files, and had that many open: of 1,000 connections it never held 960"
+    );
+}
+
+#[test]
+fn a_limit_is_named_by_its_number() {
+    let mut sample = healthy();
+    sample.load.failed = BTreeMap::from([("HTTP 4xx".to_owned(), 45_000)]);
+    let limited = setting(json!({"threads": 2, "max_connections": 100, "tcp_nodelay": true}));
+    let (kind, sentence) = only(&limited, sample.clone());
+    assert_eq!(kind, CauseKind::Limit);
+    assert_eq!(sentence, "the server takes 100 connections at a time and refused 45,000 requests");
+    assert!(only(&equal(), sample).1.contains("a limit of its own"));
+}
+
+#[test]
+fn one_busy_thread_on_two_cores_is_too_few() {
+    let mut sample = healthy();
+    sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 950_000, run_delay_us: 20_000 }];
+    let one = setting(json!({"threads": 1, "tcp_nodelay": true}));
+    let (kind, sentence) = only(&one, sample.clone());
+    assert_eq!(kind, CauseKind::TooFewThreads);
+    assert_eq!(
+        sentence,
+        "it answers with 1 thread, which had work for 97 % of the time, on a machine of 2 cores"
+    );
+    assert!(found(&equal(), sample.clone()).is_healthy());
+    sample.threads[0].cpu_us = 400_000;
+    assert!(found(&one, sample).is_healthy(), "an idle thread is enough");
+}
+
+#[test]
+fn a_waiting_handler_is_named() {
+    let mut sample = healthy();
+    sample.capacity.alone_us = Some(2_150.0);
+    sample.capacity.alone_cpu_us = Some(80.0);
+    sample.load.latency_us.mean = 2_300.0;
+    sample.threads.clear();
+    let (kind, sentence) = only(&equal(), sample.clone());
+    assert_eq!(kind, CauseKind::SlowHandler);
+    assert!(
+        sentence.starts_with("one request by itself takes 2.15 ms, of which 80.0 µs is CPU time"),
+        "{sentence}"
+    );
+    // Two threads that wait 2.07 ms with each request answer at most 966 a second.
+    sample.load.latency_us.mean = 1.04e6;
+    sample.load.succeeded = 950;
+    sample.server_requests = Some(950);
+    assert_eq!(only(&equal(), sample).0, CauseKind::SlowHandler);
+    // The handler's wait does not explain the latency under a full queue.
+    let mut loaded = healthy();
+    loaded.capacity.alone_us = Some(2_150.0);
+    assert!(found(&equal(), loaded).is_healthy());
+}
+
+#[test]
+fn full_processors_are_named_where_requests_fail() {
+    let mut sample = with_timeouts(3_000);
+    sample.load.latency_us.mean = 900e3;
+    sample.load.latency_us.p50 = 700e3;
+    sample.threads.iter_mut().for_each(|thread| thread.cpu_us = 1_600_000);
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, CauseKind::CpuQueue);
+    assert!(sentence.contains("0.70 cores among 1,000 connections"), "{sentence}");
+}
+
+#[test]
+fn starved_connections_are_counted_by_their_timeouts() {
+    let mut sample = with_timeouts(300);
+    sample.load.latency_us.mean = 15e3;
+    let (kind, sentence) = only(&equal(), sample);
+    assert_eq!(kind, CauseKind::Starved);
+    assert!(sentence.starts_with("about 300 of 1,000 connections got no answer"), "{sentence}");
+}
+
+/// Ten seconds of one worker of tokio's, of whose 1,000 connections 245 are served and the others run into the timeout.
+fn starved_by_the_scheduler() -> Sample {
+    let mut sample = healthy();
+    let timeouts = 3_775;
+    sample.load.succeeded = 32_370;
+    sample.load.failed = BTreeMap::from([("timeout".to_owned(), timeouts)]);
+    sample.load.time_taken_s = 10.0;
+    sample.load.latency_us =
+        Latency { mean: 277e3, p50: 75.7e3, p90: 2e6, p99: 2e6, p999: Some(2e6), max: 2.03e6 };
+    sample.load.quantiles = vec![(0.0, 5e3), (0.5, 75.7e3), (0.89, 135e3), (0.9, 2.001e6), (1.0, 2.03e6)];
+    sample.server_requests = Some(32_370);
+    sample.threads = vec![ThreadUse { name: "worker".into(), cpu_us: 9_650_000, run_delay_us: 50_000 }];
+    sample
+}
+
+fn one_worker(interval: Option<u32>) -> LoadSetting {
+    setting(
+        json!({"threads": 1, "global_queue_interval": interval, "backlog": 1024, "tcp_nodelay": true, "max_connections": null}),
+    )
+}
+
+#[test]
+fn the_scheduler_is_named_without_the_one_thread() {
+    let (kind, sentence) = only(&one_worker(Some(61)), starved_by_the_scheduler());
+    assert_eq!(kind, CauseKind::SchedulerStarved);
+    assert_eq!(
+        sentence,
+        "starved by the scheduler: about 245 of 1,000 connections were served again and again, half of their requests within \
+         75.7 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit into a queue of 256 \
+         each from a global queue, once in 61 polls, so that each waits about 14.2 s; no connection attempt found the listen \
+         queue full"
+    );
+    // Where the interval is tokio's own their wait is unknown.
+    let (kind, sentence) = only(&one_worker(None), starved_by_the_scheduler());
+    assert!(kind == CauseKind::SchedulerStarved && sentence.contains("only now and then"), "{sentence}");
+}
+
+#[test]
+fn the_scheduler_is_named_without_a_timeout() {
+    let mut sample = starved_by_the_scheduler();
+    sample.load.succeeded = 644_920;
+    sample.server_requests = Some(644_920);
+    sample.load.failed.clear();
+    sample.load.latency_us =
+        Latency { mean: 15e3, p50: 3e3, p90: 4e3, p99: 1.4e6, p999: Some(1.6e6), max: 1.73e6 };
+    sample.load.quantiles = vec![(0.0, 1e3), (0.5, 3e3), (0.98, 4e3), (0.985, 1.35e6), (1.0, 1.73e6)];
+    let diagnosis = found(&one_worker(Some(61)), sample);
+    let [cause] = &diagnosis.causes[..] else { panic!("{diagnosis:?}") };
+    assert_eq!(
+        (cause.kind, cause.symptom, cause.remedy),
+        (CauseKind::SchedulerStarved, Symptom::Stepped, None)
+    );
+}
+
+#[test]
+fn the_scheduler_is_not_named_without_its_evidence() {
+    let kinds = |setting: &LoadSetting, change: &dyn Fn(&mut Sample)| {
+        let mut sample = starved_by_the_scheduler();
+        change(&mut sample);
+        found(setting, sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
+    };
+    let one = one_worker(Some(61));
+    let idle = kinds(&one, &|sample| sample.threads[0].cpu_us = 3_000_000);
+    assert_eq!(idle, [CauseKind::Starved], "an idle worker starves nobody");
+    let all_at_work = kinds(&one, &|sample| sample.load.latency_us.p50 = 300e3);
+    assert_eq!(all_at_work, [CauseKind::TooFewThreads], "all requested connections are at work");
+    let dropped = kinds(&one, &|sample| {
+        sample.network.listen_overflows = Some(3_000);
+        sample.network.syn_retransmits = Some(3_000);
+        sample.network.timeouts = Some(3_000);
+    });
+    assert!(
+        !dropped.contains(&CauseKind::SchedulerStarved) && dropped.contains(&CauseKind::AcceptQueueFull),
+        "{dropped:?}"
+    );
+    let few = LoadSetting { connections: 250, ..one };
+    assert!(!kinds(&few, &|_| {}).contains(&CauseKind::SchedulerStarved), "one queue holds them all");
+    let unknown = setting(json!({"tcp_nodelay": true}));
+    assert!(
+        !kinds(&unknown, &|_| {}).contains(&CauseKind::SchedulerStarved),
+        "it does not say how many workers it has"
+    );
+}
+
+/// A second in which the load tool serves its connections one after the other, each for a while.
+fn unfair_load_tool() -> Sample {
+    let mut sample = healthy();
+    sample.load.latency_us =
+        Latency { mean: 8e3, p50: 11.0, p90: 20.0, p99: 57e3, p999: Some(110e3), max: 132e3 };
+    sample.load.quantiles = vec![(0.0, 8.0), (0.5, 11.0), (0.98, 40e3), (0.99, 57e3), (1.0, 132e3)];
+    for moment in &mut sample.resources {
+        moment.voluntary_switches = Some(sample.load.succeeded);
+    }
+    sample.server_requests = Some(sample.load.succeeded);
+    sample
+}
+
+#[test]
+fn a_load_tool_that_serves_few_connections_at_a_time_is_named() {
+    let (kind, sentence) = only(&equal(), unfair_load_tool());
+    assert_eq!(kind, CauseKind::ToolUnfair);
+    assert!(sentence.starts_with("the load generator, not the server"), "{sentence}");
+    let mut timeouts = unfair_load_tool();
+    timeouts.load.failed = BTreeMap::from([("timeout".to_owned(), 5)]);
+    let causes = found(&equal(), timeouts).causes;
+    let named: Vec<_> = causes.iter().map(|cause| (cause.kind, cause.symptom)).collect();
+    assert!(named.contains(&(CauseKind::ToolUnfair, Symptom::Failing)), "{named:?}");
+}
+
+#[test]
+fn a_busy_server_does_not_make_the_load_tool_unfair() {
+    let kinds = |change: &dyn Fn(&mut Sample)| {
+        let mut sample = unfair_load_tool();
+        change(&mut sample);
+        found(&equal(), sample).causes.iter().map(|cause| cause.kind).collect::<Vec<_>>()
+    };
+    let busy = kinds(&|sample| {
+        sample.resources.iter_mut().for_each(|moment| moment.voluntary_switches = Some(400));
+    });
+    assert!(
+        !busy.contains(&CauseKind::ToolUnfair),
+        "a server that seldom sleeps is not waiting for requests"
+    );
+    let near = kinds(&|sample| sample.load.latency_us.mean = 100.0);
+    assert!(!near.contains(&CauseKind::ToolUnfair), "the mean is near the median");
+    for other in [starved_by_the_scheduler(), with_timeouts(300)] {
+        assert!(
+            found(&one_worker(Some(61)), other)
+                .causes
+                .iter()
+                .all(|cause| cause.kind != CauseKind::ToolUnfair)
+        );
+    }
+}
+
+#[test]
+fn retransmitted_data_is_named() {
+    let mut sample = with_timeouts(300);
+    sample.network.timeouts = Some(400);
+    sample.network.syn_retransmits = Some(20);
+    assert_eq!(only(&equal(), sample).0, CauseKind::Retransmission);
+}
+
+#[test]
+fn forty_milliseconds_without_nodelay_are_nagle() {
+    let mut sample = healthy();
+    sample.load.quantiles =
+        vec![(0.0, 200.0), (0.3, 9e3), (0.35, 39e3), (0.95, 44e3), (0.99, 60e3), (1.0, 70e3)];
+    sample.load.latency_us.mean = 28e3;
+    let nagle = setting(json!({"threads": 2, "tcp_nodelay": false}));
+    assert_eq!(only(&nagle, sample.clone()).0, CauseKind::Nagle);
+    assert!(found(&equal(), sample).is_healthy(), "with TCP_NODELAY it is something else");
+}
+
+#[test]
+fn a_dead_server_and_a_tool_without_ports_are_named() {
+    let died = observation(Outcome::ServerDied { reason: "killed (signal 9)".into() });
+    let diagnosis = diagnose(&equal(), &[&died]);
+    assert_eq!(diagnosis.causes[0].sentence, "the server ended by itself in 1 of 1 trial: killed (signal 9)");
+    let mut sample = healthy();
+    let kind = "dial tcp: connect: cannot assign requested address";
+    sample.load.failed = BTreeMap::from([(kind.to_owned(), 7_000)]);
+    assert_eq!(only(&equal(), sample).0, CauseKind::LoadGenerator);
+}
+
+#[test]
+fn a_cause_stands_before_its_consequences() {
+    for (index, row) in TABLE.iter().enumerate() {
+        let earlier: Vec<CauseKind> = TABLE[..index].iter().map(|row| row.kind).collect();
+        assert!(
+            row.unless.iter().all(|kind| earlier.contains(kind)),
+            "{:?} stands before a cause of it",
+            row.kind
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Straight lines through measured points: a fixed cost, and one for each unit. CPU time for a call against the bytes
+//! of its answer.
+//!
+//! A line for each block, so that what slows one block slows all of its points; then the medians over the blocks. Least
+//! squares with weights of one over the square of the value, so that every point counts by its relative error.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::observed::{Observed, median_of};
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_model::observation::Observation;
+use bench_model::plan::Plan;
+use bench_model::workload::Workload;
+use bench_stats::{Estimate, Weighted};
+
+/// The fewest answer sizes that a line is fitted through.
+const LEAST_SIZES: usize = 3;
+
+/// A straight line through a server's points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedLine {
+    /// Medians over blocks, by rising place.
+    pub points: Vec<LinePoint>,
+    /// The line's value at 0.
+    pub intercept: Option<Estimate>,
+    /// How much it rises for each unit.
+    pub slope: Option<Estimate>,
+    /// The largest relative distance of the line from a point.
+    pub misfit: Option<f64>,
+    /// Blocks that have a line.
+    pub blocks: usize,
+}
+
+/// A point of a [`FittedLine`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinePoint {
+    /// Where it is.
+    pub x: f64,
+    /// Its median over blocks.
+    pub y: Estimate,
+}
+
+impl FittedLine {
+    /// Through the points of each block, place and value.
+    pub(super) fn new(blocks: &BTreeMap<u32, Vec<(f64, f64)>>) -> Self {
+        let weighted = |(x, y): &(f64, f64)| Weighted { x: *x, y: *y, weight: 1.0 / (y * y) };
+        let fit =
+            |points: &Vec<(f64, f64)>| bench_stats::line(&points.iter().map(weighted).collect::<Vec<_>>());
+        let fits: Vec<bench_stats::Line> = blocks.values().filter_map(fit).collect();
+        let intercept = median_of(fits.iter().map(|fit| fit.intercept));
+        let slope = median_of(fits.iter().map(|fit| fit.slope));
+        let points = points(blocks);
+        let misfit = intercept.zip(slope).and_then(|(intercept, slope)| {
+            let distance =
+                |point: &LinePoint| ((intercept.value + slope.value * point.x) / point.y.value - 1.0).abs();
+            points.iter().map(distance).max_by(f64::total_cmp)
+        });
+        Self { points, intercept, slope, misfit, blocks: fits.len() }
+    }
+}
+
+impl FittedLine {
+    /// Through the most resident memory of a server in a window, in bytes, at each of some loads; a place is what a
+    /// load stands at.
+    pub(super) fn of_memory(
+        observed: &Observed<'_>,
+        server: &str,
+        workload: &str,
+        loads: &[(f64, Level)],
+    ) -> Self {
+        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for &(place, level) in loads {
+            for (block, sample) in observed.samples(server, workload, level) {
+                let bytes = sample.figure(Figure::HeldMemoryBytes);
+                blocks.entry(block).or_default().extend(bytes.map(|bytes| (place, bytes)));
+            }
+        }
+        Self::new(&blocks)
+    }
+}
+
+fn points(blocks: &BTreeMap<u32, Vec<(f64, f64)>>) -> Vec<LinePoint> {
+    let mut all: Vec<(f64, f64)> = blocks.values().flatten().copied().collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let of_place = all.chunk_by(|a, b| a.0 == b.0);
+    let point = |measured: &[(f64, f64)]| {
+        let y = median_of(measured.iter().map(|(_, y)| *y))?;
+        Some(LinePoint { x: measured.first()?.0, y })
+    };
+    of_place.filter_map(point).collect()
+}
+
+/// What a server's CPU time for a call is against the bytes of its answer: microseconds, and microseconds a byte.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AnswerSizes {
+    /// The server.
+    pub server: String,
+    /// The method of the calls.
+    pub method: String,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
+    /// The line.
+    pub line: FittedLine,
+}
+
+/// A line for each server, method and load of which answers of at least three sizes were measured, in the plan's order.
+pub fn answer_sizes(plan: &Plan, observations: &[Observation]) -> Vec<AnswerSizes> {
+    let observed = Observed::new(observations);
+    let mut methods: BTreeMap<String, Vec<&Workload>> = BTreeMap::new();
+    for workload in plan.workloads.iter().filter(|workload| !workload.is_mix()) {
+        methods.entry(workload.method()).or_default().push(workload);
+    }
+    let mut found = Vec::new();
+    for (method, workloads) in methods.into_iter().filter(|(_, of)| of.len() >= LEAST_SIZES) {
+        for level in plan.levels() {
+            for server in &plan.campaign.servers {
+                let line = FittedLine::new(&by_block(&observed, server, &workloads, level));
+                if line.points.len() >= LEAST_SIZES {
+                    found.push(AnswerSizes { server: server.clone(), method: method.clone(), level, line });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Bytes of the answer, and CPU time for it in microseconds.
+fn by_block(
+    observed: &Observed<'_>,
+    server: &str,
+    workloads: &[&Workload],
+    level: Level,
+) -> BTreeMap<u32, Vec<(f64, f64)>> {
+    let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+    for workload in workloads {
+        for (block, sample) in observed.samples(server, &workload.name, level) {
+            let cpu_us = sample.figure(Figure::CpuUsPerRequest).filter(|cpu_us| *cpu_us > 0.0);
+            if let Some(cpu_us) = cpu_us {
+                blocks.entry(block).or_default().push((sample.answer_bytes as f64, cpu_us));
+            }
+        }
+    }
+    blocks
+}

@@ -1,0 +1,49 @@
+//! A cell's latency through the window, in an open loop: the median trial in parts that all trials share.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::observed::median_of;
+use bench_model::load::Bin;
+use bench_model::observation::Sample;
+
+/// Latency from when requests were due, of those due in one part of the window: medians over trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyMoment {
+    /// The middle of the part, in milliseconds since the window's start.
+    pub t_ms: f64,
+    /// The median request, in microseconds.
+    pub p50_us: f64,
+    /// The 99th percentile, in microseconds; of fewer than a hundred requests the slowest.
+    pub p99_us: f64,
+    /// Answers a second to the requests that were due in the part; `None` where the tool does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_per_s: Option<f64>,
+}
+
+/// The course of the median trial. Empty in a closed loop.
+pub(super) fn latency_course<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<LatencyMoment> {
+    let mut parts: BTreeMap<u32, Vec<Bin>> = BTreeMap::new();
+    for bin in samples.clone().flat_map(|sample| &sample.load.series) {
+        parts.entry(bin.from_ms).or_default().push(*bin);
+    }
+    let width_ms = samples.clone().find_map(|sample| width_ms(&sample.load.series)).unwrap_or(0.0);
+    let moment = |(from_ms, bins): (&u32, &Vec<Bin>)| {
+        let over = |value: fn(&Bin) -> f64| median_of(bins.iter().map(value));
+        Some(LatencyMoment {
+            t_ms: f64::from(*from_ms) + width_ms / 2.0,
+            p50_us: over(|bin| bin.p50_us)?.value,
+            p99_us: over(|bin| bin.p99_us)?.value,
+            answered_per_s: median_of(bins.iter().filter_map(|bin| bin.answered).map(f64::from))
+                .map(|answered| answered.value / width_ms * 1e3),
+        })
+    };
+    parts.iter().filter_map(moment).collect()
+}
+
+/// How long a part of the window is, in milliseconds; `None` where there are not two. Parts without an answer are
+/// missing.
+pub(super) fn width_ms(series: &[Bin]) -> Option<f64> {
+    series.windows(2).map(|two| f64::from(two[1].from_ms - two[0].from_ms)).min_by(f64::total_cmp)
+}

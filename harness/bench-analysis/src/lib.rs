@@ -1,0 +1,52 @@
+//! From observations to a summary: estimates with intervals, and the conclusions that they allow. Starts no process and
+//! reads no clock, so the same observations always give the same summary.
+
+pub mod agreement;
+pub mod answer;
+pub mod block_counts;
+pub mod boxed;
+pub mod by_rate;
+pub mod calibration;
+mod caveats;
+pub mod ceilings;
+mod comparison;
+pub mod crossed;
+mod diagnosed;
+pub mod diagnosis;
+pub mod fitted_lines;
+pub mod gateways;
+pub mod head_of_line;
+pub mod hosts;
+pub mod idle_connections;
+pub mod in_flight_memory;
+pub mod interim_analyses;
+pub mod interleaved_searches;
+mod invalid_trials;
+mod latency_course;
+mod observed;
+pub mod open_loop;
+pub mod original;
+pub mod pooled;
+mod quantiles;
+pub mod search;
+pub mod sizes;
+pub mod slo;
+pub mod soak;
+pub mod stages;
+mod summary;
+pub mod threshold;
+mod timeline;
+pub mod two_runs;
+mod verdict;
+pub mod views;
+pub mod why;
+
+pub use caveats::{Mark, NEAR_CEILING};
+pub use comparison::{Comparison, Comparisons, JUDGED, Terms, demand};
+pub use diagnosed::{Diagnosed, RemedyPlan, TriedRemedy, diagnosed, remedies, tried_remedies, tried_remedy};
+pub use invalid_trials::{FailedTrial, InvalidTrial};
+pub use latency_course::LatencyMoment;
+pub use observed::{Lost, Observed, invalid_reason, log_ratios, valid};
+pub use summary::{Bound, Cell, SamplingCores, Summary, summarize};
+pub use timeline::Moment;
+pub use verdict::{Better, Demand, Finding, LogRatio, Verdict};

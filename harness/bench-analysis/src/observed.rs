@@ -1,0 +1,220 @@
+//! Observations by server, workload and load, and which of them count.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use bench_model::config::Placement;
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_model::observation::{Observation, Outcome, Sample};
+use bench_stats::{Estimate, median};
+use bench_system::probe::other_processes::ForeignCpu;
+
+/// Steal above this share of the processors' time makes a trial invalid.
+const MUCH_STEAL: f64 = 0.02;
+
+/// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
+pub type Samples<'a> = BTreeMap<u32, &'a Sample>;
+
+/// Server, the server that runs at the same time in a duet, workload, load.
+pub(super) type Place<'a> = (&'a str, Option<&'a str>, &'a str, Level);
+
+/// What became of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It was measured, and may be compared.
+    Measured,
+    /// Its server failed.
+    ServerFailed,
+    /// The machine or the load tool spoiled it.
+    Lost(Lost),
+}
+
+/// The observations of a run.
+#[derive(Debug, Default)]
+pub struct Observed<'a> {
+    cells: BTreeMap<Place<'a>, BTreeMap<u32, &'a Observation>>,
+}
+
+impl<'a> Observed<'a> {
+    /// Sorts observations by what they are of.
+    pub fn new(observations: &'a [Observation]) -> Self {
+        let mut cells: BTreeMap<Place<'a>, BTreeMap<u32, &'a Observation>> = BTreeMap::new();
+        for observation in observations {
+            let trial = &observation.trial;
+            let (server, beside) = (trial.server.as_str(), trial.beside.as_deref());
+            let place = (server, beside, trial.workload.as_str(), trial.level());
+            cells.entry(place).or_default().insert(trial.block, observation);
+        }
+        Self { cells }
+    }
+
+    /// How long each trial took, in seconds.
+    pub(super) fn times_s(&self) -> impl Iterator<Item = f64> {
+        self.cells.values().flat_map(BTreeMap::values).map(|observation| observation.took_s)
+    }
+
+    /// What was measured of a server by itself, without invalid trials.
+    pub fn samples(&self, server: &str, workload: &str, level: impl Into<Level>) -> Samples<'a> {
+        self.samples_of((server, None, workload, level.into()))
+    }
+
+    /// What was measured of a server, in a duet of what ran at the same time as the other, without invalid trials.
+    pub fn samples_in(
+        &self,
+        placement: Placement,
+        [server, other]: [&str; 2],
+        workload: &str,
+        level: impl Into<Level>,
+    ) -> Samples<'a> {
+        let paired = (placement == Placement::Duet).then_some(other);
+        self.samples_of((server, paired, workload, level.into()))
+    }
+
+    pub(super) fn samples_of(&self, place: Place<'_>) -> Samples<'a> {
+        let blocks = self.cells.get(&place).into_iter().flatten();
+        blocks.filter_map(|(block, observation)| Some((*block, valid(observation)?))).collect()
+    }
+
+    /// What was measured, invalid trials among it: for a comparison that is shown once with them and once without.
+    pub(super) fn samples_with_invalid(&self, place: Place<'_>) -> Samples<'a> {
+        let blocks = self.cells.get(&place).into_iter().flatten();
+        blocks.filter_map(|(block, observation)| Some((*block, observation.outcome.sample()?))).collect()
+    }
+
+    /// How many trials of a cell were measured and are invalid, by what they were lost to.
+    pub(super) fn invalid(&self, place: Place<'_>) -> BTreeMap<Lost, usize> {
+        let mut counts = BTreeMap::new();
+        for lost in self.samples_with_invalid(place).into_values().filter_map(invalid) {
+            *counts.entry(lost).or_default() += 1;
+        }
+        counts
+    }
+
+    /// What became of a block's trial in a cell; `None` where there is no observation.
+    pub(super) fn fate(&self, place: Place<'_>, block: u32) -> Option<Fate> {
+        let observation = self.cells.get(&place)?.get(&block)?;
+        Some(match (Lost::of(observation), &observation.outcome) {
+            (Some(lost), _) => Fate::Lost(lost),
+            (None, Outcome::Completed(_)) => Fate::Measured,
+            (None, _) => Fate::ServerFailed,
+        })
+    }
+
+    /// The last block up to which a cell was observed without a gap, whatever came of it.
+    pub(super) fn blocks(&self, place: Place<'_>) -> u32 {
+        self.cells.get(&place).map_or(0, |cell| {
+            (1..).zip(cell.keys()).take_while(|(count, block)| count == *block).count() as u32
+        })
+    }
+}
+
+/// Why a trial counts nowhere though its server did nothing wrong: reasons of the machine and of the load tool, named
+/// beforehand, and never the trial's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The hypervisor took processor time away.
+    Steal,
+    /// Other processes used processor time.
+    ForeignCpu,
+    /// The control group was held back.
+    Throttled,
+    /// The load tool gave no result.
+    ToolFailed,
+    /// What was counted does not fit together, or the run was cut off.
+    NotMeasured,
+}
+
+impl Lost {
+    /// Why an observation is lost; `None` where it counts: it was measured, or its server failed, which is a result.
+    pub fn of(observation: &Observation) -> Option<Self> {
+        match &observation.outcome {
+            Outcome::Completed(sample) => invalid(sample),
+            Outcome::ToolFailed { .. } => Some(Self::ToolFailed),
+            Outcome::Invalid { .. } => Some(Self::NotMeasured),
+            _ => None,
+        }
+    }
+
+    /// What a block was lost to.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Steal => "steal",
+            Self::ForeignCpu => "another process's CPU time",
+            Self::Throttled => "throttling of the control group",
+            Self::ToolFailed => "a failure of the load tool",
+            Self::NotMeasured => "an invalid measurement",
+        }
+    }
+}
+
+/// Whether the machine was busy with something else in a trial, also in one that gave no figure.
+pub fn disturbed(outcome: &Outcome) -> bool {
+    outcome.evidence().is_some_and(|sample| invalid(sample).is_some())
+}
+
+/// What a trial measured, where that counts: `None` of a trial that gave no figure, and of one that the machine
+/// spoiled. Every cell, table, chart and headline is made of these samples alone.
+pub fn valid(observation: &Observation) -> Option<&Sample> {
+    observation.outcome.sample().filter(|sample| invalid(sample).is_none())
+}
+
+/// The same of a trial in which the server failed and which has figures all the same.
+pub fn valid_evidence(observation: &Observation) -> Option<&Sample> {
+    observation.outcome.evidence().filter(|sample| invalid(sample).is_none())
+}
+
+/// Why a trial that was measured may not be compared.
+pub(super) fn invalid(sample: &Sample) -> Option<Lost> {
+    if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
+        return Some(Lost::Steal);
+    }
+    if sample.foreign_cpu.as_ref().is_some_and(ForeignCpu::is_too_much) {
+        return Some(Lost::ForeignCpu);
+    }
+    sample.host.throttled_periods.is_some_and(|periods| periods > 0).then_some(Lost::Throttled)
+}
+
+/// The same as a sentence with a number.
+pub fn invalid_reason(sample: &Sample) -> Option<String> {
+    let percent = |share: Option<f64>| share.map_or(0.0, |share| share * 100.0);
+    Some(match invalid(sample)? {
+        Lost::Steal => format!("the hypervisor took {:.0} % of the cores", percent(sample.steal_share())),
+        Lost::ForeignCpu => {
+            let foreign = sample.foreign_cpu.as_ref();
+            let name = foreign.and_then(|foreign| foreign.busiest.as_ref());
+            let name = name.map_or_else(String::new, |(name, _)| format!(" ({name})"));
+            format!(
+                "another process{name} used {:.0} % of the cores",
+                percent(foreign.map(ForeignCpu::share))
+            )
+        }
+        lost => lost.words().to_owned(),
+    })
+}
+
+/// The median of values; `None` where there are none.
+pub(super) fn median_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
+    median(&values.into_iter().collect::<Vec<_>>())
+}
+
+/// The median of a figure over the samples that have it.
+pub(super) fn median_figure(samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
+    median_of(samples.values().filter_map(|sample| sample.figure(figure)))
+}
+
+/// A quantile of a sample's latency, in microseconds; `None` where the load tool reports none of that probability.
+pub(super) fn quantile_us(sample: &Sample, probability: f64) -> Option<f64> {
+    sample.load.quantiles.iter().find(|(of, _)| *of == probability).map(|(_, us)| *us)
+}
+
+/// ln(a / b) of a figure by block, where both were measured and have it.
+pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<u32, f64> {
+    let ratio = |(block, sample): (&u32, &&Sample)| {
+        let ratio = (sample.figure(figure)? / b.get(block)?.figure(figure)?).ln();
+        ratio.is_finite().then_some((*block, ratio))
+    };
+    a.iter().filter_map(ratio).collect()
+}

@@ -1,0 +1,402 @@
+//! The same ratio from several runs: which of them may be pooled, their mean, how much of their spread lies between
+//! runs, and what a new run may give. The statistics are those of [`bench_stats::random_effects`], on logarithms.
+//!
+//! Only runs of one model of processor and of the same builds of both servers are pooled: what a build or a processor
+//! changes is no spread between runs. Across models there is a range, and from three models on a mean with its
+//! interval.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::comparison::Comparison;
+use super::summary::Summary;
+use super::verdict::Finding;
+use bench_model::config::{Environment, Placement};
+use bench_model::plan::Plan;
+use bench_model::provenance::Program;
+use bench_model::results::Conditions;
+use bench_model::workload::Traffic;
+use bench_stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
+
+/// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
+const NO_SETTINGS: [&str; 6] = ["ready", "addr", "metrics", "ws", "server", "open_files"];
+
+/// A run, or a part of one, whose comparisons are pooled.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The run's name; of a part, with the part's folder behind it.
+    pub name: &'a str,
+    /// What was to be done.
+    pub plan: &'a Plan,
+    /// What it was measured with and on.
+    pub conditions: &'a Conditions,
+    /// Its results.
+    pub summary: &'a Summary,
+}
+
+/// Which figure a ratio is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PooledFigure {
+    /// Server CPU time for a request.
+    Cpu,
+    /// Successful requests a second.
+    Rate,
+}
+
+/// As many models of processors it takes for an interval across models.
+const LEAST_MODELS: usize = 3;
+
+/// As many characters of a fingerprint as readers see.
+const SHORT: usize = 12;
+
+/// What a server was built from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Built {
+    /// The fingerprint of its sources; of a program that cargo did not build, its SHA-256; of older runs, the commit.
+    /// Where none of these is known, no two runs share it.
+    pub from: String,
+    /// The compiler and its flags, where cargo built it.
+    pub by: Option<String>,
+}
+
+impl Built {
+    fn of(server: &str, source: &Source<'_>) -> Self {
+        let Conditions { programs, host, .. } = source.conditions;
+        let alone = |what: &str| Self { from: format!("{what} of {}", source.name), by: None };
+        match (programs.get(server), &host.commit) {
+            (Some(Program { sources: Some(from), compiler, flags, .. }), _) => {
+                let by = compiler.iter().chain(flags).cloned().collect::<Vec<_>>().join(", ");
+                Self { from: from.clone(), by: Some(by) }
+            }
+            (Some(Program { sha256: Some(from), unknown: None, .. }), _) => {
+                Self { from: from.clone(), by: None }
+            }
+            (Some(_), _) => alone("the server"),
+            (None, Some(commit)) if !commit.ends_with('+') => {
+                Self { from: format!("commit {commit}"), by: None }
+            }
+            (None, _) => alone("a commit with changes"),
+        }
+    }
+
+    /// For readers: the beginning of a fingerprint, anything else as it is.
+    pub fn words(&self) -> String {
+        if self.from.contains(' ') { self.from.clone() } else { self.from.chars().take(SHORT).collect() }
+    }
+}
+
+/// A server as two runs must have it for their ratios to be of one and the same thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// What campaigns call it.
+    pub name: String,
+    /// Its full name for readers.
+    pub title: String,
+    /// Every effective setting in its ready line, without addresses and limits of the machine.
+    pub settings: Value,
+    /// What it was built from.
+    pub built: Built,
+}
+
+/// What two runs must share for their ratios to be pooled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The figure.
+    pub figure: PooledFigure,
+    /// Which cores server and load tool had; `duet` where the pair ran at the same time.
+    pub placement: Placement,
+    /// The workload.
+    pub workload: String,
+    /// The server in the numerator.
+    pub server: String,
+    /// The server in the denominator.
+    pub over: String,
+    /// Connections.
+    pub connections: u32,
+    /// Bytes of one answer's body.
+    pub answer_bytes: Option<u64>,
+    /// Threads of each server.
+    pub threads: u32,
+    /// Tuning and ledger.
+    pub environment: Environment,
+    /// Whether each block drew builds of both servers, so that the ratio is of many builds and its interval allows for
+    /// their luck.
+    #[serde(default)]
+    pub many_builds: bool,
+    /// Both servers.
+    pub servers: [Identity; 2],
+    /// The load; what is pooled has the same.
+    #[serde(skip)]
+    pub traffic: Option<Traffic>,
+}
+
+/// One run's ratio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRatio {
+    /// The run's name.
+    pub run: String,
+    /// When it began, in UTC.
+    pub started_at: String,
+    /// Processors.
+    pub cores: usize,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// The commit that was measured, with `+` where files had changed since.
+    pub commit: Option<String>,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
+    /// Blocks.
+    pub blocks: usize,
+    /// The ratio, with the interval that the run's report prints.
+    pub ratio: Estimate,
+    /// The standard error of its logarithm within the run; none where the run has too few blocks for an interval.
+    pub log_standard_error: Option<f64>,
+}
+
+/// What several runs of one model of processor show together. Spreads are relative: 0.05 is 5 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pooled {
+    /// Runs that were pooled.
+    pub runs: usize,
+    /// The mean ratio over runs, with its interval.
+    pub ratio: Estimate,
+    /// The standard error of the mean's logarithm.
+    pub log_standard_error: f64,
+    /// The interval for the true ratio of a new run on this model; none below three runs.
+    pub prediction: Option<(f64, f64)>,
+    /// The typical standard error within a run.
+    pub within: f64,
+    /// The standard deviation between runs.
+    pub between: f64,
+    /// The share of the variance that lies between runs, from 0 to 1.
+    pub i_squared: f64,
+}
+
+impl Pooled {
+    fn new(runs: usize, logs: RandomEffects) -> Self {
+        Self {
+            runs,
+            ratio: logs.mean.map(f64::exp),
+            log_standard_error: logs.standard_error,
+            prediction: logs.prediction.map(|(low, high)| (low.exp(), high.exp())),
+            within: logs.within.exp_m1(),
+            between: logs.between.exp_m1(),
+            i_squared: logs.i_squared,
+        }
+    }
+}
+
+/// A ratio of one setting from every run on one model of processor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    /// The processor, as readers know it.
+    pub processor: String,
+    /// Each run's ratio, in the order of the runs.
+    pub runs: Vec<RunRatio>,
+    /// All of them as one; none where fewer than two runs have an interval.
+    pub pooled: Option<Pooled>,
+}
+
+impl Model {
+    /// The mean of its runs with its interval; of a single run, that run's.
+    pub fn ratio(&self) -> Estimate {
+        let known = self.runs.iter().find(|run| run.log_standard_error.is_some()).or(self.runs.first());
+        let single = || known.map_or(Estimate { value: f64::NAN, interval: None }, |run| run.ratio);
+        self.pooled.map_or_else(single, |pooled| pooled.ratio)
+    }
+
+    /// What one more run on it may give: the prediction interval where there is one, else the interval of a single run.
+    pub fn next_run(&self) -> Estimate {
+        let mean = self.ratio();
+        let prediction = self.pooled.and_then(|pooled| pooled.prediction);
+        Estimate { interval: prediction.or(mean.interval), ..mean }
+    }
+
+    fn log_estimate(&self) -> Option<RunEstimate> {
+        match self.pooled {
+            Some(Pooled { ratio, log_standard_error: standard_error, .. }) => {
+                Some(RunEstimate { value: ratio.value.ln(), standard_error })
+            }
+            None => self.runs.iter().find_map(RunRatio::log_estimate),
+        }
+    }
+}
+
+/// What models of processors show together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Across {
+    /// Models.
+    pub models: usize,
+    /// The smallest and the largest ratio of a model.
+    pub range: (f64, f64),
+    /// The mean over models with its interval; none below three models.
+    pub ratio: Option<Estimate>,
+}
+
+/// A ratio of one setting from every run that has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// What the runs share.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Whether no run of the same pair and load, with other builds or settings, is newer than its newest.
+    pub newest: bool,
+    /// By model of processor.
+    pub models: Vec<Model>,
+    /// All models; none where there is only one.
+    pub across: Option<Across>,
+}
+
+impl Group {
+    /// Whether anything of it was measured more than once.
+    pub fn is_repeated(&self) -> bool {
+        self.models.len() > 1 || self.models.iter().any(|model| model.pooled.is_some())
+    }
+
+    /// Its runs on all models.
+    pub fn runs(&self) -> impl Iterator<Item = &RunRatio> {
+        self.models.iter().flat_map(|model| &model.runs)
+    }
+
+    fn began(&self) -> &str {
+        self.runs().map(|run| run.started_at.as_str()).max().unwrap_or_default()
+    }
+}
+
+/// Every ratio of the runs, by what they share: CPU time in duets first, then by request, connections and pair.
+pub fn pool(sources: &[Source<'_>]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for source in sources {
+        for pair in &source.summary.comparisons {
+            for (figure, finding) in judged(source, pair) {
+                let Some(setting) = setting(source, pair, figure) else { continue };
+                let ratio = run_ratio(source, finding);
+                let place = groups.iter().position(|group| group.setting == setting).unwrap_or_else(|| {
+                    groups.push(Group { setting, newest: false, models: Vec::new(), across: None });
+                    groups.len() - 1
+                });
+                let processor = source.conditions.host.processor_name();
+                let models = &mut groups[place].models;
+                match models.iter_mut().find(|model| model.processor == processor) {
+                    Some(model) => model.runs.push(ratio),
+                    None => models.push(Model { processor, runs: vec![ratio], pooled: None }),
+                }
+            }
+        }
+    }
+    for group in &mut groups {
+        group.models.sort_by(|a, b| a.processor.cmp(&b.processor));
+        for model in &mut group.models {
+            let estimates: Vec<RunEstimate> = model.runs.iter().filter_map(RunRatio::log_estimate).collect();
+            model.pooled = random_effects(&estimates).map(|logs| Pooled::new(estimates.len(), logs));
+        }
+        group.across = across(&group.models);
+    }
+    let mut newest: BTreeMap<String, String> = BTreeMap::new();
+    for group in &groups {
+        let known = newest.entry(order_text(&group.setting)).or_default();
+        if group.began() > known.as_str() {
+            *known = group.began().to_owned();
+        }
+    }
+    for group in &mut groups {
+        group.newest = newest.get(&order_text(&group.setting)).is_some_and(|at| at == group.began());
+    }
+    // Of one pair and load the newest builds come first.
+    groups.sort_by(|a, b| order(&a.setting).cmp(&order(&b.setting)).then_with(|| b.began().cmp(a.began())));
+    groups
+}
+
+/// A text of its own for each pair and load, whatever the builds and settings.
+fn order_text(setting: &Setting) -> String {
+    format!("{:?}", order(setting))
+}
+
+fn across(models: &[Model]) -> Option<Across> {
+    let ratios = || models.iter().map(|model| model.ratio().value).filter(|value| value.is_finite());
+    let count = ratios().count();
+    let range = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
+    let estimates: Option<Vec<RunEstimate>> = models.iter().map(Model::log_estimate).collect();
+    let estimates = estimates.filter(|known| known.len() >= LEAST_MODELS);
+    let ratio = estimates.and_then(|known| Some(random_effects(&known)?.mean.map(f64::exp)));
+    (count > 1).then_some(Across { models: count, range, ratio })
+}
+
+fn order(setting: &Setting) -> (bool, PooledFigure, &str, u32, &str, &str, bool) {
+    let Setting { figure, placement, workload, server, over, connections, many_builds, .. } = setting;
+    (*placement != Placement::Duet, *figure, workload, *connections, over, server, !*many_builds)
+}
+
+/// The ratios of a comparison that can be pooled: an open loop is another model, and in a duet the kernel divides the
+/// core.
+fn judged<'a>(source: &Source<'_>, pair: &'a Comparison) -> Vec<(PooledFigure, &'a Finding)> {
+    if pair.level.rate.is_some() {
+        return Vec::new();
+    }
+    let mut judged = vec![(PooledFigure::Cpu, &pair.cpu)];
+    if source.plan.campaign.environment.placement != Placement::Duet {
+        judged.push((PooledFigure::Rate, &pair.rate));
+    }
+    judged
+}
+
+/// `None` where the run does not record what a server or its request was, so that the meaning of its ratio is unknown.
+fn setting(source: &Source<'_>, pair: &Comparison, figure: PooledFigure) -> Option<Setting> {
+    let Source { plan, conditions, summary, .. } = source;
+    let identity = |name: &str| {
+        let title = plan.servers.iter().find(|server| server.name == name)?.title.clone();
+        let mut settings = conditions.servers.get(name)?.clone();
+        if let Some(fields) = settings.as_object_mut() {
+            fields.retain(|field, _| !NO_SETTINGS.contains(&field.as_str()));
+        }
+        Some(Identity { name: name.to_owned(), title, settings, built: Built::of(name, source) })
+    };
+    let of_pair = |cell: &&super::Cell| {
+        cell.server == pair.server && cell.workload == pair.workload && cell.level == pair.level
+    };
+    let traffic = &plan.workloads.iter().find(|workload| workload.name == pair.workload)?.traffic;
+    Some(Setting {
+        figure,
+        placement: plan.campaign.environment.placement,
+        workload: pair.workload.clone(),
+        server: pair.server.clone(),
+        over: pair.over.clone(),
+        connections: pair.level.connections,
+        answer_bytes: summary.cells.iter().find(of_pair).and_then(|cell| cell.answer_bytes),
+        threads: plan.threads,
+        environment: plan.campaign.environment.clone(),
+        many_builds: plan.campaign.layouts.is_some(),
+        servers: [identity(&pair.server)?, identity(&pair.over)?],
+        traffic: Some(traffic.clone()),
+    })
+}
+
+fn run_ratio(source: &Source<'_>, finding: &Finding) -> RunRatio {
+    let Source { name, plan, conditions, .. } = source;
+    let logs = finding.ratio.interval.map(|(low, high)| (low.ln(), high.ln()));
+    let log_standard_error = logs.zip(finding.confidence).and_then(|(interval, confidence)| {
+        // Rounding in 1 - (1 - level) must not change a rank.
+        let level = 1.0 - confidence + 1e-12;
+        standard_error(interval, finding.blocks, level)
+    });
+    RunRatio {
+        run: (*name).to_owned(),
+        started_at: conditions.started_at.clone(),
+        cores: conditions.host.cores,
+        kernel: conditions.host.kernel.clone(),
+        commit: conditions.host.commit.clone(),
+        window_ms: plan.campaign.window_ms,
+        blocks: finding.blocks,
+        ratio: finding.ratio,
+        log_standard_error,
+    }
+}
+
+impl RunRatio {
+    pub(super) fn log_estimate(&self) -> Option<RunEstimate> {
+        Some(RunEstimate { value: self.ratio.value.ln(), standard_error: self.log_standard_error? })
+    }
+}

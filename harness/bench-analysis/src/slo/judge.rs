@@ -1,0 +1,175 @@
+//! What one trial showed: whether the service level was met, what missed it, and whether the load tool was what held it
+//! back.
+//!
+//! Latency counts from the moment at which a request was meant to be sent, so waiting in the load tool's queue, which a
+//! slow server makes, is in it.
+
+use crate::search::Judgement;
+use bench_model::config::Slo;
+use bench_model::load::records::{EXHAUSTED, NOT_SENT, TOOL_LATE};
+use bench_model::load::{Latency, LoadSample};
+use bench_model::observation::{Observation, Sample};
+
+/// A machine is full from this share of its processors on.
+const FULL: f64 = 0.85;
+
+/// The share of the latency that must have passed before a request was sent, for the load tool to be the reason.
+const BEFORE_SENT: f64 = 0.5;
+
+/// The names of failures of requests that were due and that the load tool did not send, though the server did not keep
+/// it from that. Older runs do not record why a request was not sent.
+const UNSENT: [&str; 3] = [NOT_SENT, TOOL_LATE, EXHAUSTED];
+
+/// A service level, and what is needed to distinguish a slow server from a slow load tool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judge {
+    /// The 99th percentile of latency must lie below this, in microseconds.
+    pub p99_us: f64,
+    /// The share of the requests that may fail, from 0 to 1.
+    pub most_failed: f64,
+    /// The share of the requested rate that must be achieved, from 0 to 1.
+    pub least_achieved: f64,
+    /// Processors that server and load tool share.
+    pub cores: usize,
+}
+
+/// A part of the service level that a trial missed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Missed {
+    /// Requests failed: their share of all, from 0 to 1, and the kinds. Those that the load tool did not send are none.
+    Failed(f64, Vec<String>),
+    /// The 99th percentile of latency, in microseconds.
+    P99(f64),
+    /// The achieved share of the requested rate, from 0 to 1.
+    Rate(f64),
+    /// There was no window to judge: why.
+    NoFigure(String),
+}
+
+impl Judge {
+    /// Of a campaign's service level, on a machine with `cores` processors.
+    pub fn new(slo: &Slo, cores: usize) -> Self {
+        Self {
+            p99_us: slo.p99_ms as f64 * 1e3,
+            most_failed: slo.most_failed.map_or(0.0, |share| share.0),
+            least_achieved: 1.0 - slo.shortfall.0,
+            cores,
+        }
+    }
+
+    /// What a trial showed of its server. The rate was not reached where the load tool was the reason for a missed
+    /// level.
+    pub fn judgement(&self, observation: &Observation) -> Judgement {
+        Judgement::of(&observation.outcome, |sample| {
+            // A window without a rate is not one of this search.
+            let Some(missed) = self.level(&sample.load) else { return Judgement::Nothing };
+            if !missed.is_empty() && !has_failures(&missed) && tool_limit(sample, self.cores) {
+                return Judgement::NotReached;
+            }
+            Judgement::Measured { passed: missed.is_empty(), missed: self.missed_share(&sample.load) }
+        })
+    }
+
+    /// The parts of the level that a trial missed; none where it met it.
+    pub fn missed(&self, observation: &Observation) -> Vec<Missed> {
+        if let Some(reason) = observation.outcome.failure() {
+            return vec![Missed::NoFigure(reason)];
+        }
+        let load = observation.outcome.sample().map(|sample| &sample.load);
+        let no_rate = || vec![Missed::NoFigure("it was no trial at a rate".to_owned())];
+        load.and_then(|load| self.level(load)).unwrap_or_else(no_rate)
+    }
+
+    /// The parts of the level that a window missed. `None` where it was no load at a rate.
+    fn level(&self, load: &LoadSample) -> Option<Vec<Missed>> {
+        let achieved = achieved_share(load)?;
+        let mut missed = Vec::new();
+        let failed = share(load, load.failures() - unsent(load));
+        if failed > self.most_failed {
+            let kinds = load.failed.keys().filter(|kind| !UNSENT.contains(&kind.as_str()));
+            missed.push(Missed::Failed(failed, kinds.cloned().collect()));
+        }
+        if load.latency_us.p99 >= self.p99_us {
+            missed.push(Missed::P99(load.latency_us.p99));
+        }
+        if achieved < self.least_achieved {
+            missed.push(Missed::Rate(achieved));
+        }
+        Some(missed)
+    }
+
+    /// The share of the requests that failed or took longer than the level's limit, from 0 to 1. One that failed late
+    /// counts twice, and between two points of the quantile function the lower one counts: it is never too small.
+    fn missed_share(&self, load: &LoadSample) -> f64 {
+        let latency = &load.latency_us;
+        let named = [(0.5, latency.p50), (0.9, latency.p90), (0.99, latency.p99), (1.0, latency.max)];
+        let points = if load.quantiles.is_empty() { &named[..] } else { &load.quantiles[..] };
+        let in_time = points.iter().take_while(|(_, us)| *us < self.p99_us).last();
+        let late = 1.0 - in_time.map_or(0.0, |(probability, _)| *probability);
+        (share(load, load.failures()) + late).min(1.0)
+    }
+}
+
+/// Whether requests failed: a late tool does not excuse that, and how long they held connections is unknown.
+fn has_failures(missed: &[Missed]) -> bool {
+    missed.iter().any(|missed| matches!(missed, Missed::Failed(..)))
+}
+
+/// A number of a window's requests as a share of all that were due, from 0 to 1.
+fn share(load: &LoadSample, requests: u64) -> f64 {
+    let due = load.succeeded + load.failures();
+    if due == 0 { 1.0 } else { requests as f64 / due as f64 }
+}
+
+/// Requests that were due and that the load tool did not send: the rate was not achieved, and the server failed none of
+/// them.
+fn unsent(load: &LoadSample) -> u64 {
+    UNSENT.iter().filter_map(|kind| load.failed.get(*kind)).sum()
+}
+
+/// The share of the requested rate that was achieved: that of the requests that were sent, or the rate at which they
+/// were where that is less. `None` where it was no load at a rate.
+pub(super) fn achieved_share(load: &LoadSample) -> Option<f64> {
+    let open = load.open.as_ref()?;
+    Some((open.achieved_rate / open.requested_rate).min(1.0 - share(load, unsent(load))))
+}
+
+/// Whether the load tool, and not the server, held a window back in which the level was missed. Most of the latency
+/// passed before the requests were sent, and either that was the tool's own lateness, with connections free, or it took
+/// at least as much of a full machine as the server did.
+fn tool_limit(sample: &Sample, cores: usize) -> bool {
+    let Some(open) = &sample.load.open else { return false };
+    let is_most = |lag: Latency| lag.p99 >= BEFORE_SENT * sample.load.latency_us.p99;
+    if !open.send_lag_us.is_some_and(is_most) {
+        return false;
+    }
+    let had_free = open.own_lag_us.is_some_and(is_most);
+    let (client, server) = (sample.client_cores(), sample.server_cores().unwrap_or(0.0));
+    let is_full = client + server >= FULL * cores as f64;
+    had_free || (is_full && client >= server)
+}
+
+impl std::fmt::Display for Missed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(share, kinds) => {
+                write!(out, "{:.2} % of the requests failed ({})", share * 100.0, kinds.join(", "))
+            }
+            Self::P99(us) => write!(out, "p99 {:.1} ms", us / 1e3),
+            Self::Rate(share) => write!(out, "{:.1} % of the rate achieved", share * 100.0),
+            Self::NoFigure(reason) => out.write_str(reason),
+        }
+    }
+}
+
+impl Missed {
+    /// Its kind, without figures: what trials are counted by.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Failed(_, kinds) => format!("failed requests: {}", kinds.join(", ")),
+            Self::P99(_) => "p99 too long".to_owned(),
+            Self::Rate(_) => "rate not achieved".to_owned(),
+            Self::NoFigure(reason) => reason.clone(),
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Two runs compared: every cell that both have, by itself and relative to a server that both have. Two runs share no
+//! blocks, so nothing is paired between them; which machine or commit is the cause is not decided here.
+
+use std::fmt::Display;
+
+use anyhow::{Result, bail, ensure};
+
+use super::comparison::{JUDGED, demand};
+use super::observed::{Observed, Samples, log_ratios};
+use super::summary::{Summary, summarize};
+use super::verdict::{Better, Demand, Finding, LogRatio, Verdict};
+use bench_model::config::Percent;
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_model::observation::Observation;
+use bench_model::plan::Plan;
+use bench_model::results::Conditions;
+use bench_model::workload::Workload;
+use bench_stats::{CONFIDENCE, Estimate, FAMILY_ERROR, Unpaired, holm};
+
+/// A run with all that was observed in it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The folder's name.
+    pub name: String,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What it was measured with and on.
+    pub conditions: Conditions,
+    /// What was observed.
+    pub observations: Vec<Observation>,
+}
+
+/// Something of each of the two runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Both<T> {
+    /// Of the first run.
+    pub before: T,
+    /// Of the second run.
+    pub after: T,
+}
+
+impl<T> Both<T> {
+    /// What a function makes of each.
+    pub fn map<'a, U>(&'a self, function: impl Fn(&'a T) -> U) -> Both<U> {
+        Both { before: function(&self.before), after: function(&self.after) }
+    }
+}
+
+/// Server, workload, load.
+type CellKey<'a> = (&'a str, &'a str, Level);
+
+/// What changed in one cell from the first run to the second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// The load.
+    pub level: Level,
+    /// Successful requests a second, after over before; none where a run has no valid trial.
+    pub rate: Option<Finding>,
+    /// Server CPU time for a request, after over before.
+    pub cpu: Option<Finding>,
+    /// Ratio of 99th percentiles, its interval right by itself with 95 %; not judged.
+    pub p99_ratio: Option<Estimate>,
+    /// Valid blocks that the ratio of rates comes from.
+    pub blocks: Both<usize>,
+}
+
+/// A gate's result for a finding; the worse, the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gate {
+    /// Known, and not slower by more than the margin.
+    Passes,
+    /// Inconclusive.
+    Open,
+    /// Slower by more than the margin.
+    Fails,
+}
+
+/// What changed from one run to another.
+#[derive(Debug, Clone)]
+pub struct Between {
+    /// Every cell that both runs have, after over before.
+    pub absolute: Vec<Change>,
+    /// The server of both runs that the others are compared with; none where they share no such server.
+    pub reference: Option<String>,
+    /// Every other cell: its ratio to the reference after, over that before.
+    pub relative: Vec<Change>,
+    /// The largest difference that does not matter, of the second run's campaign.
+    pub margin: Percent,
+    /// Measured trials of common cells that were left out: steal, throttling.
+    pub invalid_trials: Both<usize>,
+    /// Servers, workloads and loads that only one of the runs has.
+    pub unshared: Both<Vec<String>>,
+    /// Each run by itself.
+    pub summaries: Both<Summary>,
+}
+
+impl Between {
+    /// What a gate judges: the changes relative to the reference where there is one.
+    pub fn judged(&self) -> &[Change] {
+        if self.reference.is_some() { &self.relative } else { &self.absolute }
+    }
+}
+
+impl Change {
+    /// Rate and CPU time for a request, in the order of [`JUDGED`]: the better direction, and what was found.
+    pub fn findings(&self) -> [(Better, Option<&Finding>); 2] {
+        let [(_, rate), (_, cpu)] = JUDGED;
+        [(rate, self.rate.as_ref()), (cpu, self.cpu.as_ref())]
+    }
+}
+
+impl Gate {
+    /// A difference for the worse of unknown size does not pass: it may exceed the margin.
+    pub fn of(finding: Option<&Finding>, better: Better) -> Self {
+        let Some(finding) = finding else { return Self::Open };
+        let worse = (finding.ratio.value < 1.0) == (better == Better::More);
+        match finding.verdict {
+            Verdict::Slower => Self::Fails,
+            Verdict::Inconclusive => Self::Open,
+            Verdict::DifferentButSmall if worse && !finding.surely_small => Self::Open,
+            Verdict::DifferentButSmall | Verdict::Faster | Verdict::Equivalent => Self::Passes,
+        }
+    }
+}
+
+/// Compares two runs. `reference` names the server that the others are compared with; by default the second run's
+/// ceiling, or its baseline where both runs measured the ceiling too seldom for any verdict.
+///
+/// # Errors
+/// One line: the runs have no cell in common, did not do the same in a common cell, or lack the named reference.
+pub fn between(runs: Both<&Measured>, reference: Option<&str>) -> Result<Between> {
+    let places = common_places(runs)?;
+    same_task(runs, &places)?;
+    let observed = runs.map(|run| Observed::new(&run.observations));
+    let samples = |place: &CellKey<'_>| observed.map(|observed| observed.samples(place.0, place.1, place.2));
+    let invalid_trials = |observed: &Observed<'_>| {
+        let of = |(server, workload, level): &CellKey<'_>| observed.invalid((server, None, workload, *level));
+        places.iter().flat_map(|place| of(place).into_values()).sum()
+    };
+    let demand = demand(&runs.after.plan.campaign);
+    let reference = chosen_reference(runs, reference, &places, &observed)?;
+    let others: Vec<CellKey<'_>> = places.iter().copied().filter(|p| Some(p.0) != reference).collect();
+    let relative = reference.map_or_else(Vec::new, |reference| {
+        changes(&others, demand, |place, figure| {
+            let over = samples(&(reference, place.1, place.2));
+            let of = samples(place);
+            Both {
+                before: log_ratios(figure, &of.before, &over.before).into_values().collect(),
+                after: log_ratios(figure, &of.after, &over.after).into_values().collect(),
+            }
+        })
+    });
+    Ok(Between {
+        absolute: changes(&places, demand, |place, figure| {
+            samples(place).map(|samples| logs(figure, samples))
+        }),
+        reference: reference.map(str::to_owned),
+        relative,
+        margin: runs.after.plan.campaign.margin,
+        invalid_trials: Both {
+            before: invalid_trials(&observed.before),
+            after: invalid_trials(&observed.after),
+        },
+        unshared: Both {
+            before: unshared(&runs.before.plan, &runs.after.plan),
+            after: unshared(&runs.after.plan, &runs.before.plan),
+        },
+        summaries: runs.map(|run| {
+            let plan = &run.plan;
+            summarize(&plan.campaign, &plan.levels(), &plan.trials, &run.observations)
+        }),
+    })
+}
+
+/// ln of a figure in each sample that has it.
+fn logs(figure: Figure, samples: &Samples<'_>) -> Vec<f64> {
+    let values = samples.values().filter_map(|sample| Some(sample.figure(figure)?.ln()));
+    values.filter(|value| value.is_finite()).collect()
+}
+
+/// The changes of a family of cells. Each judged figure is a family of its own; there is one analysis.
+fn changes<'a>(
+    places: &[CellKey<'a>],
+    demand: Demand,
+    logs: impl Fn(&CellKey<'a>, Figure) -> Both<Vec<f64>>,
+) -> Vec<Change> {
+    let of = |figure| places.iter().map(|place| logs(place, figure)).collect::<Vec<_>>();
+    let [(rate, more), (cpu, less)] = JUDGED;
+    let rates = of(rate);
+    let judged = judge(&rates, more, demand).into_iter().zip(judge(&of(cpu), less, demand));
+    let changed = |((place, rates), (rate, cpu)): ((&CellKey<'a>, &Both<Vec<f64>>), _)| Change {
+        server: place.0.to_owned(),
+        workload: place.1.to_owned(),
+        level: place.2,
+        rate,
+        cpu,
+        p99_ratio: p99_ratio(&logs(place, Figure::P99Us)),
+        blocks: rates.map(Vec::len),
+    };
+    places.iter().zip(&rates).zip(judged).map(changed).collect()
+}
+
+fn p99_ratio(logs: &Both<Vec<f64>>) -> Option<Estimate> {
+    let unpaired = Unpaired::new(&logs.after, &logs.before)?;
+    let estimate = Estimate { value: unpaired.estimate(), interval: unpaired.interval(1.0 - CONFIDENCE) };
+    Some(estimate.map(f64::exp))
+}
+
+/// Findings on one figure, the error shared by Holm's procedure. Cells that were not measured stay in the family: its
+/// size must not depend on what was observed.
+fn judge(logs: &[Both<Vec<f64>>], better: Better, demand: Demand) -> Vec<Option<Finding>> {
+    let unpaired: Vec<Option<Unpaired>> =
+        logs.iter().map(|logs| Unpaired::new(&logs.after, &logs.before)).collect();
+    let p_value =
+        |(index, unpaired): (usize, &Option<Unpaired>)| Some((index, unpaired.as_ref()?.p_value(0.0)));
+    let open: Vec<(usize, f64)> = unpaired.iter().enumerate().filter_map(p_value).collect();
+    let mut findings = vec![None; logs.len()];
+    for judged in holm(&open, 0, logs.len(), |alpha| alpha) {
+        let counts = logs[judged.index].map(Vec::len);
+        findings[judged.index] = unpaired[judged.index].as_ref().map(|unpaired| {
+            let log_ratio = LogRatio {
+                estimate: unpaired.estimate(),
+                interval: unpaired.interval(judged.level),
+                inner: unpaired.interval(2.0 * judged.level),
+                // The harmonic mean: two runs of that many blocks each would give an interval as wide.
+                blocks: 2 * counts.before * counts.after / (counts.before + counts.after),
+                least: (1..).find(|each| smallest_p(*each, *each) <= judged.level).unwrap_or(usize::MAX),
+            };
+            Finding::read(log_ratio, judged.level, better, demand)
+        });
+    }
+    findings
+}
+
+/// The smallest two-sided p-value that samples of these sizes can give: two in all ways to choose the one from both.
+fn smallest_p(a: usize, b: usize) -> f64 {
+    (1..=a).map(|i| i as f64 / (b + i) as f64).product::<f64>() * 2.0
+}
+
+/// The reference: the requested one; else the first of the second run's ceiling and baseline that both runs have and
+/// that was measured often enough for some verdict; else the first that both have. Counts decide, never values.
+fn chosen_reference<'a>(
+    runs: Both<&'a Measured>,
+    requested: Option<&'a str>,
+    places: &[CellKey<'a>],
+    observed: &Both<Observed<'_>>,
+) -> Result<Option<&'a str>> {
+    let held = |server: &&str| places.iter().any(|place| place.0 == *server);
+    if let Some(requested) = requested {
+        let mut servers: Vec<&str> = places.iter().map(|place| place.0).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        ensure!(held(&requested), "no server {requested:?} in both runs; there are: {}", servers.join(", "));
+        ensure!(
+            servers.len() > 1,
+            "{requested:?} is the only server in both runs; there is nothing to compare with it"
+        );
+        return Ok(Some(requested));
+    }
+    let others = |reference: &str| places.iter().filter(|place| place.0 != reference).count();
+    let decides = |reference: &&str| {
+        let level = FAMILY_ERROR / others(reference) as f64;
+        places.iter().filter(|place| place.0 != *reference).any(|place| {
+            let pairs = observed.map(|observed| {
+                let samples = |server| observed.samples(server, place.1, place.2);
+                log_ratios(Figure::RequestsPerSecond, &samples(place.0), &samples(reference)).len()
+            });
+            smallest_p(pairs.before, pairs.after) <= level
+        })
+    };
+    let campaign = &runs.after.plan.campaign;
+    let candidates: Vec<&str> = [&campaign.ceiling, &campaign.baseline]
+        .into_iter()
+        .filter_map(Option::as_deref)
+        .filter(|server| held(server) && others(server) > 0)
+        .collect();
+    Ok(candidates.iter().find(|server| decides(server)).or(candidates.first()).copied())
+}
+
+/// The cells that both plans have, as the second orders them.
+fn common_places(runs: Both<&Measured>) -> Result<Vec<CellKey<'_>>> {
+    let (before, after) = (&runs.before.plan, &runs.after.plan);
+    let held = before.levels();
+    let mut places = Vec::new();
+    for workload in after.campaign.workloads.iter().filter(|name| before.campaign.workloads.contains(name)) {
+        for level in after.levels().into_iter().filter(|level| held.contains(level)) {
+            let servers = after.campaign.servers.iter();
+            let common = servers.filter(|name| before.campaign.servers.contains(name));
+            places.extend(common.map(|server| (server.as_str(), workload.as_str(), level)));
+        }
+    }
+    if places.is_empty() {
+        bail!(
+            "{} and {} have no cell in common: no server with the same workload and load",
+            runs.before.name,
+            runs.after.name
+        );
+    }
+    Ok(places)
+}
+
+/// Whether both runs did the same in the cells that they share: a ratio of two different tasks has no meaning.
+fn same_task(runs: Both<&Measured>, places: &[CellKey<'_>]) -> Result<()> {
+    let tasks = runs.map(|run| task(&run.plan));
+    for ((what, before), (_, after)) in tasks.before.iter().zip(&tasks.after) {
+        same(runs, what, before, after)?;
+    }
+    for (_, name, _) in places {
+        let workloads = runs.map(|run| run.plan.workloads.iter().find(|workload| workload.name == *name));
+        let words = workloads.map(|workload| workload.map(Workload::words).unwrap_or_default());
+        same(runs, &format!("the request of {name}"), &words.before, &words.after)?;
+        let body = workloads.map(|workload| workload.and_then(|w| w.body().ok()).unwrap_or_default());
+        same(runs, &format!("the request body of {name}"), &body.before, &body.after)?;
+        let traffic = workloads.map(|workload| workload.map(|w| &w.traffic));
+        ensure!(
+            traffic.before == traffic.after,
+            "{} and {} can't be compared: the true answer of {name} comes from another source",
+            runs.before.name,
+            runs.after.name
+        );
+    }
+    for (server, _, _) in places {
+        let sums = runs.map(|run| run.conditions.servers.get(*server)?["ledger"]["sha256"].as_str());
+        if let (Some(before), Some(after)) = (sums.before, sums.after) {
+            same(runs, &format!("the SHA-256 of {server}'s ledger"), &before, &after)?;
+        }
+    }
+    Ok(())
+}
+
+/// The settings of all cells of a run, as words.
+fn task(plan: &Plan) -> Vec<(&'static str, String)> {
+    let campaign = &plan.campaign;
+    let described = campaign.environment.described(plan.threads).into_iter();
+    let mut task: Vec<_> = described.filter(|setting| setting.is_task).map(|s| (s.name, s.words)).collect();
+    let open = campaign.open.as_ref();
+    task.extend([
+        ("the load tool of closed loops", campaign.tool.name().to_owned()),
+        ("the arms' settings", own_settings(plan)),
+        ("whether connections are only held", campaign.hold.to_string()),
+        ("the background load", format!("{:?}", open.and_then(|open| open.background.as_ref()))),
+        ("how servers are stopped", format!("{:?}", open.and_then(|open| open.stall))),
+        ("warm-up", format!("{} ms", campaign.warmup_ms)),
+        ("connections of the warm-up", format!("{:?}", campaign.warmup_connections)),
+        ("the window", format!("{} ms", campaign.window_ms)),
+        ("the timeout", format!("{} ms", campaign.timeout_ms)),
+        ("the time for connecting", format!("{} ms", campaign.connect_ms)),
+    ]);
+    task
+}
+
+/// The servers' settings that differ from the environment's, as words.
+fn own_settings(plan: &Plan) -> String {
+    let own = plan.servers.iter().filter(|server| !server.overrides.is_empty());
+    own.map(|server| format!("{}: {}", server.name, server.overrides.words())).collect::<Vec<_>>().join("; ")
+}
+
+fn same<T: PartialEq + Display>(runs: Both<&Measured>, what: &str, before: &T, after: &T) -> Result<()> {
+    ensure!(
+        before == after,
+        "{} and {} can't be compared: {what} is {before} in the first and {after} in the second",
+        runs.before.name,
+        runs.after.name
+    );
+    Ok(())
+}
+
+/// What `plan` has and `other` lacks.
+fn unshared(plan: &Plan, other: &Plan) -> Vec<String> {
+    let lacks = |of: &[String], all: &[String]| {
+        of.iter().filter(|name| !all.contains(name)).cloned().collect::<Vec<String>>()
+    };
+    let held = other.levels();
+    let loads = plan.levels().into_iter().filter(|level| !held.contains(level));
+    let (campaign, other) = (&plan.campaign, &other.campaign);
+    let servers = lacks(&campaign.servers, &other.servers);
+    let workloads = lacks(&campaign.workloads, &other.workloads);
+    servers.into_iter().chain(workloads).chain(loads.map(|level| level.to_string())).collect()
+}

@@ -1,0 +1,231 @@
+//! The five verdicts on a ratio of two servers, and how many blocks a clearer one would take.
+
+use serde::{Deserialize, Serialize};
+
+use bench_stats::{Estimate, Paired, blocks_for, least_count};
+
+/// What a comparison shows of the first server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better, by more than the margin: the whole interval lies beyond it.
+    Faster,
+    /// Worse, by more than the margin.
+    Slower,
+    /// Different, but the difference may be within the margin: the interval excludes "no difference" and reaches into
+    /// the margin.
+    DifferentButSmall,
+    /// The same for practical purposes: the interval of twice the error (90 % for 95 %) lies within the margin.
+    Equivalent,
+    /// None of these yet.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// Whether it claims a difference.
+    pub const fn claims_difference(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower | Self::DifferentButSmall)
+    }
+}
+
+/// The better direction of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Requests a second.
+    More,
+    /// Time.
+    Less,
+}
+
+/// What is demanded of a comparison beforehand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// The largest difference that does not matter, as a ratio less one: 0.02.
+    pub margin: f64,
+    /// Half of an interval's width, relative, at which a comparison is answered whatever its verdict.
+    pub precision: Option<f64>,
+}
+
+/// The natural logarithm of a ratio as an analysis of blocks gives it, paired or not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogRatio {
+    /// The estimate.
+    pub estimate: f64,
+    /// Its interval at the level that it is judged at; none where there are too few blocks.
+    pub interval: Option<(f64, f64)>,
+    /// Its interval at twice that level.
+    pub inner: Option<(f64, f64)>,
+    /// Blocks that it comes from; of two runs, as many in each as would give an interval as wide.
+    pub blocks: usize,
+    /// The fewest blocks that give an interval at that level.
+    pub least: usize,
+}
+
+/// The ratio of a figure between two servers, and its verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The ratio, first server over second; its interval is the one that the verdict was read from.
+    pub ratio: Estimate,
+    /// The interval's confidence by itself, from 0 to 1: above 0.95 where several interim analyses and comparisons
+    /// share the error. None before the first interim analysis.
+    pub confidence: Option<f64>,
+    /// Blocks that it comes from.
+    pub blocks: usize,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether the whole difference is known to lie within the margin.
+    pub surely_small: bool,
+    /// Whether more blocks are of no use: all that is demanded is known.
+    pub answered: bool,
+    /// Estimated blocks that a verdict would take; only where it is inconclusive.
+    pub blocks_needed: Option<u64>,
+}
+
+impl Finding {
+    /// Before the first interim analysis there is an estimate and no verdict.
+    pub fn unseen(paired: &Paired, least: usize) -> Self {
+        Self::estimated(paired.estimate(), paired.count(), least)
+    }
+
+    fn estimated(log_ratio: f64, blocks: usize, least: usize) -> Self {
+        Self {
+            ratio: Estimate { value: log_ratio.exp(), interval: None },
+            confidence: None,
+            blocks,
+            verdict: Verdict::Inconclusive,
+            surely_small: false,
+            answered: false,
+            blocks_needed: Some(least as u64),
+        }
+    }
+
+    /// From the logarithms of ratios, judged at a two-sided error of `level`.
+    pub fn of(paired: &Paired, level: f64, better: Better, demand: Demand) -> Self {
+        let log_ratio = LogRatio {
+            estimate: paired.estimate(),
+            interval: paired.interval(level),
+            inner: paired.interval(2.0 * level),
+            blocks: paired.count(),
+            least: least_count(level),
+        };
+        Self::read(log_ratio, level, better, demand)
+    }
+
+    /// From the logarithm of a ratio with its intervals at a two-sided error of `level`.
+    pub fn read(log_ratio: LogRatio, level: f64, better: Better, demand: Demand) -> Self {
+        let LogRatio { estimate, interval, inner, blocks, least } = log_ratio;
+        let Some((low, high)) = interval else {
+            return Self { confidence: Some(1.0 - level), ..Self::estimated(estimate, blocks, least) };
+        };
+        let margin = demand.margin.ln_1p();
+        // Equivalence is judged at twice the error.
+        let inner = inner.unwrap_or((low, high));
+        let within = |(low, high): (f64, f64)| -margin < low && high < margin;
+        let verdict = if low > margin || high < -margin {
+            if (low > 0.0) == (better == Better::More) { Verdict::Faster } else { Verdict::Slower }
+        } else if low > 0.0 || high < 0.0 {
+            Verdict::DifferentButSmall
+        } else if within(inner) {
+            Verdict::Equivalent
+        } else {
+            Verdict::Inconclusive
+        };
+        let half_width = (high - low) / 2.0;
+        let surely_small = within((low, high));
+        let narrow = demand.precision.is_some_and(|precision| half_width <= precision.ln_1p());
+        let answered = match verdict {
+            Verdict::Faster | Verdict::Slower | Verdict::Equivalent => true,
+            Verdict::DifferentButSmall => surely_small || narrow,
+            Verdict::Inconclusive => narrow,
+        };
+        // Either the interval gets narrow enough to exclude "no difference", or to lie within the margin.
+        let distance = estimate.abs();
+        let target = distance.max(margin - distance);
+        let blocks_needed =
+            (verdict == Verdict::Inconclusive).then(|| blocks_for(half_width, blocks, target)).flatten();
+        Self {
+            ratio: Estimate { value: estimate, interval: Some((low, high)) }.map(f64::exp),
+            confidence: Some(1.0 - level),
+            blocks,
+            verdict,
+            surely_small,
+            answered,
+            blocks_needed,
+        }
+    }
+
+    /// For a table.
+    pub fn words(&self) -> String {
+        match (self.verdict, self.blocks_needed) {
+            (Verdict::Faster, _) => "faster".to_owned(),
+            (Verdict::Slower, _) => "slower".to_owned(),
+            (Verdict::DifferentButSmall, _) if self.surely_small => "different but small".to_owned(),
+            (Verdict::DifferentButSmall, _) => "different, size open".to_owned(),
+            (Verdict::Equivalent, _) => "equivalent".to_owned(),
+            (Verdict::Inconclusive, Some(blocks)) => {
+                format!("inconclusive (about {blocks} blocks would tell)")
+            }
+            (Verdict::Inconclusive, None) => "inconclusive".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMAND: Demand = Demand { margin: 0.02, precision: None };
+
+    /// Twelve log ratios around a centre, spread evenly over twice `spread`.
+    fn around(centre: f64, spread: f64) -> Paired {
+        let step = |index: u32| centre + spread * (f64::from(index) / 5.5 - 1.0);
+        Paired::new(&(0..12).map(step).collect::<Vec<f64>>()).unwrap()
+    }
+
+    fn verdict(centre: f64, spread: f64, better: Better) -> Verdict {
+        Finding::of(&around(centre, spread), 0.05, better, DEMAND).verdict
+    }
+
+    #[test]
+    fn each_of_the_five_verdicts() {
+        assert_eq!(verdict(0.10, 0.02, Better::More), Verdict::Faster);
+        assert_eq!(verdict(-0.10, 0.02, Better::More), Verdict::Slower);
+        assert_eq!(verdict(0.10, 0.02, Better::Less), Verdict::Slower);
+        assert_eq!(verdict(-0.10, 0.02, Better::Less), Verdict::Faster);
+        assert_eq!(verdict(0.010, 0.005, Better::More), Verdict::DifferentButSmall);
+        assert_eq!(verdict(0.0, 0.005, Better::More), Verdict::Equivalent);
+        assert_eq!(verdict(0.0, 0.2, Better::More), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_difference_of_unknown_size_is_not_a_small_one() {
+        let small = Finding::of(&around(0.010, 0.005), 0.05, Better::More, DEMAND);
+        assert!(small.surely_small && small.answered);
+        assert_eq!(small.words(), "different but small");
+        let open = Finding::of(&around(0.03, 0.03), 0.05, Better::More, DEMAND);
+        assert_eq!(open.verdict, Verdict::DifferentButSmall);
+        assert!(!open.surely_small && !open.answered);
+        assert_eq!(open.words(), "different, size open");
+    }
+
+    #[test]
+    fn a_requested_precision_answers_by_itself() {
+        let wide = around(0.005, 0.05);
+        assert!(!Finding::of(&wide, 0.05, Better::More, DEMAND).answered);
+        let easy = Demand { precision: Some(0.05), ..DEMAND };
+        let finding = Finding::of(&wide, 0.05, Better::More, easy);
+        assert!(finding.answered && finding.verdict == Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn an_inconclusive_verdict_estimates_the_blocks_needed() {
+        let finding = Finding::of(&around(0.0, 0.1), 0.05, Better::More, DEMAND);
+        let needed = finding.blocks_needed.unwrap();
+        assert!((40..200).contains(&needed), "{needed}");
+        let few = Finding::of(&Paired::new(&[0.5; 4]).unwrap(), 0.05, Better::More, DEMAND);
+        assert_eq!(
+            (few.verdict, few.ratio.interval, few.blocks_needed),
+            (Verdict::Inconclusive, None, Some(6))
+        );
+    }
+}

@@ -1,0 +1,383 @@
+//! What a campaign's views show: cells by their coordinates, ratios paired by block, lines, and what arithmetic allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::comparison::ratio;
+use super::fitted_lines::FittedLine;
+use super::observed::Observed;
+use super::summary::Cell;
+use bench_model::config::{Along, Fit, View, variable, written};
+use bench_model::figure::Figure;
+use bench_model::observation::Observation;
+use bench_model::plan::Plan;
+use bench_stats::Estimate;
+
+/// The fewest points that a line is fitted through.
+const LEAST_POINTS: usize = 3;
+
+/// A view of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// What it shows.
+    pub view: View,
+    /// The axes that panels differ in: its own, and every other one that it does not name and cells differ in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panel_axes: Vec<String>,
+    /// By the values of these axes.
+    pub panels: Vec<Panel>,
+}
+
+/// A part of a view whose cells differ only in its x and its series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// What its cells have in common; empty where there is one panel.
+    pub name: String,
+    /// By the values of the series' axis.
+    pub series: Vec<Series>,
+}
+
+/// A line of a panel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its value of the series' axis: a server by its name, or a setting in words.
+    pub name: String,
+    /// By rising x.
+    pub points: Vec<Point>,
+    /// The line through the first figure, where one is fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<FittedLine>,
+}
+
+/// A cell in a view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Its place on x where that is a number: the axis's value, or the figure's median.
+    pub x: Option<f64>,
+    /// That place in words; where x is a figure, the place on the axis that it changes with ([`behind`]).
+    pub place: String,
+    /// The server, workload and load of the cell.
+    pub server: String,
+    /// The request.
+    pub workload: String,
+    /// Connections, or requests a second.
+    pub amount: u32,
+    /// Medians over trials.
+    pub figures: BTreeMap<Figure, Estimate>,
+    /// Figures over those of the cell that the view's `over` names: medians of per-block ratios, each with an interval
+    /// of 95 %.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ratios: BTreeMap<Figure, Estimate>,
+    /// What arithmetic allows the first figure to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// Failed requests of all trials.
+    pub failed_requests: u64,
+    /// Valid trials.
+    pub trials: usize,
+}
+
+/// Where a cell stands on an axis.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+struct Place {
+    /// Orders the values of an axis.
+    order: f64,
+    words: String,
+    number: Option<f64>,
+}
+
+/// A cell and its coordinates.
+#[derive(Clone)]
+struct Located<'a> {
+    cell: &'a Cell,
+    places: BTreeMap<Along, Place>,
+}
+
+/// The views of a run: the campaign's own, or those that its axes suggest.
+///
+/// # Errors
+/// A view names an axis that there is not.
+pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Result<Vec<Shown>> {
+    let campaign = &plan.campaign;
+    if campaign.views.is_empty() && campaign.axes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let located = located(plan, cells);
+    let suggested = if campaign.views.is_empty() { suggested(&located) } else { Vec::new() };
+    let views = campaign.views.iter().chain(&suggested);
+    let observed = Observed::new(observations);
+    views.map(|view| show(view, &located, &observed)).collect()
+}
+
+/// Every cell but those of the ceiling and of duets.
+fn located<'a>(plan: &Plan, cells: &'a [Cell]) -> Vec<Located<'a>> {
+    let is_own = |cell: &&Cell| cell.beside.is_none() && !plan.is_ceiling(&cell.server);
+    cells.iter().filter(is_own).map(|cell| locate(plan, cell)).collect()
+}
+
+fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
+    let campaign = &plan.campaign;
+    let mut places = BTreeMap::new();
+    let named = |names: Vec<&str>, own: &str| names.iter().position(|name| *name == own).unwrap_or(0) as f64;
+    let entry = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).server.as_deref());
+    let entry = entry.unwrap_or(&cell.server);
+    let entries = campaign
+        .servers
+        .iter()
+        .map(|name| campaign.arm(name).and_then(|arm| campaign.base(arm).server.as_deref()).unwrap_or(name));
+    let words = |text: &str, order| Place { order, words: text.to_owned(), number: None };
+    places.insert(Along::Server, words(entry, named(entries.collect(), entry)));
+    let workloads = campaign.workloads.iter().map(String::as_str).collect();
+    places.insert(Along::Workload, words(&cell.workload, named(workloads, &cell.workload)));
+    let amount = f64::from(cell.level.amount());
+    let load = format!("{} {}", cell.level.amount(), cell.level.unit_of(cell.level.amount()));
+    places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
+    let server = plan.servers.iter().find(|server| server.name == cell.server);
+    if let Some(environment) = server.map(|server| plan.environment_of(server)) {
+        for axis in Along::axes() {
+            let Along::Setting(name) = axis else { continue };
+            let Some(place) = environment.place(name) else { continue };
+            let order = place.value.map_or(-1.0, |value| value as f64);
+            places.insert(axis, Place { order, words: place.words, number: place.number });
+        }
+    }
+    Located { cell, places }
+}
+
+/// The axes on which cells differ.
+fn varied(all: &[Located<'_>]) -> BTreeSet<Along> {
+    let differ = |axis: &Along| {
+        let mut words = all.iter().filter_map(|one| one.places.get(axis)).map(|place| &place.words);
+        let first = words.next();
+        words.any(|other| Some(other) != first)
+    };
+    Along::axes().filter(differ).collect()
+}
+
+/// Views of a campaign that states none: its rate, its CPU time and its latency along the axis of numbers with the most
+/// values.
+fn suggested(all: &[Located<'_>]) -> Vec<View> {
+    let varied = varied(all);
+    let values = |axis: &&Along| {
+        let numbers = all.iter().filter_map(|one| one.places.get(axis)?.number);
+        numbers.map(f64::to_bits).collect::<BTreeSet<_>>().len()
+    };
+    let (server, load) = (Along::Server, Along::Load);
+    let longest =
+        varied.iter().filter(|axis| **axis != server && **axis != Along::Workload).max_by_key(values);
+    let x = longest.unwrap_or(&load);
+    let name = x.name();
+    let view = |title: &str, figure| View {
+        title: format!("{title} by {}", name.replace('_', " ")),
+        figure: vec![figure],
+        x: name.clone(),
+        series: "server".to_owned(),
+        panels: None,
+        only: BTreeMap::new(),
+        over: BTreeMap::new(),
+        fit: None,
+        bound: None,
+        headline: None,
+    };
+    vec![
+        view("Rate", Figure::RequestsPerSecond),
+        view("CPU time", Figure::CpuUsPerRequest),
+        view("Latency", Figure::P99Us),
+    ]
+}
+
+fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
+    let only = view.only()?;
+    let is_shown = |one: &&Located<'_>| {
+        only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(*axis, value)))
+    };
+    let all: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
+    let varied = varied(&all);
+    let (x, series, panels, over) = (view.x()?, view.series()?, view.panels()?, view.over()?);
+    let taken = [Some(x), Some(series), behind(x), panels];
+    let others = varied.iter().copied().filter(|axis| !taken.contains(&Some(*axis)));
+    let names: Vec<Along> = panels.into_iter().chain(others).collect();
+    let mut found: Vec<(Vec<Place>, Vec<&Located<'_>>)> = Vec::new();
+    for one in &all {
+        let key: Vec<Place> = names.iter().filter_map(|axis| one.places.get(axis).cloned()).collect();
+        match found.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, cells)) => cells.push(one),
+            None => found.push((key, vec![one])),
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
+    let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
+        let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
+        let context = Context { view, x, over: &over, all: &all, observed };
+        Panel { name, series: context.series(series, &cells) }
+    };
+    let panel_axes = names.iter().map(|axis| axis.name()).collect();
+    Ok(Shown { view: view.clone(), panel_axes, panels: found.into_iter().map(of_panel).collect() })
+}
+
+/// The axis that a figure changes with, which is no panel of its own: a round trip with the network, an answer's length
+/// with the request, all others with the load. None of an axis.
+pub fn behind(x: Along) -> Option<Along> {
+    match x {
+        Along::Figure(Figure::RoundTripUs) => Some(Along::Setting("network")),
+        Along::Figure(Figure::AnswerBytes) => Some(Along::Workload),
+        Along::Figure(_) => Some(Along::Load),
+        _ => None,
+    }
+}
+
+/// What a point is made from.
+struct Context<'a> {
+    view: &'a View,
+    x: Along,
+    over: &'a [(Along, &'a Value)],
+    all: &'a [Located<'a>],
+    observed: &'a Observed<'a>,
+}
+
+impl Context<'_> {
+    fn series(&self, axis: Along, cells: &[&Located<'_>]) -> Vec<Series> {
+        let mut found: Vec<(Place, Vec<&Located<'_>>)> = Vec::new();
+        for one in cells {
+            let Some(place) = one.places.get(&axis).cloned() else { continue };
+            match found.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, cells)) => cells.push(one),
+                None => found.push((place, vec![one])),
+            }
+        }
+        found.sort_by(|(one, _), (other, _)| one.order.total_cmp(&other.order));
+        let series = |(place, cells): (Place, Vec<&Located<'_>>)| {
+            let mut points: Vec<(f64, Point)> = cells.iter().map(|one| self.point(one)).collect();
+            points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            let points = points.into_iter().map(|(_, point)| point).collect();
+            let line = self.view.fit.and_then(|Fit::Line| self.line(&cells));
+            Series { name: place.words, points, line }
+        };
+        found.into_iter().map(series).collect()
+    }
+
+    /// A cell as a point, and its order on x.
+    fn point(&self, one: &Located<'_>) -> (f64, Point) {
+        let cell = one.cell;
+        let value = |figure: Figure| cell.figure(figure).map(|estimate| estimate.value);
+        let (order, place, x) = match self.x {
+            Along::Figure(figure) => {
+                let x = value(figure);
+                let place = behind(self.x).and_then(|axis| one.places.get(&axis));
+                (x.unwrap_or(-1.0), place.map_or_else(String::new, |place| place.words.clone()), x)
+            }
+            axis => match one.places.get(&axis) {
+                Some(place) => (place.order, place.words.clone(), place.number),
+                None => (0.0, String::new(), None),
+            },
+        };
+        let figures = self.view.figure.iter().filter_map(|figure| Some((*figure, cell.figure(*figure)?)));
+        let of = |name: &str| {
+            let (along, times) = variable(name)?;
+            let number = match along {
+                Along::Figure(figure) => value(figure),
+                axis => one.places.get(&axis).and_then(|place| place.number),
+            };
+            Some(number? * times)
+        };
+        let bound =
+            self.view.bound.as_ref().and_then(|bound| bound.value(&of)).filter(|bound| bound.is_finite());
+        let point = Point {
+            x,
+            place,
+            server: cell.server.clone(),
+            workload: cell.workload.clone(),
+            amount: cell.level.amount(),
+            figures: figures.collect(),
+            ratios: self.ratios(one),
+            bound,
+            failed_requests: cell.failed_requests.values().sum(),
+            trials: cell.completed,
+        };
+        (order, point)
+    }
+
+    /// A cell's figures over those of the cell that the view's `over` names; none of that cell itself.
+    fn ratios(&self, one: &Located<'_>) -> BTreeMap<Figure, Estimate> {
+        let Some(other) = self.reference(one) else { return BTreeMap::new() };
+        let samples = |cell: &Cell| self.observed.samples(&cell.server, &cell.workload, cell.level);
+        let (own, others) = (samples(one.cell), samples(other.cell));
+        let ratios =
+            self.view.figure.iter().filter_map(|figure| Some((*figure, ratio(*figure, &own, &others)?)));
+        ratios.collect()
+    }
+
+    fn reference(&self, one: &Located<'_>) -> Option<&Located<'_>> {
+        if self.over.is_empty() {
+            return None;
+        }
+        let is_over = |axis: &Along| self.over.iter().any(|(over, _)| over == axis);
+        let is_reference = |other: &&Located<'_>| {
+            self.over.iter().all(|(axis, value)| other.is_at(*axis, value))
+                && one
+                    .places
+                    .iter()
+                    .filter(|(axis, _)| !is_over(axis))
+                    .all(|(axis, place)| other.places.get(axis) == Some(place))
+        };
+        self.all.iter().find(is_reference).filter(|other| !std::ptr::eq(other.cell, one.cell))
+    }
+
+    /// A line through the first figure of each block.
+    fn line(&self, cells: &[&Located<'_>]) -> Option<FittedLine> {
+        let figure = *self.view.figure.first()?;
+        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for one in cells {
+            let Cell { server, workload, level, .. } = one.cell;
+            for (block, sample) in self.observed.samples(server, workload, *level) {
+                let x = match self.x {
+                    Along::Figure(figure) => sample.figure(figure),
+                    axis => one.places.get(&axis).and_then(|place| place.number),
+                };
+                let point = x.zip(sample.figure(figure)).filter(|(_, y)| *y > 0.0);
+                blocks.entry(block).or_default().extend(point);
+            }
+        }
+        let line = FittedLine::new(&blocks);
+        (line.points.len() >= LEAST_POINTS).then_some(line)
+    }
+}
+
+impl Located<'_> {
+    /// Whether it is at a value that a campaign states.
+    fn is_at(&self, axis: Along, value: &Value) -> bool {
+        let Some(place) = self.places.get(&axis) else { return false };
+        match axis {
+            Along::Server | Along::Workload => value.as_str() == Some(&place.words),
+            Along::Load => value.as_f64() == place.number,
+            Along::Setting(name) => is_same_place(name, value, place),
+            Along::Figure(_) => false,
+        }
+    }
+}
+
+/// Whether a setting's value, as it is written, stands at that place.
+fn is_same_place(name: &str, value: &Value, place: &Place) -> bool {
+    match written(name, value) {
+        Some(order) => order.map_or(-1.0, |order| order as f64) == place.order,
+        None => false,
+    }
+}
+
+/// The least and the most of some values.
+pub fn range(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let least = values.clone().reduce(f64::min)?;
+    Some((least, values.reduce(f64::max)?))
+}
+
+/// What a view's points reach of what arithmetic allows: the least and the most share.
+pub fn shares(shown: &Shown) -> Option<(f64, f64)> {
+    let figure = *shown.view.figure.first()?;
+    let points = shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let share =
+        |point: &Point| Some(point.figures.get(&figure)?.value / point.bound.filter(|bound| *bound > 0.0)?);
+    range(points.filter_map(share))
+}

@@ -1,0 +1,232 @@
+//! The harness's own client: for requests to one server, one at a time, by either transport. Never for load.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{Message, WebSocket};
+
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+use bench_model::workload::requests::is_true;
+use bench_system::readable_numbers::count;
+
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes that an answer may have.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Characters of an answer that a reader is shown.
+const SHOWN: usize = 200;
+
+/// An answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status; `None` of a WebSocket, whose messages have none.
+    pub status: Option<u16>,
+    /// The body, or the message.
+    pub text: String,
+}
+
+impl Answer {
+    /// Whether it has the status of a JSON-RPC answer.
+    pub fn is_ok(&self) -> bool {
+        self.status.is_none_or(|status| status == 200)
+    }
+
+    /// What it says as JSON-RPC; `None` of another status and of what is not JSON.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::from_str(&self.text).ok().filter(|_| self.is_ok())
+    }
+
+    /// It in one line, cut off where it is long, with how much of it.
+    pub fn shown(&self) -> String {
+        let start: String = self.text.chars().take(SHOWN).collect();
+        let cut = self.text.chars().count().saturating_sub(SHOWN);
+        let more =
+            if cut == 0 { String::new() } else { format!("… [{} more characters cut]", count(cut as u64)) };
+        match self.status {
+            Some(status) => format!("HTTP {status}: {}{more}", start.trim()),
+            None => format!("WebSocket: {}{more}", start.trim()),
+        }
+    }
+}
+
+/// A connection for one request after the other, kept between them and made again where it was lost.
+pub struct Connection {
+    target: Target,
+    timeout: Duration,
+    client: Client,
+}
+
+enum Client {
+    Http { agent: ureq::Agent, closes: bool },
+    WebSocket(Option<Box<WebSocket<TcpStream>>>),
+}
+
+impl Connection {
+    /// To a server that gets requests; one is given up after `timeout`.
+    pub fn new(target: &Target, timeout: Duration) -> Self {
+        let client = match target.transport() {
+            Transport::Http => Client::Http { agent: agent(timeout), closes: false },
+            Transport::WebSocket => Client::WebSocket(None),
+        };
+        Self { target: target.clone(), timeout, client }
+    }
+
+    /// Sends a JSON-RPC request and gives the answer.
+    ///
+    /// # Errors
+    /// There was no whole answer in time.
+    pub fn request(&mut self, body: &str) -> Result<Answer> {
+        match &mut self.client {
+            Client::Http { agent, closes } => post(&self.target, agent, *closes, body),
+            Client::WebSocket(kept) => {
+                let socket = match kept.take() {
+                    Some(socket) => socket,
+                    None => Box::new(open(&self.target, self.timeout)?),
+                };
+                let (socket, text) = exchange(socket, body)
+                    .with_context(|| format!("no answer from {}", self.target.addr()))?;
+                *kept = Some(socket);
+                Ok(Answer { status: None, text })
+            }
+        }
+    }
+}
+
+/// Sends a JSON-RPC request on a connection of its own and gives the answer.
+///
+/// # Errors
+/// There was no whole answer in time.
+pub fn request(target: &Target, body: &str) -> Result<Answer> {
+    let mut connection = Connection::new(target, TIMEOUT);
+    if let Client::Http { closes, .. } = &mut connection.client {
+        *closes = true;
+    }
+    connection.request(body)
+}
+
+/// An HTTP client whose requests take at most `timeout`; an answer of any status is one.
+pub fn agent(timeout: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build().into()
+}
+
+fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Result<Answer> {
+    let mut request = agent.post(target.url()).header("content-type", "application/json");
+    if closes {
+        request = request.header("connection", "close");
+    }
+    let mut answer = request.send(body).with_context(|| format!("no answer from {}", target.addr()))?;
+    let text = answer.body_mut().with_config().limit(MOST_BYTES as u64).read_to_string();
+    let text = text.with_context(|| format!("half an answer from {}", target.addr()))?;
+    Ok(Answer { status: Some(answer.status().as_u16()), text })
+}
+
+/// A WebSocket to a server. Each read and write may take as long as `timeout`.
+fn open(target: &Target, timeout: Duration) -> Result<WebSocket<TcpStream>> {
+    let context = || format!("no WebSocket to {target}");
+    let addr = target.addresses()?.into_iter().next().with_context(context)?;
+    let stream = TcpStream::connect_timeout(&addr, timeout).with_context(context)?;
+    stream.set_nodelay(true).with_context(context)?;
+    stream.set_read_timeout(Some(timeout)).with_context(context)?;
+    stream.set_write_timeout(Some(timeout)).with_context(context)?;
+    let limit = Some(MOST_BYTES);
+    let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
+    let made = tungstenite::client::client_with_config(target.url(), stream, Some(config));
+    made.map(|(socket, _)| socket).map_err(|error| anyhow!("{}: {error}", context()))
+}
+
+/// Sends a message and gives the next one, with the socket.
+fn exchange(
+    mut socket: Box<WebSocket<TcpStream>>,
+    body: &str,
+) -> Result<(Box<WebSocket<TcpStream>>, String)> {
+    socket.send(Message::text(body))?;
+    loop {
+        match socket.read()? {
+            Message::Text(text) => return Ok((socket, text.as_str().to_owned())),
+            Message::Binary(bytes) => return Ok((socket, String::from_utf8(bytes.to_vec())?)),
+            Message::Close(_) => return Err(anyhow!("the server closed the WebSocket")),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+    }
+}
+
+/// Whether a server's answer is the true one; where not, what it answered instead.
+///
+/// # Errors
+/// There was no whole answer in time.
+pub fn verify(target: &Target, body: &str, truth: &Value) -> Result<Result<(), String>> {
+    let answer = request(target, body)?;
+    let is_that = answer.json().is_some_and(|answer| is_true(&answer, truth));
+    Ok(if is_that { Ok(()) } else { Err(answer.shown()) })
+}
+
+/// Whether a server answers getHealth with `ok`; not while it can't be reached.
+pub fn is_healthy(target: &Target) -> bool {
+    let answer = request(target, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
+    answer.ok().and_then(|answer| answer.json()).is_some_and(|answer| answer["result"] == "ok")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The next text, which is no answer to a ping.
+    fn next(socket: &mut WebSocket<TcpStream>) -> Option<Message> {
+        std::iter::from_fn(|| socket.read().ok()).find(Message::is_text)
+    }
+
+    /// A WebSocket server that takes connections one after the other, answers each message with a ping and the
+    /// message's length, and ends each connection after `messages`.
+    fn server(messages: usize) -> Target {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut socket = tungstenite::accept(stream.unwrap()).unwrap();
+                for _ in 0..messages {
+                    let Some(message) = next(&mut socket) else { break };
+                    socket.send(Message::Ping(vec![1].into())).unwrap();
+                    socket.send(Message::text(message.len().to_string())).unwrap();
+                }
+            }
+        });
+        target
+    }
+
+    #[test]
+    fn a_long_answer_is_shown_in_part_with_how_much_is_missing() {
+        let answer = |text: &str| Answer { status: Some(200), text: text.to_owned() }.shown();
+        assert_eq!(answer(" short\n"), "HTTP 200: short");
+        let shown = answer(&"ü".repeat(1_000_000));
+        assert_eq!(shown, format!("HTTP 200: {}… [999,800 more characters cut]", "ü".repeat(SHOWN)));
+    }
+
+    #[test]
+    fn questions_over_a_websocket_share_a_connection_until_it_is_lost() {
+        let mut connection = Connection::new(&server(2), TIMEOUT);
+        for _ in 0..2 {
+            let answer = connection.request("12345").unwrap();
+            assert_eq!((answer.status, answer.text.as_str()), (None, "5"));
+        }
+        assert!(connection.request("1").is_err(), "the server has ended the connection");
+        assert_eq!(connection.request("12").unwrap().text, "2", "on a new one");
+    }
+
+    #[test]
+    fn an_answer_over_a_websocket_is_compared_as_one_over_http() {
+        let target = server(1);
+        assert_eq!(verify(&target, "123", &Value::from(3)).unwrap(), Ok(()));
+        assert_eq!(verify(&target, "123", &Value::from(4)).unwrap(), Err("WebSocket: 3".to_owned()));
+        let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let nobody = Target::parse(&format!("ws://{nobody}")).unwrap();
+        assert!(format!("{:#}", request(&nobody, "1").unwrap_err()).starts_with("no WebSocket to ws://"));
+    }
+}

@@ -1,0 +1,16 @@
+//! Carries a plan out: servers are started, loads are put on them, and what the system counts is read.
+//!
+//! - [`run`]: trials, searches, campaigns and why questions, from plan to results folder.
+//! - [`subject`]: a server is a process that says when it is ready. [`client`] sends it single requests.
+//! - [`owned_process`]: a process that ends with its owner, whatever happens.
+//! - [`link`]: a network between load tool and server. [`watch`] and [`metrics`]: what a server and the harness expose.
+//!
+//! It takes decisions (which trial next, when a search ends) from `bench-analysis`, and never sees `bench-report`.
+
+pub mod client;
+pub mod link;
+pub mod metrics;
+pub mod owned_process;
+pub mod run;
+pub mod subject;
+pub mod watch;

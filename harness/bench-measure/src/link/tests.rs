@@ -1,0 +1,160 @@
+//! Links between namespaces of this machine. They need root, and say so where they are skipped.
+
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+
+use super::*;
+use crate::owned_process::{Limits, Output, Owned};
+use bench_model::config::Placement;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A link; `None` where this user may not make one.
+fn link(delay: Duration, loss: f64) -> Option<Link> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: network namespaces need root");
+        return None;
+    }
+    Some(Link::new(delay, loss, 7).unwrap())
+}
+
+#[test]
+fn a_round_trip_takes_twice_the_delay_at_least() {
+    let (Some(near), Some(far)) = (link(MS, 0.0), link(20 * MS, 0.0)) else { return };
+    assert!(near.round_trip_us() >= 2_000.0, "{}", near.round_trip_us());
+    assert!(far.round_trip_us() >= 40_000.0, "{}", far.round_trip_us());
+    assert!(far.round_trip_us() > near.round_trip_us());
+}
+
+#[test]
+fn what_is_written_at_one_end_is_read_at_the_other_whole() {
+    let Some(link) = link(MS, 0.0) else { return };
+    let listener = link.server.inside(|| TcpListener::bind((SERVER, 0))).unwrap().unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let text: Vec<u8> = (0..300_000_u32).map(|place| (place % 251) as u8).collect();
+    let read = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(&text).unwrap();
+        });
+        let read = link.inside(|| {
+            use std::io::Read;
+            let mut read = Vec::new();
+            let mut client = TcpStream::connect((SERVER, port)).unwrap();
+            client.read_to_end(&mut read).unwrap();
+            read
+        });
+        read.unwrap()
+    });
+    assert_eq!(read, text);
+    let taken = link.take().unwrap();
+    if let Some([there, back]) = taken.counts {
+        assert!(back.passed >= 300_000 / MTU as u64 && there.passed >= 3, "{there:?} {back:?}");
+        assert_eq!((there.lost, back.lost), (0, 0));
+        assert_eq!(back.late_ns.len(), back.passed);
+        assert!(back.late_ns.max() > 100, "no thread wakes within 100 ns: {}", back.late_ns.max());
+        assert!(taken.cpu_s.unwrap() > 0.0);
+        assert_eq!(link.take().unwrap().counts.unwrap()[1].passed, 0, "they are counted once");
+    }
+}
+
+/// The numbers of the datagrams that come through, in order.
+fn numbers_through(link: &Link, sent: u32) -> Vec<u32> {
+    let server = link.server.inside(|| UdpSocket::bind((SERVER, 0))).unwrap().unwrap();
+    server.set_read_timeout(Some(300 * MS)).unwrap();
+    let to = server.local_addr().unwrap();
+    let client = link.inside(|| UdpSocket::bind((LOAD, 0))).unwrap().unwrap();
+    let mut read = Vec::new();
+    let mut bytes = [0; 4];
+    // A few at a time, so that no socket's buffer runs over.
+    for batch in (0..sent).collect::<Vec<_>>().chunks(50) {
+        batch.iter().for_each(|number| assert_eq!(client.send_to(&number.to_ne_bytes(), to).unwrap(), 4));
+        std::thread::sleep(5 * MS);
+        server.set_nonblocking(true).unwrap();
+        while let Ok(4) = server.recv(&mut bytes) {
+            read.push(u32::from_ne_bytes(bytes));
+        }
+    }
+    server.set_nonblocking(false).unwrap();
+    while let Ok(4) = server.recv(&mut bytes) {
+        read.push(u32::from_ne_bytes(bytes));
+    }
+    read
+}
+
+#[test]
+fn packets_keep_their_order_and_the_share_that_is_lost_is_that_of_the_network() {
+    let Some(link) = link(MS, 0.1) else { return };
+    let _ = link.take().unwrap();
+    let read = numbers_through(&link, 2_000);
+    assert!(read.is_sorted(), "out of order");
+    let lost = 2_000 - read.len();
+    // Three standard deviations of 2,000 draws with 0.1 each are 40.
+    assert!((160..=240).contains(&lost), "{lost}");
+    if let Some([there, _]) = link.take().unwrap().counts {
+        assert_eq!((there.passed, there.lost, there.refused), (read.len() as u64, lost as u64, 0));
+    }
+}
+
+#[test]
+fn the_ends_see_each_other_and_nothing_else() {
+    let Some(link) = link(Duration::ZERO, 0.0) else { return };
+    let devices = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let here = devices();
+    for end in [&link.server, &link.load] {
+        let inside = end.inside(devices).unwrap();
+        let names: Vec<&str> =
+            inside.lines().skip(2).filter_map(|line| line.trim().split(':').next()).collect();
+        assert!(names.contains(&DEVICE) && names.contains(&"lo") && names.len() == 2, "{names:?}");
+    }
+    drop(link);
+    assert_eq!(devices().lines().count(), here.lines().count(), "nothing is left behind");
+}
+
+#[test]
+fn a_child_is_started_at_the_servers_end_with_its_own_process_id() {
+    let Some(link) = link(Duration::ZERO, 0.0) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Output { stdout: None, stderr: &folder.path().join("stderr") };
+    let limits = Limits { network: Some(link.server_namespace()), ..Limits::default() };
+    let sleep = ["60".to_owned()];
+    let child = Owned::spawn_with(Path::new("/bin/sleep"), &sleep, &output, Placement::Free, limits).unwrap();
+    let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).unwrap();
+    let server = link.server.inside(|| of("thread-self")).unwrap();
+    assert_eq!(of(&child.pid().to_string()), server);
+    assert_ne!(of("self"), server);
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", child.pid())).unwrap();
+    assert_eq!(name.trim(), "sleep", "the process is the program itself");
+}
+
+/// What netem is put on, which tests of a kernel without netem would not reach.
+#[test]
+fn two_ethernet_devices_are_connected() {
+    let Some(_) = link(Duration::ZERO, 0.0) else { return };
+    let (server, load) = (Namespace::new().unwrap(), Namespace::new().unwrap());
+    if let Err(error) = ethernet(&server, &load) {
+        eprintln!("SKIPPED: no virtual Ethernet devices here: {error:#}");
+        return;
+    }
+    // On a slow machine some take longer than is waited for.
+    assert!(!load.inside(|| round_trips_us(Duration::ZERO)).unwrap().is_empty());
+}
+
+#[test]
+fn a_user_without_the_right_is_refused_in_one_line() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the right to make a network namespace can't be given up by one who lacks it");
+        return;
+    }
+    let refused = std::thread::spawn(|| {
+        const NOBODY: libc::c_long = 65_534;
+        // SAFETY: the plain system call changes this thread's user alone, and the thread ends right after.
+        let changed = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+        assert_eq!(changed, 0);
+        format!("{:#}", Link::new(Duration::ZERO, 0.0, 0).unwrap_err())
+    });
+    let refused = refused.join().unwrap();
+    assert!(refused.contains("run as root, or leave network out"), "{refused}");
+    assert_eq!(refused.lines().count(), 1, "{refused}");
+}

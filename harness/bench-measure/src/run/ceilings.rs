@@ -1,0 +1,130 @@
+//! What each load tool can send on this machine, before any server is measured at a rate: the campaign's rates, rising,
+//! against the server that answers at once, in a folder inside the run's. A tool is tried until it holds a rate in
+//! neither of two windows. A tool is neither tried nor built where an earlier one holds all rates.
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Bench, Truths, begin_inside};
+use bench_analysis::ceilings::{Ceiling, ceilings, holds};
+use bench_model::config::{Campaign, Open};
+use bench_model::load::LoadTool;
+use bench_model::load::toolchain::Tools;
+use bench_model::plan::{self, Plan, Trial};
+use bench_model::results::{CEILINGS, RunFolder};
+use bench_system::interrupt::Interrupt;
+
+/// How long a tool sends a rate, in milliseconds.
+pub(super) const WINDOW_MS: u64 = 1_500;
+
+/// Windows in which a tool may send a rate: it holds one that it held in any of them.
+const WINDOWS: u32 = 2;
+
+/// The plan with the loads of an open loop, where its campaign has one, each with a tool that can send it. The rates
+/// that no tool holds are left out.
+///
+/// # Errors
+/// The run is ended, a tool is missing, or no rate is left.
+pub(super) fn with_rates(
+    folder: &RunFolder,
+    plan: &Plan,
+    tools: &mut Tools,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<Plan> {
+    let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
+    let tried = on_ceiling(plan)?;
+    let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
+    let truths = Truths::of(&tried)?;
+    let named = |tool: &LoadTool| open.tools.is_empty() || open.tools.contains(tool);
+    let mut rates = open.rates.clone();
+    rates.sort_unstable();
+    for tool in LoadTool::of_open_loops().filter(named) {
+        let found = ceilings(&inner.observations()?);
+        let is_held = |rate: &u32| found.iter().any(|ceiling| ceiling.held >= Some(*rate));
+        if open.tools.is_empty() && rates.iter().all(is_held) {
+            continue;
+        }
+        tools.need(tool)?;
+        let bench = Bench { folder: &inner, plan: &tried, tools, truths: &truths, interrupt };
+        // Rising, until it holds one no more.
+        for &rate in &rates {
+            if !try_rate(&bench, tool, rate)? {
+                break;
+            }
+        }
+    }
+    let found = ceilings(&inner.observations()?);
+    found.iter().for_each(say);
+    let holds = |tool: LoadTool, rate: u32| {
+        // A closed loop sends late rather than more, so it has no ceiling of its own to keep below.
+        !tool.can().open_loop
+            || found.iter().any(|ceiling| ceiling.tool == tool && ceiling.held >= Some(rate))
+    };
+    let first = |rate: u32| LoadTool::of_open_loops().find(|tool| holds(*tool, rate));
+    let mut levels = open.levels(first);
+    levels.retain(|level| level.rate.is_some_and(|rate| holds(level.tool, rate)));
+    ensure!(!levels.is_empty(), "no load tool can send even {} requests/s here; lower open.rates", rates[0]);
+    let is_left = |rate: &u32| levels.iter().any(|level| level.rate == Some(*rate));
+    let left_out_rates = open.rates.iter().copied().filter(|rate| !is_left(rate)).collect();
+    let trials = plan::trials_at(&plan.campaign, &levels);
+    Ok(Plan { rates: levels, left_out_rates, trials, ..plan.clone() })
+}
+
+fn say(ceiling: &Ceiling) {
+    let Ceiling { tool, held, not_held } = *ceiling;
+    let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
+    let beyond = not_held
+        .map_or_else(|| "no higher rate was tried".to_owned(), |rate| format!("and did not hold {rate}"));
+    eprintln!("{} held {held}, {beyond}", tool.name());
+}
+
+/// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, no
+/// background load, and no list of trials beforehand.
+///
+/// # Errors
+/// The campaign names no server that answers at once.
+pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
+    let campaign = &plan.campaign;
+    let name = campaign.ceiling.as_ref().with_context(|| {
+        format!(
+            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\"",
+            campaign.name
+        )
+    })?;
+    let workload = plan.workloads.first().context("the plan has no workload")?;
+    let campaign = Campaign {
+        workloads: vec![workload.name.clone()],
+        max_blocks: WINDOWS,
+        max_extra_blocks: Some(0),
+        precision: None,
+        window_ms: WINDOW_MS,
+        open: campaign.open.clone().map(|open| Open { background: None, stall: None, wire: false, ..open }),
+        ..campaign.part(CEILINGS)
+    };
+    Ok(plan.part(vec![plan.server(name)?.clone()], campaign))
+}
+
+/// Lets a tool send a rate in one window, and in another where it did not hold it: what else the machine did may have
+/// been the reason. Whether it held it.
+fn try_rate(bench: &Bench<'_>, tool: LoadTool, rate: u32) -> Result<bool> {
+    let campaign = &bench.plan.campaign;
+    let open = campaign.open.as_ref().context("a campaign without [open]")?;
+    for window in 1..=WINDOWS {
+        let trial = Trial {
+            number: bench.folder.observations()?.len() as u32 + 1,
+            block: window,
+            server: campaign.servers[0].clone(),
+            workload: campaign.workloads[0].clone(),
+            connections: open.connections,
+            rate: Some(rate),
+            tool,
+            ..Trial::default()
+        };
+        let observation = bench.run(&trial)?;
+        bench.folder.append(&observation)?;
+        if observation.outcome.sample().is_some_and(|sample| holds(&sample.load)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,310 @@
+//! Servers compared with themselves at another commit: both built, in the same layouts where cargo builds them here,
+//! run side by side, and their instructions counted.
+
+pub mod checkout;
+pub mod instructions;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use self::checkout::Checkout;
+use self::instructions::Counter;
+use super::resolved_with;
+use crate::subject::{self, layouts::build_in};
+use bench_model::config::layouts::{self, Layouts, can_be_drawn};
+use bench_model::config::{Campaign, ConfigDir, Percent, Server};
+use bench_model::plan::Plan;
+use bench_model::provenance::sources;
+use bench_model::results::RunFolder;
+use bench_model::workload::Workload;
+use bench_system::interrupt::Interrupt;
+use bench_system::repository::sha256_of_file;
+
+/// The servers that are compared where none is named: those whose figures the README has.
+const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "axum"];
+
+/// Both sides of a block have the same of these.
+const LAYOUTS: Layouts = Layouts { count: 16, seed: 2 };
+
+/// The campaign whose requests, windows and environment are taken.
+const CAMPAIGN: &str = "duets";
+
+const CONNECTIONS: u32 = 25;
+const MOST_BLOCKS: u32 = 60;
+
+/// So narrow that a difference of one percent from the margin is decided.
+const PRECISION: Percent = Percent(0.005);
+
+/// What is compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The harness's configuration.
+    pub config: &'a ConfigDir,
+    /// The folder with the servers' entries, and with workloads, where that is another one.
+    pub own: Option<&'a ConfigDir>,
+    /// The servers, by name; where none is named, those whose figures the README has.
+    pub servers: &'a [String],
+    /// The requests, by name; where none is named, those of the campaign `duets`.
+    pub workloads: &'a [String],
+    /// Whether servers that did not change are measured, too.
+    pub all: bool,
+}
+
+/// A server as it is and as it was.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// Of this working tree.
+    pub now: Server,
+    /// Of the base, with its program in the checkout.
+    pub base: Server,
+}
+
+/// This working tree and a base.
+#[derive(Debug)]
+pub struct Sides {
+    checkout: Checkout,
+    all: bool,
+    /// In which layouts servers are built; `None` where each is built once, by its own command.
+    drawn: Option<Layouts>,
+    campaign: Campaign,
+    workloads: Vec<Workload>,
+    /// The servers that differ.
+    pub pairs: Vec<Pair>,
+    /// Those that were built from the same files, or are the same programs.
+    pub same: Vec<String>,
+}
+
+/// Instructions of a request, in a server as it was and as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// The server, by its name of today.
+    pub server: String,
+    /// The request.
+    pub workload: String,
+    /// At the base.
+    pub before: f64,
+    /// In this working tree.
+    pub now: f64,
+}
+
+impl Question<'_> {
+    /// The folder with the servers' entries.
+    fn entries(&self) -> &ConfigDir {
+        self.own.unwrap_or(self.config)
+    }
+
+    fn servers(&self) -> Result<Vec<Server>> {
+        let names = self.servers.iter().map(String::as_str);
+        let names: Vec<&str> = if self.servers.is_empty() { SERVERS.to_vec() } else { names.collect() };
+        let server = |name: &str| {
+            let server = self.entries().server(name)?;
+            ensure!(
+                server.running_at().is_none(),
+                "server {name}: runs already, and a gate starts both of its sides"
+            );
+            Ok(server)
+        };
+        names.into_iter().map(server).collect()
+    }
+
+    /// A request: that of the servers' own folder before the harness's.
+    fn workload(&self, name: &String) -> Result<Workload> {
+        let has = |own: &&ConfigDir| own.0.join(format!("workloads/{name}.toml")).is_file();
+        self.own.filter(has).unwrap_or(self.config).workload(name)
+    }
+}
+
+impl Sides {
+    /// Checks a commit out and finds the servers that differ from this working tree's.
+    ///
+    /// # Errors
+    /// There is no such server or workload, or git can't check the commit out.
+    pub fn new(question: Question<'_>, commit: &str) -> Result<Self> {
+        let servers = question.servers()?;
+        let (mut campaign, _) = question.config.campaign(CAMPAIGN)?;
+        if !question.workloads.is_empty() {
+            campaign.workloads = question.workloads.to_vec();
+        }
+        let workloads =
+            campaign.workloads.iter().map(|name| question.workload(name)).collect::<Result<_>>()?;
+        let checkout = Checkout::new(commit)?;
+        let (mut pairs, mut same) = (Vec::new(), Vec::new());
+        for now in servers {
+            let base = at_base(&checkout, question.entries(), &now)?;
+            match !question.all && is_same(&checkout, &now, &base) {
+                true => same.push(now.name),
+                false => pairs.push(Pair { now, base }),
+            }
+        }
+        // Of another repository it is not known whether its builds can be linked again in a drawn order.
+        let drawn = question.own.is_none().then_some(LAYOUTS);
+        Ok(Self { checkout, all: question.all, drawn, campaign, workloads, pairs, same })
+    }
+
+    /// The base, in as many digits as a reader needs.
+    pub fn base(&self) -> &str {
+        self.checkout.short()
+    }
+
+    /// The layouts of a server; `None` where it has one program.
+    fn layouts_of(&self, server: &Server) -> Option<Layouts> {
+        self.drawn.filter(|_| can_be_drawn(server))
+    }
+
+    fn is_drawn(&self, pair: &Pair) -> bool {
+        [&pair.now, &pair.base].into_iter().all(|server| self.layouts_of(server).is_some())
+    }
+
+    /// Whether instructions can be counted of any pair: of those that are built in layouts.
+    pub fn can_be_counted(&self) -> bool {
+        self.pairs.iter().any(|pair| self.is_drawn(pair))
+    }
+
+    /// Builds both sides. Servers whose programs turn out to be the same need no measurement.
+    ///
+    /// # Errors
+    /// A build fails.
+    pub fn build(&mut self) -> Result<()> {
+        let now: Vec<Server> = self.pairs.iter().map(|pair| pair.now.clone()).collect();
+        self.build_side(Path::new("."), &now)?;
+        if now.iter().any(|server| self.layouts_of(server).is_some()) {
+            self.checkout.take_built(layouts::TARGET, layouts::PROGRAMS)?;
+        }
+        let base: Vec<Server> = self.pairs.iter().map(|pair| inside(&pair.base)).collect();
+        self.build_side(&self.checkout.folder, &base)?;
+        for (pair, Server { program, .. }) in self.pairs.iter_mut().zip(base) {
+            // A file of neither checkout: one of the PATH.
+            let is_built = [&program, &pair.base.program].iter().any(|path| Path::new(path).is_file());
+            if !is_built && !program.contains('/') {
+                pair.base.program = program;
+            }
+        }
+        let all = self.pairs.iter().flat_map(|pair| [&pair.now, &pair.base]);
+        let started = all.filter(|server| self.layouts_of(server).is_none());
+        started.map(Server::find_program).try_for_each(|found| found.map(drop))?;
+        for pair in std::mem::take(&mut self.pairs) {
+            match !self.all && self.is_drawn(&pair) && is_same_program(&pair)? {
+                true => self.same.push(pair.now.name),
+                false => self.pairs.push(pair),
+            }
+        }
+        Ok(())
+    }
+
+    fn build_side(&self, root: &Path, servers: &[Server]) -> Result<()> {
+        let (drawn, plain): (Vec<&Server>, Vec<&Server>) =
+            servers.iter().partition(|server| self.layouts_of(server).is_some());
+        subject::build_in(root, &plain.into_iter().cloned().collect::<Vec<_>>())?;
+        self.drawn.iter().try_for_each(|layouts| build_in(root, &drawn, *layouts))
+    }
+
+    /// What is measured: each pair side by side, with each request.
+    ///
+    /// # Errors
+    /// The campaign that it is taken from does not fit.
+    pub fn plan(&self, margin: Percent, minutes: u64, max_foreign_cpu: Option<Percent>) -> Result<Plan> {
+        let mut environment = self.campaign.environment.clone();
+        environment.max_foreign_cpu = max_foreign_cpu.unwrap_or(environment.max_foreign_cpu);
+        let servers: Vec<Server> =
+            self.pairs.iter().flat_map(|pair| [pair.now.clone(), pair.base.clone()]).collect();
+        let names = |pair: &Pair| (pair.now.name.clone(), pair.base.name.clone());
+        let campaign = Campaign {
+            name: "gate".to_owned(),
+            why: format!(
+                "Each server against itself at {}, the two at the same time on one core.",
+                self.base()
+            ),
+            servers: servers.iter().map(|server| server.name.clone()).collect(),
+            comparisons: self.pairs.iter().map(names).collect(),
+            baseline: None,
+            connections: vec![CONNECTIONS],
+            headline: Default::default(),
+            margin,
+            precision: Some(PRECISION),
+            max_blocks: MOST_BLOCKS,
+            max_minutes: Some(minutes),
+            environment,
+            layouts: self.drawn.filter(|_| servers.iter().any(|server| self.layouts_of(server).is_some())),
+            ..self.campaign.clone()
+        };
+        campaign.check().context("gate")?;
+        resolved_with(campaign, servers, self.workloads.clone())
+    }
+
+    /// Counts instructions of both sides of each pair that is built in layouts, for each request of the plan.
+    ///
+    /// # Errors
+    /// A server does not start under valgrind, or answers wrongly.
+    pub fn count(&self, plan: &Plan, folder: &RunFolder, interrupt: &Interrupt) -> Result<Vec<Counted>> {
+        let outputs = folder.0.join("tool-output");
+        let mut counted = Vec::new();
+        for workload in &plan.workloads {
+            let environment = &plan.campaign.environment;
+            let counter = Counter { workload, environment, folder: &outputs, interrupt };
+            for Pair { now, base } in self.pairs.iter().filter(|pair| self.is_drawn(pair)) {
+                let of = |server: &Server| counter.per_request(&layouts::in_layout(server, LAYOUTS, 1));
+                eprintln!("counting instructions of {} {}", now.name, workload.name);
+                counted.push(Counted {
+                    server: now.name.clone(),
+                    workload: workload.name.clone(),
+                    before: of(base)?,
+                    now: of(now)?,
+                });
+            }
+        }
+        Ok(counted)
+    }
+}
+
+/// A server as the base has it. Where the base has no entry of it that this harness can read, it is built and started
+/// as today.
+fn at_base(checkout: &Checkout, entries: &ConfigDir, now: &Server) -> Result<Server> {
+    let base = checkout.at_same_place(&entries.0).and_then(|folder| ConfigDir(folder).server(&now.name).ok());
+    let base = base.unwrap_or_else(|| now.clone());
+    let folder = checkout.folder.to_str().context("the path is not UTF-8")?;
+    Ok(Server {
+        name: format!("{}-base", now.name),
+        title: format!("{}, at {}", base.title, checkout.short()),
+        label: Some(format!("{} at {}", base.label(), checkout.short())),
+        program: match base.program.starts_with('/') {
+            true => base.program,
+            false => format!("{folder}/{}", base.program),
+        },
+        checkout: Some(format!("{folder}/")),
+        colour: None,
+        http: None,
+        rpc: None,
+        ..base
+    })
+}
+
+/// A server of the base as its own checkout has it.
+fn inside(base: &Server) -> Server {
+    let program = base.program.strip_prefix(layouts::checkout(base)).unwrap_or(&base.program).to_owned();
+    Server { program, checkout: None, ..base.clone() }
+}
+
+/// Whether nothing that a server is built from and started with differs. Of one that cargo does not build that is so
+/// where no file of the repository differs.
+fn is_same(checkout: &Checkout, now: &Server, base: &Server) -> bool {
+    let built = |server: &Server, root: &Path| sources(&server.build, root).ok().flatten();
+    match (built(now, Path::new(".")), built(base, &checkout.folder)) {
+        (Some(at_now), Some(at_base)) => at_now == at_base && now.args == base.args,
+        _ => checkout.is_as_here(),
+    }
+}
+
+/// Whether both sides are the same file in each layout, and are started in the same way.
+fn is_same_program(pair: &Pair) -> Result<bool> {
+    if pair.now.args != pair.base.args {
+        return Ok(false);
+    }
+    for number in LAYOUTS.numbers() {
+        let of = |server| sha256_of_file(Path::new(&layouts::in_layout(server, LAYOUTS, number).program));
+        if of(&pair.now)? != of(&pair.base)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,363 @@
+//! Carries a plan out: trial after trial, each observation recorded before the next begins.
+
+pub mod calibration;
+mod ceilings;
+mod duet;
+pub mod gate;
+pub mod hosts;
+mod progress;
+mod ratios_so_far;
+mod remedies;
+pub mod requirements;
+pub mod running_server;
+mod search;
+mod sizes;
+mod slo;
+pub mod soak;
+mod stage;
+mod stages;
+mod stores;
+mod terminal_view;
+mod threshold;
+mod trial;
+mod true_answers;
+pub mod why;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result, bail, ensure};
+
+use crate::link::Link;
+use crate::subject::{self, Subject};
+use bench_analysis::{Comparisons, Observed};
+use bench_model::config::layouts::Layouts;
+use bench_model::config::{Campaign, ConfigDir, Server, Stores};
+use bench_model::load::toolchain::Tools;
+use bench_model::observation::Observation;
+use bench_model::plan::{self, Plan, Trial};
+use bench_model::provenance::programs;
+use bench_model::results::{Conditions, DUETS, Resumed, RunFolder, pretty, remove_begun};
+use bench_model::workload::Workload;
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::host::{self, Host};
+use bench_system::readable_numbers::counted;
+
+use stage::Stage;
+pub use stages::part as stages_part;
+pub use trial::Bench;
+pub use true_answers::{Truths, truth_of};
+
+/// Connections take one file each in the server; this many more are the server's own, and the harness's.
+const SPARE_FILES: u64 = 100;
+
+/// Resolves a campaign: its servers and workloads, its true answers, and the loads that this machine can carry. Gives
+/// its text as well.
+///
+/// # Errors
+/// One line: what does not fit together, or what this machine lacks.
+pub fn resolve(config: &ConfigDir, name: &str) -> Result<(Plan, String)> {
+    let (campaign, text) = config.campaign(name)?;
+    ensure!(!campaign.soak, "campaign {name}: soaks one server; name it: just {name} SERVER");
+    let servers: Vec<Server> =
+        campaign.servers.iter().map(|name| campaign.server(config, name)).collect::<Result<_>>()?;
+    for server in &servers {
+        let environment = campaign.environment.with(&server.overrides);
+        ensure!(
+            server.lacks(&environment).is_none(),
+            "campaign {name}: server {}: servers.toml gives it no {{{}}}; leave the setting out, or add it to its args",
+            server.name,
+            server.lacks(&environment).unwrap_or_default()
+        );
+    }
+    let servers = match &campaign.stores {
+        Some(_) => servers.into_iter().map(Stores::build_of).collect::<Result<_>>()?,
+        None => servers,
+    };
+    Ok((resolved(config, campaign, servers)?, text))
+}
+
+/// The plan of a campaign over these servers.
+fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) -> Result<Plan> {
+    compare_ceiling(&mut campaign, &servers);
+    let mut names = campaign.workloads.clone();
+    // What is sent besides the measured requests has true answers as well.
+    let background = campaign.open.as_ref().and_then(|open| open.background.as_ref());
+    let neighbour = campaign.stores.as_ref().and_then(|stores| stores.neighbour.as_ref());
+    let unmeasured =
+        background.map(|other| &other.workload).into_iter().chain(neighbour.map(|light| &light.workload));
+    names.extend(unmeasured.filter(|name| !campaign.workloads.contains(name)).cloned());
+    let workloads = names.iter().map(|name| config.workload(name)).collect::<Result<_>>()?;
+    resolved_with(campaign, servers, workloads)
+}
+
+/// The plan of a campaign over these servers, with the workloads that it names.
+fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) -> Result<Plan> {
+    let name = &campaign.name;
+    check_mixes(&campaign, &workloads)?;
+    requirements::check(&campaign, &servers, &workloads)?;
+    let most = most_connections();
+    let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));
+    fits.with_context(|| format!("campaign {name}"))?;
+    let fits = campaign.stages.iter().try_for_each(|users| stages::check(users, &servers, most));
+    fits.with_context(|| format!("campaign {name}"))?;
+    let (held, left_out): (Vec<u32>, Vec<u32>) =
+        campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
+    ensure!(
+        !held.is_empty() || campaign.connections.is_empty(),
+        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load needs \
+         more; see `just doctor`"
+    );
+    let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    if let Some(open) = &campaign.open {
+        let background = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
+        ensure!(
+            u64::from(open.connections) + background <= most,
+            "campaign {name}: fields open.connections and open.background.connections: this machine holds at most {most} together; \
+             see `just doctor`"
+        );
+    }
+    let trials = drawn(&Campaign { connections: held, ..campaign.clone() }, &servers);
+    Ok(Plan {
+        campaign,
+        workloads,
+        servers,
+        threads,
+        left_out_connections: left_out,
+        trials,
+        ..Plan::default()
+    })
+}
+
+/// Has a ceiling that is a server like the others compared with the baseline as they are.
+fn compare_ceiling(campaign: &mut Campaign, servers: &[Server]) {
+    let is_like_others =
+        |name: &String| servers.iter().any(|server| server.name == *name && !server.answers_one_request());
+    let (Some(baseline), Some(ceiling)) = (&campaign.baseline, &campaign.ceiling) else { return };
+    if campaign.comparisons.is_empty() && ceiling != baseline && is_like_others(ceiling) {
+        let pair = (ceiling.clone(), baseline.clone());
+        campaign.comparisons = campaign.compared();
+        campaign.comparisons.push(pair);
+    }
+}
+
+/// A plan with the order of its trials and the layouts of its servers drawn from another number, which is to say
+/// another run by luck alone.
+///
+/// # Errors
+/// One line with the field that the number does not fit.
+pub fn drawn_from(mut plan: Plan, seed: u32) -> Result<Plan> {
+    let campaign = &mut plan.campaign;
+    campaign.seed = seed.into();
+    campaign.layouts = campaign.layouts.map(|layouts| Layouts { seed, ..layouts });
+    campaign.check()?;
+    let held = |connections: &u32| !plan.left_out_connections.contains(connections);
+    let connections = campaign.connections.iter().copied().filter(held).collect();
+    plan.trials = drawn(&Campaign { connections, ..campaign.clone() }, &plan.servers);
+    Ok(plan)
+}
+
+/// A campaign's trials in their drawn order, each with its server's layout.
+fn drawn(campaign: &Campaign, servers: &[Server]) -> Vec<Trial> {
+    let mut trials = plan::trials(campaign);
+    plan::layouts::draw(campaign, servers, &mut trials);
+    trials
+}
+
+/// Whether the load tools of a campaign can send its workloads: that of a closed loop sends one body only.
+fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
+    if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.sizes.is_none() {
+        return Ok(());
+    }
+    let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
+    bodies.with_context(|| format!("campaign {}", campaign.name))
+}
+
+/// The most connections that one client on this machine can hold to one server.
+fn most_connections() -> u64 {
+    let ports = host::client_ports().map_or(u64::MAX, |(first, last)| u64::from(last.saturating_sub(first)));
+    host::open_files().saturating_sub(SPARE_FILES).min(ports)
+}
+
+/// Starts a new run: its folder, its plan, and what it is measured on. In an open loop the plan's rates are found
+/// first: those that a load tool can send here.
+///
+/// # Errors
+/// The run is ended, a tool is missing, no rate is left, or the folder takes no more. The folder is removed then, and
+/// the error says so.
+pub fn begin(
+    results: &Path,
+    plan: &Plan,
+    text: &str,
+    tools: &mut Tools,
+    command: &str,
+    interrupt: &Interrupt,
+) -> Result<RunFolder> {
+    if plan.campaign.has_network() {
+        // Where that is not permitted it is better said before anything is measured.
+        Link::new(Duration::ZERO, 0.0, 0).with_context(|| format!("campaign {}", plan.campaign.name))?;
+    }
+    let folder = RunFolder::create(results, &plan.campaign.name)?;
+    let begun = ceilings::with_rates(&folder, plan, tools, command, interrupt)
+        .and_then(|plan| begin_folder(&folder, &plan, text, tools, command));
+    match begun {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(undone(&folder, error)),
+    }
+}
+
+/// Removes the folder of a run that ended before it had a plan, and says so with the error. One that can't be removed
+/// stays.
+fn undone(folder: &RunFolder, error: Error) -> Error {
+    match remove_begun(&folder.0) {
+        Ok(()) => error.context(format!("nothing was measured yet, so {} was removed", folder.0.display())),
+        Err(_) => error,
+    }
+}
+
+fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, command: &str) -> Result<()> {
+    folder.write_new("campaign.toml", text)?;
+    let conditions = Conditions {
+        started_at: now(),
+        host: Host::read(),
+        tool: tools.get(plan.campaign.tool)?.clone(),
+        open_loop_tools: tools.open_loop(),
+        servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
+        command: command.to_owned(),
+        resumed: Vec::new(),
+    };
+    folder.write_new("environment.json", &pretty(&conditions)?)?;
+    // Last, because a folder with a plan is one that can be resumed.
+    folder.write_new("plan.json", &pretty(plan)?)
+}
+
+/// Resumes a run: repairs what a crash cut off, and records when.
+pub fn resume(folder: &RunFolder) -> Result<()> {
+    folder.repair()?;
+    folder.note_resumed(Resumed { at: now(), commit: Host::read().commit })
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Starts the folder of a part of a run, inside the run's.
+fn begin_inside(
+    outer: &RunFolder,
+    name: &str,
+    plan: &Plan,
+    tools: &Tools,
+    command: &str,
+) -> Result<RunFolder> {
+    let folder = RunFolder::create_inside(outer, name)?;
+    begin_folder(&folder, plan, "", tools, command)?;
+    Ok(folder)
+}
+
+/// Runs what is left of a run, in folders inside it where it has parts: its duets, which say the most in the least
+/// time, then the loads of the headline, then the rest of its sweep, the remedies of what failed in it, its searches
+/// for thresholds and for rates, its trials on block stores, and those with users in stages. Before what only completes
+/// the answer, `so_far` is called with the folder.
+pub fn carry_out(
+    folder: &RunFolder,
+    tools: &Tools,
+    interrupt: &Interrupt,
+    so_far: &dyn Fn(&RunFolder),
+) -> Result<()> {
+    let stage = Stage::open(folder.clone(), tools, interrupt)?;
+    if let Some(duets) = stage.plan.duets() {
+        stage.inside(DUETS, |_| Ok(duets))?.sweep(&|| ())?;
+    }
+    stage.sweep(&|| so_far(folder))?;
+    stage.try_remedies()?;
+    threshold::carry_out(&stage)?;
+    slo::carry_out(&stage)?;
+    stores::carry_out(&stage)?;
+    stages::carry_out(&stage)?;
+    sizes::carry_out(&stage)
+}
+
+/// The trials up to the next interim analysis that have no observation and whose question is open, and how many lost
+/// blocks are run again so far.
+fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> (Vec<&'a Trial>, u32) {
+    let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+    let levels = plan.levels();
+    let observed = Observed::new(observations);
+    let standing = Comparisons::new(&plan.campaign, &levels, &plan.trials, &observed);
+    (standing.needed(&plan.trials, &done), standing.run_again())
+}
+
+/// Starts each server once, before anything is measured, to note its effective settings. A server that does not start
+/// is left to its trials, which say so.
+fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
+    let mut conditions = folder.conditions()?;
+    let environment = &plan.campaign.environment;
+    let request = opening(plan)?;
+    let opening = first_workload(plan)?.opening_with(&request);
+    let stderr = folder.0.join("tool-output/ready.stderr");
+    let begun_with = std::mem::take(&mut conditions.programs);
+    conditions.programs = programs(plan, Path::new("."));
+    conditions.programs.extend(begun_with);
+    for server in &plan.servers {
+        if conditions.servers.contains_key(&server.name) {
+            continue;
+        }
+        // What a program says of its settings does not depend on its layout.
+        let program = plan.programs(server).into_iter().next().unwrap_or_default();
+        let server = &Server { program, ..server.clone() };
+        match Subject::start(server, environment, opening, &stderr, interrupt) {
+            Ok(subject) => {
+                let mut ready = subject.ready.clone();
+                // What differs at every start is no setting.
+                for moment in ["addr", "metrics", "pid", "ws"] {
+                    ready.as_object_mut().map(|ready| ready.remove(moment));
+                }
+                conditions.servers.insert(server.name.clone(), ready);
+                subject.process.stop(interrupt)?;
+            }
+            Err(error) if error.is::<bench_system::interrupt::Interrupted>() => return Err(error),
+            Err(error) => eprintln!("{error:#}"),
+        }
+    }
+    // The trials have files of their own.
+    let _ = std::fs::remove_file(&stderr);
+    folder.write_derived("environment.json", &pretty(&conditions)?)
+}
+
+/// A request for a server's arguments where nothing is measured: the first workload's.
+fn opening(plan: &Plan) -> Result<String> {
+    first_workload(plan)?.opening(&plan.campaign.environment.ledger())
+}
+
+fn first_workload(plan: &Plan) -> Result<&Workload> {
+    plan.workloads.first().context("the plan has no workload")
+}
+
+/// Builds what a plan needs, once it is known that its servers may be limited as it says.
+///
+/// # Errors
+/// One line: what may not be limited here, or which build failed.
+pub fn build(plan: &Plan) -> Result<()> {
+    let Campaign { name, sizes, .. } = &plan.campaign;
+    requirements::check_limits(plan, name)?;
+    sizes.iter().try_for_each(|sizes| requirements::check_limits(&sizes::part(plan, sizes), name))?;
+    if let Some(server) = plan.servers.iter().find(|server| server.checkout.is_some()) {
+        bail!(
+            "the program of {} is another commit's and gone by now; begin again with gate --base-rev",
+            server.name
+        );
+    }
+    eprintln!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
+    subject::layouts::build(plan)?;
+    plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
+}
+
+/// Builds servers, each command once.
+pub fn build_servers(servers: &[Server]) -> Result<()> {
+    subject::build(servers)
+}
+
+#[cfg(test)]
+mod tests;

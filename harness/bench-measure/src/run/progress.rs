@@ -1,0 +1,251 @@
+//! What a person sees while a campaign runs: each trial's result, and in a terminal a view of what runs, what is next,
+//! every ratio so far and the time left.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::ratios_so_far;
+use super::terminal_view::View;
+use crate::watch;
+use bench_analysis::{Comparison, Comparisons, Observed, invalid_reason};
+use bench_model::config::Campaign;
+use bench_model::figure::Figure;
+use bench_model::load::Latency;
+use bench_model::load::at;
+use bench_model::observation::{Observation, Sample};
+use bench_model::plan::{self, Plan, Trial};
+use bench_system::readable_numbers::bytes;
+
+/// Seconds that a trial takes beyond its warm-up and window, assumed until some have run: start, checks and end.
+const GUESSED_OVERHEAD_S: f64 = 0.4;
+
+/// Progress of a run, on standard error.
+pub struct Progress<'a> {
+    plan: &'a Plan,
+    total: usize,
+    left: usize,
+    /// Trials that are done, and those up to the next interim analysis.
+    known: usize,
+    /// Whether an interim analysis comes after these.
+    is_interim: bool,
+    /// Those that have not begun.
+    upcoming: VecDeque<&'a Trial>,
+    done_here: u32,
+    run_again: u32,
+    began: Instant,
+    view: View,
+}
+
+impl<'a> Progress<'a> {
+    /// Of a plan of which nothing has run yet.
+    pub fn new(plan: &'a Plan) -> Self {
+        Self {
+            plan,
+            total: plan::planned(&plan.campaign, &plan.trials),
+            left: 0,
+            known: 0,
+            is_interim: false,
+            upcoming: VecDeque::new(),
+            done_here: 0,
+            run_again: 0,
+            began: Instant::now(),
+            view: View::new(),
+        }
+    }
+
+    /// The trials up to the next interim analysis begin; `run_again` lost blocks are run again so far.
+    pub fn stage(&mut self, needed: &[&'a Trial], observations: &[Observation], run_again: u32) {
+        let Campaign { name, precision, max_minutes, .. } = &self.plan.campaign;
+        let done = observations.len();
+        self.left = needed.len();
+        self.known = done + needed.len();
+        self.upcoming = needed.iter().copied().collect();
+        if run_again > self.run_again {
+            let blocks = match run_again - self.run_again {
+                1 => "1 block was lost and is".to_owned(),
+                lost => format!("{lost} blocks were lost and are"),
+            };
+            self.view.line(&format!("{name}: {blocks} run again"));
+            self.run_again = run_again;
+        }
+        let (needed, time) = (needed.len(), minutes(self.trial_s() * needed.len() as f64));
+        let most = self.total.saturating_sub(done);
+        self.is_interim = precision.is_some() && needed < most;
+        self.view.line(&if self.is_interim {
+            let most = match max_minutes {
+                Some(minutes) => format!("{minutes} min"),
+                None => format!("{most} trials"),
+            };
+            format!("{name}: {needed} trials to the next interim analysis, {time}; at most {most} in all")
+        } else {
+            format!("{name}: {needed} of {} trials to run, {time}", self.total)
+        });
+        self.watch_progress();
+        if self.view.is_shown() {
+            self.show_ratios(&self.compared(observations));
+            self.show_done();
+        }
+    }
+
+    fn watch_progress(&self) {
+        let left_s = self.trial_s() * self.left as f64;
+        watch::progress(&self.plan.campaign.name, self.known - self.left, self.known, left_s);
+    }
+
+    /// Writes a line between two trials.
+    pub fn line(&self, text: &str) {
+        self.view.line(text);
+    }
+
+    /// Calls what writes to the terminal itself.
+    pub fn hidden(&self, write: impl FnOnce()) {
+        self.view.hidden(write);
+    }
+
+    /// What one trial takes, in seconds.
+    fn trial_s(&self) -> f64 {
+        let Campaign { warmup_ms, window_ms, .. } = self.plan.campaign;
+        if self.done_here < 3 {
+            return (warmup_ms + window_ms) as f64 / 1e3 + GUESSED_OVERHEAD_S;
+        }
+        self.began.elapsed().as_secs_f64() / f64::from(self.done_here)
+    }
+
+    /// A trial begins.
+    pub fn begin(&mut self, trial: &Trial) {
+        self.upcoming.retain(|other| other.number != trial.number);
+        let next = match self.upcoming.front() {
+            Some(next) => words(next),
+            None if self.is_interim => "an interim analysis".to_owned(),
+            None => format!("the end of {}", self.plan.campaign.name),
+        };
+        watch::trial_begins(|| load(trial));
+        self.view.show_running(format!("block {}: {}", trial.block, words(trial)));
+        self.view.show_next(next);
+    }
+
+    /// A trial has ended.
+    pub fn end(&mut self, observation: &Observation) {
+        self.done_here += 1;
+        let gave = match &observation.outcome.sample() {
+            Some(sample) if sample.load.details.held => held(sample),
+            Some(sample) => format!(
+                "{:>9.0} {}/s  {}  {}{}",
+                sample.load.requests_per_second(),
+                if sample.load.details.batch.is_some() { "calls" } else { "req" },
+                sample
+                    .figure(Figure::P99Us)
+                    .map_or_else(|| "p99 unknown".to_owned(), |us| format!("p99 {:>8.2} ms", us / 1e3)),
+                sample
+                    .cpu_us_per_request()
+                    .map_or_else(|| "CPU unknown".to_owned(), |cpu| format!("{cpu:>7.2} µs CPU/request")),
+                invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}")),
+            ),
+            None => {
+                format!("FAILED {}", observation.outcome.failure().as_deref().unwrap_or("without a reason"))
+            }
+        };
+        let head = self.head(&observation.trial);
+        self.left -= 1;
+        watch::trial_ended(|| load(&observation.trial), observation.outcome.sample().map(figures));
+        self.watch_progress();
+        self.view.line(&format!("{head}  {gave}  {} left", self.time_left()));
+        self.show_done();
+    }
+
+    /// What the trials up to the next interim analysis take.
+    fn time_left(&self) -> String {
+        minutes(self.trial_s() * self.left as f64)
+    }
+
+    fn show_done(&self) {
+        let to = if self.is_interim { "to the next analysis" } else { "left" };
+        self.view.show_done(self.known - self.left, self.known, format!("{} {to}", self.time_left()));
+    }
+
+    /// A block has ended: where the comparisons stand.
+    pub fn block_ended(&mut self, observations: &[Observation]) {
+        let campaign = &self.plan.campaign;
+        let compared = self.compared(observations);
+        if self.view.is_shown() {
+            self.show_ratios(&compared);
+        } else if let Some(line) = ratios_so_far::line(campaign.environment.placement, &compared) {
+            self.view.line(&format!("{}: {line}", campaign.name));
+        }
+    }
+
+    fn compared(&self, observations: &[Observation]) -> Vec<Comparison> {
+        let Plan { campaign, trials, .. } = self.plan;
+        let observed = Observed::new(observations);
+        Comparisons::new(campaign, &self.plan.levels(), trials, &observed).comparisons()
+    }
+
+    fn show_ratios(&mut self, compared: &[Comparison]) {
+        let placement = self.plan.campaign.environment.placement;
+        self.view.show_ratios(ratios_so_far::rows(placement, compared));
+    }
+
+    fn head(&self, trial: &Trial) -> String {
+        // Of those up to the next interim analysis: how many more there will be is not known before it.
+        let (done, known) = (self.known - self.left, self.known);
+        let width = known.to_string().len();
+        let (amount, unit) = (trial.level().amount(), trial.level().unit());
+        format!(
+            "[{:>width$}/{known}] block {}  {:<17} {:<10} {amount:>5} {:<column$}",
+            (done + 1).min(known),
+            trial.block,
+            trial.server,
+            trial.workload,
+            trial.level().unit_of(amount),
+            column = unit.len(),
+        )
+    }
+}
+
+/// What a trial gave that held connections and sent nothing.
+fn held(sample: &Sample) -> String {
+    let connect_ms = sample.load.details.connects.map(|connects| connects.each_us.p99 / 1e3);
+    let connect = connect_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2} ms"));
+    let memory = sample.figure(Figure::HeldMemoryBytes).map_or_else(|| "-".to_owned(), bytes);
+    format!(
+        "connect p99 {connect:>9}  memory {memory}{}",
+        invalid_reason(sample).map_or_else(String::new, |reason| format!("  INVALID: {reason}"))
+    )
+}
+
+/// A trial as whoever watches the run sees it.
+fn load(trial: &Trial) -> watch::WatchedLoad {
+    let level = trial.level();
+    watch::WatchedLoad {
+        server: trial.server.clone(),
+        workload: trial.workload.clone(),
+        level: format!("{} {}", level.amount(), level.unit_of(level.amount())),
+    }
+}
+
+/// A sample as whoever watches the run sees it.
+fn figures(sample: &Sample) -> watch::Figures {
+    let load = &sample.load;
+    let Latency { p50, p90, p99, .. } = load.latency_us;
+    // Several hosts' percentiles may be unknown, which Prometheus shows as a gap.
+    let seconds = |us: f64| if load.details.no_percentiles { f64::NAN } else { us / 1e6 };
+    watch::Figures {
+        rate: load.requests_per_second(),
+        latency_s: [(0.5, seconds(p50)), (0.9, seconds(p90)), (0.99, seconds(p99))],
+        cpu_s: sample.cpu_us_per_request().map(|us| us / 1e6),
+    }
+}
+
+/// A trial in a few words: `actix, getBalance at 125`; in a duet with the other server.
+fn words(trial: &Trial) -> String {
+    let other = trial.beside.as_ref().map_or_else(String::new, |other| format!(" and {other}"));
+    format!("{}{other}, {}", trial.server, at(&trial.workload, trial.level()))
+}
+
+/// A duration as a person says it.
+fn minutes(seconds: f64) -> String {
+    match seconds.round() as u64 {
+        seconds @ 0..100 => format!("about {seconds} s"),
+        seconds => format!("about {} min", (seconds + 30) / 60),
+    }
+}

@@ -1,0 +1,360 @@
+//! Whether servers have what a plan's workloads and loads need. A node may have a chain of its own and no metrics, or
+//! run already.
+
+use anyhow::{Context, Result, bail, ensure};
+use validator_state::Method;
+
+use crate::subject::{Process, find_running};
+use bench_model::config::{Campaign, Holds, Placement, RunningAt, Server};
+use bench_model::plan::Plan;
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+use bench_model::workload::{Expected, Traffic, Workload};
+use bench_system::cgroup::{Cgroup, Size};
+use bench_system::probe::host;
+
+/// Whether a campaign's servers can be measured with its workloads.
+///
+/// # Errors
+/// One line: which server lacks what, and what to do.
+pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Workload]) -> Result<()> {
+    for server in servers {
+        check_one(server, workloads)?;
+        check_transport(campaign, server)?;
+        if server.running_at().is_some() {
+            ensure!(
+                campaign.environment.with(&server.overrides).network.is_none(),
+                "campaign {}: server {} runs already, and a network is made for servers that the harness starts; leave network out",
+                campaign.name,
+                server.name
+            );
+            check_running(campaign, server)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether this machine and this user can limit servers as a plan says: a group of each size is made once, and removed.
+/// `campaign` is the name to give in an error: the plan may be a part of that campaign.
+///
+/// # Errors
+/// One line: which server, which field, and why not.
+pub(super) fn check_limits(plan: &Plan, campaign: &str) -> Result<()> {
+    let mut made: Vec<Size> = Vec::new();
+    for server in plan.servers.iter().flat_map(Server::and_upstream) {
+        let size = plan.environment_of(server).size();
+        if size.is_empty() || made.contains(&size) {
+            continue;
+        }
+        let place = || format!("campaign {campaign}: server {}", server.name);
+        ensure!(
+            server.running_at().is_none(),
+            "{}: runs already, so that it can't be limited to {}; leave cpu_quota, cpuset and memory_max out",
+            place(),
+            size.words()
+        );
+        Cgroup::create(&size).with_context(place)?;
+        made.push(size);
+    }
+    Ok(())
+}
+
+/// Whether a server takes the connections that the campaign makes, and the campaign's load tools can make them.
+fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
+    let environment = campaign.environment.with(&server.overrides);
+    let (transport, in_flight, batch) =
+        (environment.transport(), environment.in_flight(), environment.batch());
+    let place = || format!("campaign {}: server {}", campaign.name, server.name);
+    ensure!(
+        transport == Transport::Http || server.ws().is_some(),
+        "{}: servers.toml does not say where its ready line names a WebSocket; give ready.line.ws, or leave the server out",
+        place()
+    );
+    ensure!(
+        !campaign.hold || (in_flight, batch) == (1, 1),
+        "{}: nothing is sent on connections that are held; leave in_flight and batch out",
+        place()
+    );
+    let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
+    ensure!(
+        uneven.is_none(),
+        "{}: {} requests in flight can't be shared out {in_flight} to a connection; choose a multiple of {in_flight} in connections",
+        place(),
+        uneven.unwrap_or(&0)
+    );
+    ensure!(
+        transport == Transport::WebSocket || in_flight == 1,
+        "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set transport to websocket",
+        place()
+    );
+    ensure!(
+        batch == 1 || !(campaign.open.is_some() || campaign.slo.is_some() || server.answers_one_request()),
+        "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer any request; leave \
+         batch out",
+        place()
+    );
+    for tool in campaign.tools() {
+        let can = tool.can();
+        ensure!(
+            can.transports.contains(&transport),
+            "{}: {} can't send over {}; name another load tool",
+            place(),
+            can.name,
+            transport.name()
+        );
+        ensure!(
+            in_flight == 1 || can.several_in_flight,
+            "{}: {} has one request in flight on a connection and not {in_flight}; name another load tool",
+            place(),
+            can.name
+        );
+        ensure!(
+            batch == 1 || can.batches,
+            "{}: {} can't send batches; name another load tool",
+            place(),
+            can.name
+        );
+    }
+    Ok(())
+}
+
+/// Whether a server is there, and the true answer to each of these workloads is known.
+///
+/// # Errors
+/// One line: which server lacks what, and what to do.
+pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
+    workloads.iter().try_for_each(|workload| check_answers(server, workload))?;
+    if let Some(at) = server.running_at() {
+        check_place(at).with_context(|| format!("server {}", server.name))?;
+    }
+    let most = host::most_open_files().unwrap_or(u64::MAX);
+    for started in server.and_upstream().filter(|server| server.running_at().is_none()) {
+        if started.build.is_empty() {
+            started.find_program()?;
+        }
+        let files = started.open_files.unwrap_or(0);
+        ensure!(
+            files <= most,
+            "server {}: field open_files: {files} is more than this user can give to a process, which is {most} (ulimit -Hn, fs.nr_open); \
+             give less, or leave it out",
+            started.name
+        );
+    }
+    Ok(())
+}
+
+/// Whether load may be put on a server that runs already, and it answers.
+fn check_place(at: &RunningAt) -> Result<()> {
+    let target = Target::parse(&at.url)?;
+    target.check_allowed(at.i_own_this_target)?;
+    find_running(&target).map(drop)
+}
+
+/// What a reader should know of a server before it is measured, a line each.
+pub fn notes(server: &Server) -> Vec<String> {
+    let name = &server.name;
+    let mut notes = Vec::new();
+    if !server.has_metrics() {
+        notes.push(format!(
+            "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP 200 is seen \
+             only in the answers that are checked"
+        ));
+    }
+    if let Some(at) = server.running_at() {
+        notes.push(format!(
+            "server {name}: runs already; it is not started afresh for each trial, and its threads, tuning and ledger are its own"
+        ));
+        let found = Target::parse(&at.url).and_then(|target| find_running(&target));
+        if matches!(found, Ok((_, Process::Elsewhere))) {
+            notes.push(format!(
+                "server {name}: no process of this machine that this user may inspect listens there, so its CPU time, memory and open \
+                 files are unknown"
+            ));
+        }
+        for workload in &at.own_answers {
+            notes.push(format!(
+                "server {name}: answers {workload} otherwise than the campaign's ledger; its own answer, given twice, is the reference"
+            ));
+        }
+    }
+    notes
+}
+
+/// What of the ledger a true answer comes from.
+#[derive(Debug, PartialEq)]
+enum Part {
+    Nothing,
+    Version,
+    Accounts,
+    Slots,
+}
+
+impl Part {
+    fn of(method: &str) -> Self {
+        match Method::from_name(method) {
+            // An unknown method has the same error everywhere.
+            None | Some(Method::GetHealth) => Self::Nothing,
+            Some(Method::GetVersion) => Self::Version,
+            Some(Method::GetBalance) => Self::Accounts,
+            Some(_) => Self::Slots,
+        }
+    }
+
+    fn is_in(&self, server: &Server) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Version => server.holds.is_everything() || server.version.is_some(),
+            Self::Accounts => server.holds != Holds::Nothing,
+            Self::Slots => server.holds.is_everything(),
+        }
+    }
+}
+
+fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
+    let methods: Vec<String> = match &workload.traffic {
+        Traffic::One { expected: Expected::Answer(_), .. } => Vec::new(),
+        Traffic::One { .. } => vec![workload.method()],
+        Traffic::Mix(requests) => requests.iter().map(|request| request.method.clone()).collect(),
+    };
+    let lacking =
+        methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));
+    let Some((method, part)) = lacking else { return Ok(()) };
+    let part = format!("{part:?}").to_lowercase();
+    bail!(
+        "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} (workload {}) comes; leave \
+         one of them out, or state the answer in a workload of your own (expected = {{ answer = … }})",
+        server.name,
+        workload.name
+    )
+}
+
+/// Whether a campaign leaves a server alone that runs already.
+fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
+    let stall = campaign.open.as_ref().is_some_and(|open| open.stall.is_some());
+    let own_core = campaign.environment.placement != Placement::Free || campaign.duets.is_some();
+    let changes = [
+        ("placement and [duets]", own_core),
+        ("open.stall", stall),
+        ("settings of an [[arm]]", !server.overrides.is_empty()),
+        ("[stores]", campaign.stores.is_some()),
+        ("[stages]", campaign.stages.is_some()),
+        ("[sizes]", campaign.sizes.is_some()),
+    ];
+    let refused = changes.iter().find(|(_, is_requested)| *is_requested);
+    ensure!(
+        refused.is_none(),
+        "campaign {}: server {}: runs already, and {} would change it; leave one of them out",
+        campaign.name,
+        server.name,
+        refused.map_or("", |(what, _)| what)
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use bench_model::config::{ConfigDir, Overrides};
+    use bench_model::load::LoadTool;
+
+    fn shipped() -> ConfigDir {
+        ConfigDir::of_repository()
+    }
+
+    fn legacy(holds: Holds) -> Server {
+        Server { holds, ..shipped().server("legacy").unwrap() }
+    }
+
+    #[test]
+    fn what_a_node_lacks_is_named_before_anything_is_begun() {
+        let workload = |name| shipped().workload(name).unwrap();
+        let said = |holds, name| {
+            check_one(&legacy(holds), &[workload(name)]).map_err(|error| error.to_string()).err()
+        };
+        for name in ["getHealth", "getBalance", "getBlocks", "everything"] {
+            assert_eq!(said(Holds::Everything, name), None, "{name}");
+        }
+        assert_eq!(said(Holds::Accounts, "getBalance"), None);
+        assert_eq!(said(Holds::Nothing, "getHealth"), None);
+        let slots = said(Holds::Accounts, "getBlocks").unwrap();
+        assert!(
+            slots.starts_with("server legacy: does not have the slots")
+                && slots.contains("workload getBlocks"),
+            "{slots}"
+        );
+        assert!(said(Holds::Nothing, "getBalance").unwrap().contains("the accounts of"), "its accounts");
+        assert!(said(Holds::Accounts, "everything").is_some(), "one of a mix is enough");
+    }
+
+    #[test]
+    fn a_stated_answer_needs_no_ledger() {
+        let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
+        let own: Workload = serde_json::from_str(own).unwrap();
+        assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_is_on_no_path_is_named() {
+        let server =
+            Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Accounts) };
+        let said = check_one(&server, &[]).unwrap_err().to_string();
+        assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
+    }
+
+    #[test]
+    fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
+        let (campaign, _) = shipped().campaign("websocket").unwrap();
+        let own = |transport, in_flight| Overrides { transport, in_flight, ..Overrides::default() };
+        let said = |campaign: &Campaign, name: &str, overrides: Overrides| {
+            let server = Server { overrides, ..shipped().server(name).unwrap() };
+            check_transport(campaign, &server).map_err(|error| error.to_string()).err()
+        };
+        let websocket = Some(Transport::WebSocket);
+        assert_eq!(said(&campaign, "actix", own(websocket, Some(16))), None);
+        assert_eq!(said(&campaign, "control", own(None, None)), None);
+        let refusal = said(&campaign, "control", own(websocket, None)).unwrap();
+        assert!(
+            refusal.starts_with("campaign websocket: server control: ") && refusal.contains("ready.line.ws")
+        );
+        let refusal = said(&campaign, "actix", own(websocket, Some(3))).unwrap();
+        assert!(
+            refusal.contains("64 requests in flight") && refusal.contains("a multiple of 3"),
+            "{refusal}"
+        );
+        let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
+        assert!(refusal.contains("over HTTP"), "{refusal}");
+        let batch = || Overrides { batch: Some(10), ..own(None, None) };
+        assert_eq!(said(&campaign, "actix", batch()), None);
+        let refusal = said(&campaign, "control", batch()).unwrap();
+        assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
+        let (rates, _) = shipped().campaign("websocket-rates").unwrap();
+        assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
+        let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
+        let refusal = said(&campaign, "actix", batch()).unwrap();
+        assert!(refusal.contains("bombardier can't send batches"), "{refusal}");
+        let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();
+        assert!(refusal.contains("bombardier can't send over WebSocket"), "{refusal}");
+    }
+
+    #[test]
+    fn a_server_that_runs_already_is_not_to_be_changed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let text = format!(r#"{{"name":"node","title":"a node","ready":{{"running":{{"url":"{url}"}}}}}}"#);
+        let server: Server = serde_json::from_str(&text).unwrap();
+        let (quick, _) = shipped().campaign("quick").unwrap();
+        let mut plain = Campaign { duets: None, ..quick };
+        plain.environment.placement = Placement::Free;
+        check(&plain, std::slice::from_ref(&server), &[]).unwrap();
+        assert_eq!(notes(&server).len(), 2);
+        let mut pinned = plain.clone();
+        pinned.environment.placement = Placement::OneCore;
+        let said = check(&pinned, std::slice::from_ref(&server), &[]).unwrap_err().to_string();
+        assert!(said.contains("server node: runs already, and placement"), "{said}");
+        drop(listener);
+        let said = format!("{:#}", check(&plain, &[server], &[]).unwrap_err());
+        assert!(said.contains("nobody answers there"), "{said}");
+    }
+}

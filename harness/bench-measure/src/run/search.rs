@@ -1,0 +1,122 @@
+//! Searches for the load from which servers fail, in a folder of their own inside a run's. Every trial is written
+//! before the next begins, and what comes next follows from what is written, so searches can be stopped and resumed at
+//! any trial.
+
+use std::fmt::Display;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::stage::Stage;
+use super::terminal_view::View;
+use super::{Bench, Truths, note_ready_lines};
+use bench_analysis::interleaved_searches::{NextTrial, Schedule, Searches};
+use bench_analysis::invalid_reason;
+use bench_analysis::search::{Judgement, Rule};
+use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::plan::Trial;
+
+/// Searches that can be run, and what is kept and shown of their trials.
+pub(super) trait Runnable:
+    Searches<Rule: Rule<Found: Display>> + Serialize + DeserializeOwned
+{
+    /// The file that only the folder of such searches has.
+    const FILE: &str;
+
+    /// What is shown at the start, when this many searches have not ended.
+    fn announce(&self, left: usize) -> String;
+
+    /// Removes from a sample what its report does not need. Whether the load tool's raw output may go, too.
+    fn shorten(&self, trial: &Trial, has_passed: bool, sample: &mut Sample) -> bool;
+
+    /// What is wrong with a trial that did not pass, with its figures.
+    fn wrong(&self, observation: &Observation) -> String;
+}
+
+/// Runs searches from wherever they are to their end.
+pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
+    let Stage { folder, plan, interrupt, .. } = stage;
+    let searches: S = folder.read_json(S::FILE)?;
+    let place = || format!("{} does not hold what was searched", folder.0.display());
+    let mut schedule = searches.replay(&folder.observations()?).with_context(place)?.schedule;
+    if schedule.next().is_none() {
+        return Ok(());
+    }
+    let truths = Truths::of(plan)?;
+    note_ready_lines(folder, plan, interrupt)?;
+    let bench = stage.bench(&truths);
+    let view = View::new();
+    view.line(&searches.announce(schedule.left()));
+    while let Some(next) = schedule.next() {
+        let trial = searches.trial(next);
+        view.show_running(head(&trial));
+        let observation = run(&bench, &searches, &trial)?;
+        let judgement = searches.judgement(&observation);
+        schedule.take(judgement);
+        view.line(&format!("{}  {}", head(&trial), shown(&searches, &observation, judgement)));
+        if let Some(ended) = ended(&schedule, next, &trial) {
+            view.line(&ended);
+        }
+    }
+    Ok(())
+}
+
+/// Runs a trial and writes it down, without what its report does not need.
+fn run<S: Runnable>(bench: &Bench<'_>, searches: &S, trial: &Trial) -> Result<Observation> {
+    let mut observation = bench.run(trial)?;
+    let has_passed = searches.judgement(&observation).passed() == Some(true);
+    if let Outcome::Completed(sample) = &mut observation.outcome
+        && searches.shorten(trial, has_passed, sample)
+    {
+        bench.folder.forget_tool_output(trial)?;
+    }
+    bench.folder.append(&observation)?;
+    Ok(observation)
+}
+
+/// A trial on one line.
+fn head(trial: &Trial) -> String {
+    let Trial { number, block, server, workload, connections, rate, window_ms, .. } = trial;
+    let load = match rate {
+        None => format!("{:<8} {connections:>5} connections", trial.client.name()),
+        Some(rate) => format!("{rate:>6}/s for {} ms", window_ms.unwrap_or_default()),
+    };
+    format!("[{number:>4}] round {block:<3} {server:<17} {workload:<10} {load}")
+}
+
+/// What a trial showed.
+fn shown<S: Runnable>(searches: &S, observation: &Observation, judgement: Judgement) -> String {
+    let evidence = observation.outcome.evidence();
+    let figure = || evidence.map_or_else(String::new, |sample| figure(sample, observation.trial.rate));
+    let wrong = || searches.wrong(observation);
+    match judgement {
+        Judgement::Measured { passed: true, .. } => format!("pass, {}", figure()),
+        Judgement::Measured { passed: false, .. } => format!("FAIL: {}", wrong()),
+        Judgement::NotReached => format!("LOAD NOT REACHED: {}", wrong()),
+        Judgement::Nothing => format!("NOTHING: {}", evidence.and_then(invalid_reason).unwrap_or_else(wrong)),
+    }
+}
+
+/// The figure that decides: the slowest request, or the 99th percentile of latency where there is a rate.
+pub(super) fn figure(sample: &Sample, rate: Option<u32>) -> String {
+    match rate {
+        None => format!("slowest {:.0} ms", sample.load.latency_us.max / 1e3),
+        Some(_) => format!("p99 {:.1} ms", sample.load.latency_us.p99 / 1e3),
+    }
+}
+
+/// What a search found whose last trial this was.
+fn ended<R: Rule<Found: Display>>(
+    schedule: &Schedule<R>,
+    next: NextTrial<R::Load>,
+    trial: &Trial,
+) -> Option<String> {
+    let search = &schedule.searches()[next.search];
+    if search.next().is_some() {
+        return None;
+    }
+    let Trial { server, workload, .. } = trial;
+    let client = if trial.rate.is_none() { format!(" {}", trial.client.name()) } else { String::new() };
+    Some(format!("{server} {workload}{client}: {}; {} searches are left", search.found(), schedule.left()))
+}

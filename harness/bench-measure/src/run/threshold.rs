@@ -1,0 +1,191 @@
+//! Searches for the connection count from which servers fail: what a campaign's table means on this machine, and what
+//! is kept of the trials.
+
+mod remedied;
+
+use anyhow::{Result, ensure};
+
+use super::SPARE_FILES;
+use super::search::{self, Runnable};
+use super::stage::Stage;
+use bench_analysis::interleaved_searches::Searches;
+use bench_analysis::threshold::{Bound, Limit, SearchPlan, Searched};
+use bench_model::config::{Campaign, Placement, Server, Threshold, Tuning};
+use bench_model::load::Client;
+use bench_model::observation::{Observation, Sample};
+use bench_model::plan::{Plan, Trial};
+use bench_model::results::{SEARCHES, THRESHOLD, pretty};
+use bench_system::probe::host;
+
+/// Connections of the warm-up at most. It warms the server's code and no more: the window is the first to open all
+/// connections, and the ports that a warm-up has used can't be used again at once.
+const WARMUP_CONNECTIONS: u32 = 50;
+
+/// Client ports that are left to the warm-up, to the harness's own requests, and to others.
+const SPARE_PORTS: u64 = 200;
+
+/// Runs the searches of a campaign, where it has any, in the folder of its run.
+pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
+    let Some(threshold) = &outer.plan.campaign.threshold else { return Ok(()) };
+    let stage = outer.inside(THRESHOLD, |folder| {
+        let (plan, searches) = resolve(&outer.plan, threshold)?;
+        folder.write_new(SEARCHES, &pretty(&searches)?)?;
+        Ok(plan)
+    })?;
+    search::search::<SearchPlan>(&stage)?;
+    remedied::explain(&stage)
+}
+
+/// What a campaign's table means on this machine: the plan that its trials run by, and the searches.
+fn resolve(plan: &Plan, threshold: &Threshold) -> Result<(Plan, SearchPlan)> {
+    let campaign = &plan.campaign;
+    let mut servers: Vec<Server> = Vec::new();
+    let mut searches = Vec::new();
+    let workloads = campaign.searched_workloads(&threshold.workloads);
+    for base in campaign.searched_servers(&threshold.servers) {
+        let base = plan.server(&base)?;
+        // The ceiling shows where the load tool fails, which the settings of frameworks do not change.
+        let is_ceiling = campaign.ceiling.as_ref() == Some(&base.name);
+        let tunings = if is_ceiling { &[Tuning::Equal] } else { &threshold.tunings[..] };
+        for (server, tuning) in tuned(base, tunings) {
+            for workload in &workloads {
+                for client in &threshold.clients {
+                    searches.push(Searched {
+                        server: server.name.clone(),
+                        base: base.name.clone(),
+                        tuning,
+                        workload: workload.clone(),
+                        client: *client,
+                        limit: limit(threshold.most, *client)?,
+                    });
+                }
+            }
+            servers.push(server);
+        }
+    }
+    let timeout_ms = threshold.timeout_ms.unwrap_or(campaign.timeout_ms);
+    let mut environment = campaign.environment.clone();
+    if environment.placement == Placement::Duet {
+        // A search runs one server at a time.
+        environment.placement = Placement::OneCore;
+    }
+    let inner = Campaign {
+        workloads,
+        connections: Vec::new(),
+        warmup_ms: threshold.warmup_ms.unwrap_or(campaign.warmup_ms),
+        warmup_connections: Some(WARMUP_CONNECTIONS),
+        window_ms: threshold.window_ms.unwrap_or(campaign.window_ms),
+        timeout_ms,
+        environment,
+        ..campaign.part(THRESHOLD)
+    };
+    Ok((
+        plan.part(servers, inner),
+        SearchPlan { threshold: threshold.clone(), seed: campaign.seed, timeout_ms, searches },
+    ))
+}
+
+/// The server with each of these settings, under a name of its own. One that takes no tuning has only its own.
+fn tuned(server: &Server, tunings: &[Tuning]) -> Vec<(Server, Option<Tuning>)> {
+    let placeholder = "{tuning}";
+    if !server.args.iter().any(|arg| arg == placeholder) {
+        return vec![(server.clone(), None)];
+    }
+    let with = |tuning: &Tuning| {
+        let suffix = if *tuning == Tuning::Equal { String::new() } else { format!("-{}", tuning.flag()) };
+        let fill = |arg: &String| if arg == placeholder { tuning.flag().to_owned() } else { arg.clone() };
+        let args = server.args.iter().map(fill).collect();
+        (Server { name: format!("{}{suffix}", server.name), args, ..server.clone() }, Some(*tuning))
+    };
+    tunings.iter().map(with).collect()
+}
+
+/// The highest connection count that is tried: never more than this machine holds, in the server and in the client,
+/// which both have the harness's limit of open files.
+fn limit(most: u32, client: Client) -> Result<Limit> {
+    let ports =
+        host::client_ports().map_or(u64::MAX, |(first, last)| u64::from(last.saturating_sub(first)) + 1);
+    // Go's client may dial again where it gave a request up, while the port of the first connection is still taken.
+    let ports_each = match client {
+        Client::Fasthttp => 1,
+        Client::Http1 => 2,
+    };
+    let files = host::open_files().saturating_sub(SPARE_FILES);
+    let bounds = [
+        (u64::from(most), Bound::Campaign),
+        (files, Bound::OpenFiles),
+        (ports.saturating_sub(SPARE_PORTS) / ports_each, Bound::ClientPorts),
+    ];
+    let (connections, by) = bounds.into_iter().min_by_key(|bound| bound.0).unwrap_or(bounds[0]);
+    ensure!(
+        connections > 0,
+        "this machine holds no connections to search with ({}); see `just doctor`",
+        by.words()
+    );
+    Ok(Limit { connections: connections as u32, by })
+}
+
+impl Runnable for SearchPlan {
+    const FILE: &str = SEARCHES;
+
+    fn announce(&self, left: usize) -> String {
+        let Threshold { from, most_trials, .. } = &self.threshold;
+        format!("threshold: {left} searches from {from} connections up, at most {most_trials} trials each")
+    }
+
+    /// Of a trial that passed the figures are enough; of any other everything is kept.
+    fn shorten(&self, _: &Trial, has_passed: bool, sample: &mut Sample) -> bool {
+        if has_passed {
+            sample.load.quantiles.clear();
+            sample.resources.clear();
+        }
+        has_passed
+    }
+
+    fn wrong(&self, observation: &Observation) -> String {
+        if self.judgement(observation).passed().is_none() {
+            return observation.outcome.failure().unwrap_or_else(|| "without a reason".to_owned());
+        }
+        let slowest = observation.outcome.evidence().map(|sample| search::figure(sample, None));
+        self.complaints(observation).into_iter().chain(slowest).collect::<Vec<_>>().join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use bench_model::config::ConfigDir;
+
+    #[test]
+    fn a_tuning_is_a_server_of_its_own() {
+        let config = ConfigDir::of_repository();
+        let actix = config.server("actix").unwrap();
+        let both = tuned(&actix, &[Tuning::Equal, Tuning::Shipped]);
+        let names: Vec<&str> = both.iter().map(|(server, _)| server.name.as_str()).collect();
+        assert_eq!(names, ["actix", "actix-shipped"]);
+        for ((server, tuning), flag) in both.iter().zip(["equal", "shipped"]) {
+            let at = server.args.iter().position(|arg| arg == "--tuning").unwrap();
+            assert_eq!((server.args[at + 1].as_str(), tuning.unwrap().flag()), (flag, flag));
+        }
+        let own = Server { args: vec!["{listen}".to_owned()], ..actix };
+        let one = tuned(&own, &[Tuning::Equal, Tuning::Shipped]);
+        assert_eq!(one, [(own, None)]);
+    }
+
+    #[test]
+    fn a_search_never_needs_more_than_the_machine_has() {
+        let (files, ports) = (host::open_files(), host::client_ports());
+        let low = limit(1, Client::Fasthttp).unwrap();
+        assert_eq!((low.connections, low.by), (1, Bound::Campaign));
+        for client in [Client::Fasthttp, Client::Http1] {
+            let limit = limit(60_000, client).unwrap();
+            let connections = u64::from(limit.connections);
+            assert!(connections < files && limit.by != Bound::Campaign, "{limit:?}");
+            if let Some((first, last)) = ports {
+                let each = if client == Client::Http1 { 2 } else { 1 };
+                assert!(connections * each < u64::from(last - first), "{limit:?}");
+            }
+        }
+    }
+}

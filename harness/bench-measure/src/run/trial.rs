@@ -1,0 +1,339 @@
+//! One trial: a fresh server, its answer compared with the truth, a warm-up, the measured window, and its answer again.
+
+mod background;
+mod capacity;
+mod checker;
+mod connecting;
+mod counts;
+mod judged;
+mod over_link;
+mod room;
+mod steadiness;
+pub(super) mod tool;
+mod traffic;
+mod watch;
+mod wire;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result, anyhow};
+
+use self::connecting::Holding;
+pub(super) use self::judged::outcome_of;
+use self::judged::{judged, verify};
+use self::tool::Order;
+use self::traffic::Draw;
+use self::watch::{Watch, Watched};
+use super::Truths;
+use super::duet::{OtherLeft, Side};
+use crate::link::Link;
+use crate::owned_process::remove_if_empty;
+use crate::subject::{self, Place, Subject};
+use bench_model::load::toolchain::Tools;
+use bench_model::observation::{Capacity, Observation, Outcome, Sample, UpstreamUse, Warmup};
+use bench_model::plan::{Plan, Trial};
+use bench_model::results::RunFolder;
+use bench_model::target::Target;
+use bench_model::workload::Workload;
+use bench_model::workload::requests::Known;
+use bench_system::cgroup::OutOfMemory;
+use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::probe::host::HostActivity;
+use bench_system::probe::network::NetworkCounters;
+use bench_system::probe::other_processes::{ForeignCpu, Reading};
+use bench_system::probe::process_usage::{CpuTime, cpu_time, peak_memory_bytes};
+use bench_system::probe::resources::{AtRest, sample};
+use bench_system::probe::threads;
+
+/// What every trial of a run shares.
+pub struct Bench<'a> {
+    /// Where tools' own output goes.
+    pub folder: &'a RunFolder,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The load tools.
+    pub tools: &'a Tools,
+    /// The true answers.
+    pub truths: &'a Truths,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Why a trial of a pair is invalid whose other one failed.
+const OTHER_LEFT: &str = "the paired trial failed";
+
+/// Why a trial, or a step of it, gave no result.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The trial ends with this outcome.
+    Trial(Outcome),
+    /// The run ends: an interrupt, or a results folder that takes no more.
+    Run(Error),
+}
+
+impl From<Outcome> for Ending {
+    fn from(outcome: Outcome) -> Self {
+        Self::Trial(outcome)
+    }
+}
+
+impl From<Error> for Ending {
+    fn from(error: Error) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<Ending> for Error {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Trial(outcome) => anyhow!(outcome.failure().unwrap_or_default()),
+            Ending::Run(error) => error,
+        }
+    }
+}
+
+/// The result of a trial or of a step of it.
+pub(super) type Ended<T> = std::result::Result<T, Ending>;
+
+/// A server's process that the harness can see, and what it held before any load.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    pid: u32,
+    at_rest: AtRest,
+}
+
+impl Seen {
+    /// `None` of a server on another machine or of another user.
+    fn of(subject: &Subject) -> std::result::Result<Option<Self>, Outcome> {
+        let seen = |pid| AtRest::read(pid).map(|at_rest| Self { pid, at_rest });
+        subject.pid().map(seen).transpose().map_err(died)
+    }
+
+    /// CPU time since its start, where it can be seen.
+    fn cpu(seen: Option<Self>) -> std::result::Result<Option<CpuTime>, Outcome> {
+        seen.map(|seen| cpu_time(seen.pid)).transpose().map_err(died)
+    }
+}
+
+/// A server that was found to answer truly, and is warm.
+struct Warm<'a> {
+    seen: Option<Seen>,
+    known: &'a [Known],
+    capacity: Capacity,
+    warmup: Warmup,
+}
+
+impl Bench<'_> {
+    /// Runs a trial. Whatever goes wrong with server or tool becomes the observation.
+    ///
+    /// # Errors
+    /// Only what ends the run: an interrupt, or a results folder that takes no more.
+    pub fn run(&self, trial: &Trial) -> Result<Observation> {
+        self.run_paired(trial, None)
+    }
+
+    pub(super) fn run_paired(&self, trial: &Trial, paired: Option<Side>) -> Result<Observation> {
+        self.check_room(trial)?;
+        match self.plan.environment_of(self.plan.server(&trial.server)?).network {
+            Some(network) => self.run_over(network, trial),
+            None => self.run_here(trial, paired, None),
+        }
+    }
+
+    /// Runs a trial on this thread; at the near end of a link, where there is one.
+    fn run_here(&self, trial: &Trial, paired: Option<Side>, link: Option<&Arc<Link>>) -> Result<Observation> {
+        let started = Instant::now();
+        let started_at = super::now();
+        let server = self.plan.server_of(trial)?;
+        let workload = self.plan.workload(&trial.workload)?;
+        let stderr = self.folder.tool_output(trial, "server.stderr");
+        let environment = &self.plan.campaign.environment;
+        let opening = workload.opening_with(&self.truths_of(trial).first(&workload.name)?.body);
+        let listen = self.plan.hosts.as_ref().and_then(|pool| pool.listen);
+        let place = match (link, listen) {
+            (Some(link), _) => Place::Over(link),
+            (None, Some(address)) => Place::At(address),
+            (None, None) => Place::Loopback,
+        };
+        let started_server = Subject::start_at(place, &server, environment, opening, &stderr, self.interrupt);
+        let outcome = match started_server {
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => match error.downcast_ref::<OutOfMemory>() {
+                Some(killed) => Outcome::out_of_memory("before it was ready", *killed),
+                None => Outcome::ServerDied { reason: format!("{error:#}") },
+            },
+            Ok(mut subject) => {
+                let measured = self.measure(trial, workload, &mut subject, paired.as_ref());
+                let outcome = outcome_of(measured, &mut subject)?;
+                subject.process.stop(self.interrupt)?;
+                outcome
+            }
+        };
+        self.check_failure(trial, &outcome)?;
+        remove_if_empty(&stderr);
+        if server.upstream.is_some() {
+            remove_if_empty(&subject::upstream_stderr(&stderr));
+        }
+        let took_s = started.elapsed().as_secs_f64();
+        Ok(Observation { trial: trial.clone(), started_at, took_s, outcome })
+    }
+
+    pub(super) fn truths_of(&self, trial: &Trial) -> &Truths {
+        self.truths.of_server(&trial.server)
+    }
+
+    /// Compares a fresh server's answer with the truth, sees what it is without load, warms it up, and measures.
+    fn measure(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        subject: &mut Subject,
+        paired: Option<&Side>,
+    ) -> Ended<Sample> {
+        let seen = Seen::of(subject)?;
+        let known = self.known(trial, workload)?;
+        verify(known, subject, "before the window")?;
+        let capacity =
+            capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
+        meet(paired)?;
+        let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
+        self.measure_window(trial, workload, subject, &Warm { seen, known, capacity, warmup }, paired)
+    }
+
+    /// One window of a server that is warm, and its answer again.
+    fn measure_window(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        subject: &mut Subject,
+        warm: &Warm<'_>,
+        paired: Option<&Side>,
+    ) -> Ended<Sample> {
+        let Warm { seen, known, capacity, .. } = *warm;
+        let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
+        let allowed_ms = self.plan.campaign.connect_ms;
+        // Users come and go, so there is no moment at which all are connected.
+        let is_here = self.plan.hosts.is_none();
+        let holds = is_here && trial.rate.is_none() && !trial.tool.driver().has_users();
+        let holding = seen.filter(|_| holds).map(|seen| Holding { seen, allowed_ms });
+        if let Some(holding) = holding {
+            holding.settle(self.interrupt)?;
+        }
+        meet(paired)?;
+
+        let capture = self.capture(trial, &subject.target)?;
+        let ready = self.prepare_window(trial, workload, &subject.target, window_ms, holding)?;
+        let counts = counts::read(subject)?;
+        let link_before = over_link::begin(subject)?;
+        let (network, host) = (over_link::counters(subject), HostActivity::read());
+        let threads_before = seen.map(|seen| threads::read(seen.pid));
+        let cpu_before = Seen::cpu(seen)?;
+        let limited_before = subject.usage();
+        let upstream_before = subject.upstream.as_deref().and_then(upstream_use);
+        let mut watch = Watch::begin(subject, seen.zip(cpu_before), counts, window_ms);
+        watch.checker = self.checker(trial, workload, known, subject)?;
+        let others_before = Reading::now();
+        let began = Instant::now();
+        let put = self.put_window_on(subject, &ready)?;
+        let window_s = began.elapsed().as_secs_f64();
+        let others = others_before.zip(Reading::now());
+        let server_cpu = Seen::cpu(seen)?.zip(cpu_before).map(|(now, before)| now.since(before));
+        let upstream = subject.upstream.as_deref().and_then(upstream_use).zip(upstream_before);
+        let (network, host) = (over_link::counters(subject).since(network), HostActivity::read().since(host));
+        let link = link_before.map(|before| before.end(subject)).transpose()?.flatten();
+        let limited = subject.usage().zip(limited_before).map(|(now, before)| now.since(before));
+        let threads = seen.zip(threads_before.as_ref());
+        let threads = threads.map(|(seen, before)| threads::since(threads::read(seen.pid), before, window_s));
+        let Watched { sampled, half, checked } = watch.end();
+        let limit = self.plan.campaign.environment.max_foreign_cpu.0;
+        let foreign_cpu = others.and_then(|(before, after)| before.until(&after, limit));
+        let wire = self.captured(capture)?;
+        let (load, background) = self.read_window(&ready, &put)?;
+        meet(paired)?;
+        // A server that failed the load may fail this request too, and what the load showed is worth more.
+        let counted = match counts::since(subject, counts) {
+            Err(_) if load.failures() > 0 => None,
+            counted => counted?,
+        };
+        let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
+
+        let sample = Sample {
+            load,
+            server_cpu,
+            server_requests: counted.map(|counted| counted.requests),
+            server_peak_memory_bytes,
+            client_cpu: put.own.cpu,
+            window_s,
+            network,
+            host,
+            foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
+            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name)?,
+            server_errors: counted.map(|counted| counted.errors),
+            memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
+            established: sampled.most_open_files(),
+            connecting: put.own.connecting,
+            first_half: half.half,
+            sampler_cpu_s: sampled
+                .cpu_s
+                .map(|cpu_s| cpu_s + half.cpu_s.unwrap_or(0.0) + checked.cpu_s.unwrap_or(0.0)),
+            resources: sampled.resources,
+            warmup: Some(warm.warmup.clone()),
+            capacity,
+            threads: threads.unwrap_or_default(),
+            background: background.map(Box::new),
+            stalls: put.stalls,
+            wire,
+            checked: checked.checked,
+            upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
+            link,
+            limited,
+        };
+        Ok(judged(sample, known, subject, counted, trial.connections)?)
+    }
+
+    /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it
+    /// shows why.
+    fn warm_up(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        target: &Target,
+        seen: Option<Seen>,
+    ) -> Ended<Warmup> {
+        let campaign = &self.plan.campaign;
+        let network = NetworkCounters::read();
+        let duration = Duration::from_millis(campaign.warmup_ms);
+        let sampler = seen.map(|seen| sample(seen.pid, seen.at_rest, duration, None));
+        let most = campaign.warmup_connections;
+        let load = self.load(trial, most.unwrap_or(u32::MAX).min(trial.connections), campaign.warmup_ms);
+        let bodies = self.bodies(trial, workload, Draw::WarmUp)?;
+        let order = Order::new("warmup", trial.tool, load);
+        let ended = self.run_load(trial, order, bodies, target);
+        let established = sampler.and_then(|sampler| sampler.end().most_open_files());
+        let (sample, _) = ended?;
+        Ok(Warmup {
+            succeeded: sample.succeeded,
+            failed: sample.failed,
+            max_us: sample.latency_us.max,
+            established,
+            network: NetworkCounters::read().since(network),
+        })
+    }
+}
+
+/// What the server behind a gateway has used since its start; `None` where its process can't be read.
+fn upstream_use(upstream: &Subject) -> Option<UpstreamUse> {
+    let pid = upstream.pid()?;
+    Some(UpstreamUse { cpu: cpu_time(pid).ok()?, peak_memory_bytes: peak_memory_bytes(pid) })
+}
+
+/// Waits for the paired trial, where there is one.
+fn meet(paired: Option<&Side>) -> std::result::Result<(), Outcome> {
+    let met = paired.map_or(Ok(()), Side::meet);
+    met.map_err(|OtherLeft| Outcome::Invalid { reason: OTHER_LEFT.to_owned() })
+}
+
+fn died(error: anyhow::Error) -> Outcome {
+    Outcome::ServerDied { reason: format!("{error:#}") }
+}

@@ -1,0 +1,146 @@
+//! The capacity of a server, and what one request takes when it has nothing else to do: a few requests one after the
+//! other, before any load. A server that takes long for these waits for something that no load explains.
+//!
+//! The fastest one counts: on a machine that is full, each of the others may have waited for a processor.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::Seen;
+use crate::client::Connection;
+use bench_model::observation::Capacity;
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+use bench_system::probe::listen_queue::Listening;
+use bench_system::probe::process_usage::cpu_time;
+use bench_system::probe::threads;
+
+/// Requests that are sent at least; and at most, where even the fastest of them is not quick.
+const QUESTIONS: std::ops::Range<u32> = 12..40;
+
+/// A request that took no longer is quick, in microseconds.
+const QUICK_US: f64 = 500.0;
+
+/// The first answers of a connection may wait for work that is done once.
+const UNCOUNTED: u32 = 2;
+
+/// How long one answer may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Finds a server's capacity out, before any load. Of a process that can't be seen only the time of a request is known.
+pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capacity {
+    let queue = seen.and_then(|_| Listening::at(target.addr())).and_then(|listening| listening.read());
+    let alone = time_alone(target, request, seen.map(|seen| seen.pid));
+    Capacity {
+        open_files_limit: seen.and_then(|seen| threads::open_files_limit(seen.pid)),
+        open_files_before: seen.and_then(|seen| seen.at_rest.open_files),
+        listen_limit: queue.map(|queue| queue.limit),
+        listen_sockets: queue.map(|queue| queue.sockets),
+        alone_us: alone.map(|(fastest_us, _)| fastest_us),
+        alone_cpu_us: alone.and_then(|(_, cpu_us)| cpu_us),
+    }
+}
+
+/// Sends requests on one connection, which is closed before this returns. Gives the time of the fastest and the
+/// server's CPU time for one, on average, in microseconds; that is `None` where its process can't be seen. `None` where
+/// the server does not answer in time.
+fn time_alone(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
+    let mut asking: Box<dyn FnMut() -> Option<()>> = match target.transport() {
+        Transport::Http => Box::new(over_http(target, body)?),
+        Transport::WebSocket => {
+            let mut connection = Connection::new(target, PATIENCE);
+            Box::new(move || connection.request(body).ok().map(drop))
+        }
+    };
+    let mut fastest_us = f64::INFINITY;
+    let mut cpu_before = None;
+    let mut question = 0;
+    while question < QUESTIONS.start || (question < QUESTIONS.end && fastest_us > QUICK_US) {
+        if question == UNCOUNTED {
+            cpu_before = pid.and_then(|pid| cpu_time(pid).ok());
+        }
+        let began = Instant::now();
+        asking()?;
+        if question >= UNCOUNTED {
+            fastest_us = fastest_us.min(began.elapsed().as_secs_f64() * 1e6);
+        }
+        question += 1;
+    }
+    let cpu = pid.and_then(|pid| Some(cpu_time(pid).ok()?.since(cpu_before?)));
+    let cpu_us = cpu.map(|cpu| cpu.total_s() * 1e6 / f64::from(question - UNCOUNTED));
+    Some((fastest_us, cpu_us))
+}
+
+/// A connection of its own over HTTP, which sends the request and reads the answer each time.
+fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> + use<>> {
+    let (addr, path) = (target.addr(), target.path());
+    let mut client = TcpStream::connect(addr).ok()?;
+    client.set_nodelay(true).ok()?;
+    client.set_read_timeout(Some(PATIENCE)).ok()?;
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    Some(move || {
+        client.write_all(request.as_bytes()).ok()?;
+        read_answer(&mut client)
+    })
+}
+
+/// Reads one answer with a `content-length`; its content was compared with the truth before. `None` for any other.
+fn read_answer(client: &mut TcpStream) -> Option<()> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 65_536];
+    let mut whole = usize::MAX;
+    while bytes.len() < whole {
+        let length = client.read(&mut part).ok().filter(|length| *length > 0)?;
+        bytes.extend_from_slice(part.get(..length)?);
+        if whole == usize::MAX
+            && let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n")
+        {
+            let text = std::str::from_utf8(bytes.get(..head)?).ok()?.to_ascii_lowercase();
+            let line = text.lines().find_map(|line| line.strip_prefix("content-length:"))?;
+            whole = head + 4 + line.trim().parse::<usize>().ok()?;
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers like a server, after a time, in two pieces; or closes at once.
+    fn server(wait: Option<Duration>) -> Target {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.set_nodelay(true).unwrap();
+            let Some(wait) = wait else { return };
+            while client.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
+                std::thread::sleep(wait);
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n1").unwrap();
+                client.write_all(b"234").unwrap();
+            }
+        });
+        Target::http(&addr)
+    }
+
+    #[test]
+    fn a_server_that_waits_shows_in_the_fastest_request() {
+        let wait = Duration::from_millis(3);
+        let (fastest_us, cpu_us) = time_alone(&server(Some(wait)), "{}", Some(std::process::id())).unwrap();
+        assert!(fastest_us >= 3_000.0 && cpu_us.is_some(), "{fastest_us} {cpu_us:?}");
+        assert_eq!(time_alone(&server(Some(wait)), "{}", None).unwrap().1, None);
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_gives_nothing() {
+        assert!(time_alone(&server(None), "{}", None).is_none());
+        assert!(time_alone(&Target::http("127.0.0.1:9"), "{}", None).is_none());
+    }
+}

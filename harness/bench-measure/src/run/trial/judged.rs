@@ -1,0 +1,74 @@
+//! What becomes of a trial: its sample, or why that is no figure.
+
+use anyhow::Result;
+
+use super::{Ended, Ending, counts};
+use crate::client;
+use crate::metrics::ServerCounts;
+use crate::subject::Subject;
+use bench_model::load::LoadSample;
+use bench_model::observation::{Outcome, Sample};
+use bench_model::workload::requests::Known;
+use bench_system::cgroup::{OutOfMemory, Usage};
+
+/// What became of a trial. Whatever was noticed first, a server that has ended is the reason.
+///
+/// # Errors
+/// What ends the run.
+pub(in crate::run) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject) -> Result<Outcome> {
+    match measured {
+        Ok(sample) => Ok(Outcome::Completed(Box::new(sample))),
+        Err(Ending::Run(error)) => Err(error),
+        Err(Ending::Trial(outcome)) => {
+            let Some(how) = subject.died()? else { return Ok(outcome) };
+            let killed = subject.usage().filter(Usage::is_out_of_memory).map(OutOfMemory);
+            Ok(match killed {
+                Some(killed) => Outcome::out_of_memory("under load", killed),
+                None => Outcome::ServerDied { reason: how },
+            })
+        }
+    }
+}
+
+/// Sends the known requests and compares the answers with the truth.
+pub(super) fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
+    let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
+    known.iter().try_for_each(|Known { body, truth, .. }| {
+        match client::verify(&subject.target, body, truth) {
+            Ok(verdict) => verdict.map_err(wrong),
+            Err(error) => Err(wrong(format!("{error:#}"))),
+        }
+    })
+}
+
+/// The sample, or the outcome of a trial whose sample is evidence and no figure.
+pub(super) fn judged(
+    sample: Sample,
+    known: &[Known],
+    subject: &Subject,
+    counted: Option<ServerCounts>,
+    connections: u32,
+) -> std::result::Result<Sample, Outcome> {
+    counts::check_answers(sample.checked.as_ref())?;
+    counts::check_users(&sample.load)?;
+    if sample.load.succeeded == 0 && !sample.load.details.held {
+        return Err(Outcome::NoSuccess(Box::new(sample)));
+    }
+    if is_silent(known, subject) {
+        return Err(Outcome::Silent(Box::new(sample)));
+    }
+    verify(known, subject, "after the window")?;
+    let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
+    counts::check(counted, &loads, connections, sample.checked.as_ref())?;
+    if sample.short_of().is_some() {
+        return Err(Outcome::NotHeld(Box::new(sample)));
+    }
+    Ok(sample)
+}
+
+/// Whether the server answers nothing at all, not even wrongly.
+fn is_silent(known: &[Known], subject: &Subject) -> bool {
+    known
+        .first()
+        .is_some_and(|Known { body, truth, .. }| client::verify(&subject.target, body, truth).is_err())
+}

@@ -1,0 +1,82 @@
+//! A trial whose load tool reaches the server over a network that the harness makes: see [`crate::link`].
+//!
+//! The trial runs on a thread in the load tool's namespace, so that its requests to the server, its load tool and its
+//! counters are of that side; the server alone is started on the other one.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::link::{Link, Taken};
+use crate::subject::Subject;
+use bench_model::config::Network;
+use bench_model::observation::{LinkUse, Observation};
+use bench_model::plan::Trial;
+use bench_system::probe::network::NetworkCounters;
+
+impl Bench<'_> {
+    /// Runs a trial over a network that is made for it.
+    ///
+    /// # Errors
+    /// The network can't be made, or what ends any trial's run.
+    pub(super) fn run_over(&self, network: Network, trial: &Trial) -> Result<Observation> {
+        let seed = self.plan.campaign.seed ^ u64::from(trial.number);
+        let link = Arc::new(Link::new(network.delay(), network.loss(), seed)?);
+        link.inside(|| self.run_here(trial, None, Some(&link)))?
+    }
+}
+
+/// The kernel's counters of the load tool's side and, where the server is on one of its own, of that side too.
+pub(super) fn counters(subject: &Subject) -> NetworkCounters {
+    let near = NetworkCounters::read();
+    match (&subject.link, subject.pid()) {
+        (Some(_), Some(pid)) => near.plus(NetworkCounters::of(pid)),
+        _ => near,
+    }
+}
+
+/// What a link had done when a window began.
+pub(super) struct Before(Taken);
+
+/// Begins to count what the link of a server does; `None` where it has none.
+pub(super) fn begin(subject: &Subject) -> Result<Option<Before>> {
+    Ok(subject.link.as_ref().map(|link| link.take()).transpose()?.map(Before))
+}
+
+impl Before {
+    /// What the link has done since.
+    pub(super) fn end(self, subject: &Subject) -> Result<Option<LinkUse>> {
+        let Some(link) = &subject.link else { return Ok(None) };
+        let Taken { carrier, cpu_s, counts } = link.take()?;
+        let cpu_s = cpu_s.zip(self.0.cpu_s).map(|(now, before)| now - before);
+        let round_trip_us = link.round_trip_us();
+        let Some([there, back]) = counts else {
+            let unknown = LinkUse {
+                carrier,
+                round_trip_us,
+                cpu_s,
+                packets: None,
+                lost: None,
+                refused: None,
+                late_p50_us: None,
+                late_p99_us: None,
+            };
+            return Ok(Some(unknown));
+        };
+        let mut late_ns = there.late_ns;
+        late_ns.add(&back.late_ns)?;
+        let late_us =
+            |quantile: f64| (!late_ns.is_empty()).then(|| late_ns.value_at_quantile(quantile) as f64 / 1e3);
+        Ok(Some(LinkUse {
+            carrier,
+            round_trip_us,
+            cpu_s,
+            packets: Some(there.passed + back.passed),
+            lost: Some(there.lost + back.lost),
+            refused: Some(there.refused + back.refused),
+            late_p50_us: late_us(0.5),
+            late_p99_us: late_us(0.99),
+        }))
+    }
+}

@@ -1,0 +1,403 @@
+//! A load tool in a trial, whichever it is.
+//!
+//! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the
+//! tool runs ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::run_load`] is all three.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use rustix::process::Signal;
+
+use super::connecting::Holding;
+use super::{Bench, Ended};
+use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
+use crate::run::hosts::{Launch, Launched};
+use bench_model::config::Placement;
+use bench_model::load::bodies::Bodies;
+use bench_model::load::load_tool::{Files, Invocation, Job, Reading};
+use bench_model::load::records::{self, histogram, kept};
+use bench_model::load::toolchain::Tools;
+use bench_model::load::{Load, LoadSample, LoadTool};
+use bench_model::observation::{Connecting, Outcome};
+use bench_model::plan::Trial;
+use bench_model::results::{RunFolder, with_ending};
+use bench_model::target::Target;
+use bench_model::workload::requests::Known;
+use bench_system::foreign_text::{beginning_of, last_line};
+use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::probe::process_usage::{CpuTime, cpu_time};
+use bench_system::probe::resources::{AtRest, ResourceSample, Sampled, sample};
+use bench_system::probe::watcher::Watcher;
+
+/// How long a load tool may take beyond its window and its timeout.
+pub(in crate::run) const TOOL_GRACE: Duration = Duration::from_secs(10);
+
+/// How long a tool may take to record one request after the window.
+pub(in crate::run) const WRITING: Duration = Duration::from_micros(50);
+
+/// The shortest time between two readings of a tool's CPU time from which a use is worked out, in microseconds.
+const LEAST_BETWEEN_US: u64 = 100_000;
+
+/// A file that is removed when it is no longer of use.
+pub(super) struct Scratch(pub(super) PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have been made; where it can't be removed it takes room, and nothing else.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Which load, by which tool.
+pub(in crate::run) struct Order {
+    /// What its files are called by.
+    pub what: &'static str,
+    pub tool: LoadTool,
+    pub load: Load,
+    /// Where a closed loop's window begins once the server holds all connections.
+    pub(super) holding: Option<Holding>,
+}
+
+impl Order {
+    /// A load whose window begins at once.
+    pub fn new(what: &'static str, tool: LoadTool, load: Load) -> Self {
+        Self { what, tool, load, holding: None }
+    }
+}
+
+/// A load that is ready to be put on.
+pub(in crate::run) struct Prepared {
+    order: Order,
+    niceness: u8,
+    invocation: Invocation,
+    files: Files,
+    _scratch: [Scratch; 2],
+    /// Where the tool's own output goes, and what is worked out from its requests: all but the ending.
+    stem: PathBuf,
+}
+
+/// A load that is ready to be put on: by a tool on this machine, or by load hosts, which wait for their start.
+pub(super) enum Ready {
+    Here(Prepared),
+    Hosts(Launched),
+}
+
+impl Prepared {
+    /// Writes the tool's input, and works its arguments out.
+    ///
+    /// # Errors
+    /// The files can't be written, a body has more than one line, or there is none.
+    pub(in crate::run) fn new(
+        order: Order,
+        niceness: u8,
+        template: PathBuf,
+        stem: PathBuf,
+        url: &str,
+        known: &[Known],
+        bodies: &mut Bodies<'_>,
+    ) -> Ended<Self> {
+        let Order { what, tool, ref load, holding } = order;
+        let [requests, answered, printed] =
+            [".requests", ".answered", ".json"].map(|ending| with_ending(&stem, ending));
+        let files = Files { requests, answered, template, printed };
+        let scratch = [Scratch(files.requests.clone()), Scratch(files.answered.clone())];
+        let connecting_ms = holding.map(|holding| holding.allowed_ms);
+        let job = Job { load, url, files: &files, known, connecting_ms };
+        let invocation = tool.driver().prepare(&job, bodies)?;
+        if invocation.bodies == 0 {
+            return Err(failed(what, records::EXHAUSTED.to_owned()).into());
+        }
+        Ok(Self { order, niceness, invocation, files, _scratch: scratch, stem })
+    }
+
+    fn path(&self, ending: &str) -> PathBuf {
+        with_ending(&self.stem, &format!(".{ending}"))
+    }
+
+    fn stdout(&self) -> PathBuf {
+        let driver = self.order.tool.driver();
+        let prints_later = driver.about().reader.is_none() && driver.decoding(&self.files).is_some();
+        if prints_later { self.path("stdout") } else { self.files.printed.clone() }
+    }
+
+    /// The load gave no result.
+    fn failed(&self, error: &anyhow::Error) -> Outcome {
+        failed(self.order.what, format!("{error:#}"))
+    }
+}
+
+/// A load that is over.
+pub(in crate::run) struct Ran {
+    /// When the tool was started.
+    pub began: SystemTime,
+    /// CPU time of the tool from its start to its end; in an open loop to the end of the window, without what it takes
+    /// to record its requests.
+    pub cpu: CpuTime,
+    /// How the connections were established, where that was waited for.
+    pub connecting: Option<Connecting>,
+    /// Processors that the tool used when it used most, of a load with users.
+    pub busiest_cores: Option<f64>,
+}
+
+impl Bench<'_> {
+    /// Puts a load on a target and reads the result; and the tool's own CPU time. The tool's output is kept, and the
+    /// requests of an open loop as `<what>.records.csv.gz` and `<what>.hlog`.
+    pub(in crate::run) fn run_load(
+        &self,
+        trial: &Trial,
+        order: Order,
+        mut bodies: Bodies<'_>,
+        target: &Target,
+    ) -> Ended<(LoadSample, CpuTime)> {
+        let prepared = self.prepare(trial, order, &mut bodies, target)?;
+        let ran = self.put_on(&prepared)?;
+        Ok((self.read(&prepared, &ran)?, ran.cpu))
+    }
+
+    /// Writes the tool's input. Bodies are taken from the stream here, all that the load needs.
+    ///
+    /// # Errors
+    /// The folder takes no more, a body has more than one line, or the run was begun without this tool.
+    pub(super) fn prepare(
+        &self,
+        trial: &Trial,
+        order: Order,
+        bodies: &mut Bodies<'_>,
+        target: &Target,
+    ) -> Ended<Ready> {
+        let Order { what, tool, ref load, .. } = order;
+        let can = tool.can();
+        if !can.several_bodies && !matches!(bodies, Bodies::One(_)) {
+            return Err(failed(what, format!("{} sends the same body again and again", can.name)).into());
+        }
+        if !can.transports.contains(&target.transport()) {
+            return Err(anyhow!("{} can't reach {target}", can.name).into());
+        }
+        let stem = self.folder.tool_output(trial, what);
+        let niceness = self.tool_niceness(&trial.server);
+        let url = target.url();
+        if let Some(pool) = &self.plan.hosts {
+            let launch = Launch { pool, order, niceness, url, stem, tools: self.tools };
+            return Ok(Ready::Hosts(launch.start(bodies, self.interrupt)?));
+        }
+        let template = keep_template(self.folder, tool)?;
+        let known =
+            if tool.driver().has_users() { self.known_to_users(trial, load, bodies)? } else { Vec::new() };
+        Prepared::new(order, niceness, template, stem, &url, &known, bodies).map(Ready::Here)
+    }
+
+    /// What a load's users send, with the true answers: all of them the one request, or each a request of its own that
+    /// is drawn from a mix.
+    fn known_to_users(&self, trial: &Trial, load: &Load, bodies: &mut Bodies<'_>) -> Result<Vec<Known>> {
+        let truths = self.truths_of(trial);
+        let Bodies::Drawn(requests) = bodies else {
+            return Ok(vec![truths.first(&trial.workload)?.clone()]);
+        };
+        requests.take(load.most_users() as usize).map(|request| truths.known_of(request)).collect()
+    }
+
+    /// How far the load tool gives way to other processes while it loads a server.
+    fn tool_niceness(&self, server: &str) -> u8 {
+        let own = self.plan.server(server).map(|server| self.plan.environment_of(server).tool_niceness);
+        own.unwrap_or(self.plan.campaign.environment.tool_niceness).unwrap_or(0)
+    }
+
+    /// Runs load tools as this plan says.
+    fn runner(&self) -> Runner<'_> {
+        let Self { plan, tools, interrupt, .. } = self;
+        Runner { tools, placement: plan.campaign.environment.placement, interrupt }
+    }
+
+    /// Runs what was prepared, here or on load hosts.
+    pub(super) fn put_on(&self, prepared: &Ready) -> Ended<Ran> {
+        match prepared {
+            Ready::Here(prepared) => self.runner().put_on(prepared),
+            Ready::Hosts(launched) => launched.put_on(self.interrupt),
+        }
+    }
+
+    /// Reads what came of it, and keeps its requests.
+    pub(super) fn read(&self, prepared: &Ready, ran: &Ran) -> Ended<LoadSample> {
+        match prepared {
+            Ready::Here(prepared) => self.runner().read(prepared, ran),
+            Ready::Hosts(launched) => launched.read(ran),
+        }
+    }
+}
+
+/// Runs load tools on this machine.
+pub(in crate::run) struct Runner<'a> {
+    /// The load tools.
+    pub tools: &'a Tools,
+    /// The processors that they run on.
+    pub placement: Placement,
+    /// Ends every wait.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Runner<'_> {
+    /// Runs the tool once. Where a closed loop's connections are not established in time, the load ends at that moment.
+    pub(in crate::run) fn put_on(&self, prepared: &Prepared) -> Ended<Ran> {
+        let Prepared { order: Order { what, tool, load, holding }, invocation, .. } = prepared;
+        let (driver, program) = (tool.driver(), &self.tools.get(*tool)?.path);
+        let (stdout, stderr) = (prepared.stdout(), prepared.path("stderr"));
+        let output = Output { stdout: Some(&stdout), stderr: &stderr };
+        let began = SystemTime::now();
+        let limits = Limits { niceness: prepared.niceness, ..Limits::default() };
+        let mut tool = Owned::spawn_with(program, &invocation.args, &output, self.placement, limits)?;
+        let watched = driver.has_users().then(|| watch_cpu(tool.pid(), load));
+        let connecting = match holding {
+            Some(holding) => holding.connect(load.connections, &mut tool, self.interrupt)?,
+            None => None,
+        };
+        let is_short = connecting.is_some_and(|connecting| connecting.took_ms.is_none());
+        let window = Duration::from_millis(if is_short { 0 } else { load.duration_ms });
+        let mut at_window_end = None;
+        if tool.wait_through(window, window, self.interrupt)?.is_none() {
+            if load.rate.is_some() {
+                at_window_end = cpu_time(tool.pid()).ok();
+            }
+            if invocation.interrupted {
+                tool.signal(Signal::INT)?;
+            }
+        }
+        let requests = u32::try_from(load.intended()).unwrap_or(u32::MAX);
+        let limit = Duration::from_millis(load.timeout_ms) + TOOL_GRACE + WRITING.saturating_mul(requests);
+        let ended = self.wait_for(&mut tool, what, limit, &[&stderr, &stdout]);
+        let busiest_cores = watched.and_then(|watched| most_cores(&watched.end()));
+        ended?;
+        if beginning_of(&stderr).is_ok_and(|said| driver.said_nothing(&said)) {
+            // Where it can't be removed, it stays, and says no more than that.
+            let _ = fs::remove_file(&stderr);
+        }
+        remove_if_empty(&stderr);
+        let cpu =
+            at_window_end.or_else(|| tool.cpu_time()).context("the load tool ended without a CPU time")?;
+        Ok(Ran { began, cpu, connecting, busiest_cores })
+    }
+
+    /// Reads the tool's output, and keeps its requests.
+    pub(in crate::run) fn read(&self, prepared: &Prepared, ran: &Ran) -> Ended<LoadSample> {
+        let Prepared { order: Order { tool, load, .. }, invocation, files, .. } = prepared;
+        let driver = tool.driver();
+        let stdout = prepared.stdout();
+        let read = |printed: &mut dyn Read| driver.read(load, invocation.bodies, files, printed);
+        let reading = match driver.decoding(files) {
+            Some(args) => {
+                remove_if_empty(&stdout);
+                self.decode(prepared, &args, read)
+            }
+            None => {
+                let context = || format!("can't read {}", stdout.display());
+                read(&mut File::open(&stdout).with_context(context)?)
+            }
+        };
+        let records = match reading {
+            Ok(Reading::Records(records)) => records,
+            Ok(Reading::Sample(mut sample)) => {
+                if let Some(staged) = &mut sample.staged {
+                    staged.busiest_cores = ran.busiest_cores;
+                }
+                return Ok(*sample);
+            }
+            Err(error) if error.is::<Interrupted>() => return Err(error.into()),
+            Err(error) => return Err(prepared.failed(&error).into()),
+        };
+        kept::write(&prepared.path("records.csv.gz"), &records)?;
+        let window = Duration::from_millis(load.duration_ms);
+        histogram::write(&prepared.path("hlog"), &records, ran.began, window)?;
+        let sampled = records::sample(&records, load).and_then(|mut sample| {
+            sample.details.methods = driver.by_method(invocation.bodies, files, &records)?;
+            Ok(sample)
+        });
+        sampled.map_err(|error| prepared.failed(&error).into())
+    }
+
+    /// Lets the tool, or its reader, print its own record of the requests, and reads that.
+    fn decode(
+        &self,
+        prepared: &Prepared,
+        args: &[String],
+        read: impl FnOnce(&mut dyn Read) -> Result<Reading>,
+    ) -> Result<Reading> {
+        let name = prepared.order.tool.name();
+        let program = self.tools.reader(prepared.order.tool)?;
+        let own_name = program.file_name().unwrap_or_default().display();
+        let stderr = Scratch(prepared.path("decode.stderr"));
+        let output = Output { stdout: None, stderr: &stderr.0 };
+        let mut decoder = Owned::spawn(&program, args, &output, Placement::Free)?;
+        let reading = read(&mut decoder.stdout().with_context(|| format!("{name} has no output"))?);
+        let ended = decoder.wait(TOOL_GRACE, self.interrupt)?;
+        let ended_well = ended.is_some_and(|status| status.success());
+        let said = || last_line(&stderr.0).unwrap_or_else(|| "it said nothing".to_owned());
+        ensure!(ended_well, "{own_name} can't read the results of {name}: {}", said());
+        reading
+    }
+
+    /// Waits for a load tool to end well, whose window is over. The last line in the first of the files `said` that
+    /// holds anything is the reason where it did not.
+    fn wait_for(&self, tool: &mut Owned, what: &str, limit: Duration, said: &[&Path]) -> Ended<()> {
+        match tool.wait(limit, self.interrupt)? {
+            None => {
+                let reason = format!(
+                    "{what}: the load tool did not end within {limit:?} after its window and was killed"
+                );
+                Err(Outcome::Unanswered { reason }.into())
+            }
+            Some(status) if !status.success() => {
+                let said = said.iter().find_map(|path| last_line(path));
+                let reason =
+                    said.map_or_else(|| describe(status), |said| format!("{}: {said}", describe(status)));
+                Err(failed(what, reason).into())
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Starts reading what a load tool uses.
+fn watch_cpu(pid: u32, load: &Load) -> Watcher<Sampled> {
+    let at_rest = AtRest { memory_bytes: None, open_files: None };
+    sample(pid, at_rest, Duration::from_millis(load.duration_ms), None)
+}
+
+/// Processors that a process used between two readings when it used most.
+fn most_cores(sampled: &Sampled) -> Option<f64> {
+    let cpu_us = |sample: &ResourceSample| Some(sample.user_us? + sample.system_us?);
+    let between = |two: &[ResourceSample]| {
+        let [before, after] = two else { return None };
+        let took_us = after.t_ms.saturating_sub(before.t_ms) * 1_000;
+        // The last reading may come right after the one before, and then says nothing.
+        (took_us >= LEAST_BETWEEN_US)
+            .then(|| Some(cpu_us(after)?.saturating_sub(cpu_us(before)?) as f64 / took_us as f64))?
+    };
+    sampled.resources.windows(2).filter_map(between).max_by(f64::total_cmp)
+}
+
+/// The load tool gave no result.
+pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
+    Outcome::ToolFailed { reason: format!("{what}: {reason}") }
+}
+
+/// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
+pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
+    let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
+    let name = format!("tool-output/{name}");
+    let path = folder.0.join(&name);
+    if !path.is_file() {
+        folder.write_new(&name, content)?;
+    }
+    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    ensure!(
+        kept == content,
+        "{} is not this version's: resume the run with the version that began it",
+        path.display()
+    );
+    Ok(path)
+}

@@ -1,0 +1,284 @@
+//! The real tools of the open loop, against the control server, a stopped one and none.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use super::super::Ending;
+use super::*;
+use crate::run::Truths;
+use crate::subject::Subject;
+use bench_model::config::ConfigDir;
+use bench_model::load::OpenWindow;
+use bench_model::load::toolchain::{Source, Tool, Tools};
+use bench_model::plan::Plan;
+use bench_model::results::RunFolder;
+use bench_system::interrupt::Interrupt;
+
+const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"getSlot"}"#;
+
+/// A run's folder with its tools, and no run.
+struct Fixture {
+    folder: RunFolder,
+    plan: Plan,
+    tools: Tools,
+    truths: Truths,
+    interrupt: Interrupt,
+    _dir: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// `None`, reported, without the tool. What takes minutes to build is not built for a test.
+    fn new(tool: LoadTool) -> Option<Self> {
+        let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
+        let found = match tool.can().build {
+            build if !build.is_quick() => Tool::find_built(tool, &pins),
+            _ => Tool::find(tool, &pins).map(Some),
+        };
+        let found = found.map_err(|error| eprintln!("{error:#}")).ok().flatten();
+        let Some(found) = found else {
+            eprintln!("SKIPPED: {} is not built; `just tools {0}` builds it", tool.name());
+            return None;
+        };
+        Some(Self::with(Tools::of([(tool, found)], &pins)))
+    }
+
+    fn with(tools: Tools) -> Self {
+        let crate_dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(dir.path(), "open").unwrap();
+        let (plan, _) = crate::run::resolve(&ConfigDir(crate_dir.to_owned()), "smoke").unwrap();
+        let interrupt = Interrupt::install().unwrap();
+        let truths = Truths::of(&plan).unwrap();
+        Self { folder, plan, tools, truths, interrupt, _dir: dir }
+    }
+
+    fn control(&self) -> Subject {
+        let mut server = self.plan.servers.iter().find(|server| server.name == "control").unwrap().clone();
+        server.program = built("server-control").display().to_string();
+        let stderr = self.folder.0.join("server.stderr");
+        Subject::start(&server, &self.plan.campaign.environment, BODY, &stderr, &self.interrupt).unwrap()
+    }
+
+    fn run_load(
+        &self,
+        tool: LoadTool,
+        load: &Load,
+        bodies: Bodies<'_>,
+        target: &Target,
+    ) -> std::result::Result<(LoadSample, CpuTime), Outcome> {
+        let Self { folder, plan, tools, truths, interrupt, .. } = self;
+        let bench = Bench { folder, plan, tools, truths, interrupt };
+        let order = Order::new(tool.name(), tool, load.clone());
+        let ended = bench.run_load(&self.plan.trials[0], order, bodies, target);
+        ended.map_err(|ending| match ending {
+            Ending::Trial(outcome) => outcome,
+            Ending::Run(error) => panic!("{error:#}"),
+        })
+    }
+
+    /// Where what a tool wrote is kept.
+    fn kept(&self, tool: LoadTool, ending: &str) -> PathBuf {
+        self.folder.tool_output(&self.plan.trials[0], &format!("{}.{ending}", tool.name()))
+    }
+}
+
+/// A program of the workspace, built as `cargo test --workspace` builds it; the example is for the features that tests
+/// add.
+fn built(program: &str) -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--workspace", "--bin", program, "--example", "minimal-actix"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"))
+        .status();
+    assert!(built.unwrap().success(), "{program} could not be built");
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join(program)
+}
+
+/// Runs a test with each tool that is there.
+fn with_each(test: impl Fn(LoadTool, &Fixture)) {
+    for tool in LoadTool::of_open_loops() {
+        if let Some(fixture) = Fixture::new(tool) {
+            test(tool, &fixture);
+        }
+    }
+}
+
+fn load(rate: u32, duration_ms: u64, timeout_ms: u64) -> Load {
+    Load { rate: Some(rate), connections: 8, duration_ms, timeout_ms, ..Load::default() }
+}
+
+fn open(sample: &LoadSample) -> OpenWindow {
+    let open = sample.open.unwrap();
+    assert_eq!(sample.succeeded + sample.failures(), open.intended, "{sample:?}");
+    open
+}
+
+#[test]
+fn a_clean_window_is_kept_request_by_request() {
+    with_each(|tool, fixture| {
+        let subject = fixture.control();
+        let load = load(500, 1_000, 2_000);
+        let (sample, cpu) = fixture.run_load(tool, &load, Bodies::One(BODY), &subject.target).unwrap();
+        let window = open(&sample);
+        assert!((500..600).contains(&window.intended), "{window:?}");
+        assert!(sample.succeeded > 400 && sample.bytes_read >= 30 * sample.succeeded, "{sample:?}");
+        assert!(window.from_send_us.p50 <= sample.latency_us.p50 && sample.latency_us.p50 > 0.0);
+        assert!(window.achieved_rate > 300.0 && cpu.total_s() > 0.0, "{window:?}");
+
+        let records = kept::read(&fixture.kept(tool, "records.csv.gz")).unwrap();
+        assert_eq!(records::sample(&records, &load).unwrap(), sample);
+        let log = fs::read_to_string(fixture.kept(tool, "hlog")).unwrap();
+        assert_eq!(log.lines().filter(|line| line.contains("HISTF")).count(), 2, "{log}");
+        for scratch in ["requests", "answered", "decode.stderr", "stderr"] {
+            assert!(!fixture.kept(tool, scratch).exists(), "{scratch}");
+        }
+    });
+}
+
+#[test]
+fn a_stopped_server_shows_in_all_requests_due_meanwhile() {
+    with_each(|tool, fixture| {
+        let mut subject = fixture.control();
+        let target = subject.target.clone();
+        let hold = Duration::from_millis(200);
+        let (sample, _) = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(700));
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
+                thread::sleep(hold);
+                subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
+            });
+            fixture.run_load(tool, &load(1_000, 2_000, 2_000), Bodies::One(BODY), &target).unwrap()
+        });
+        // A tenth of the requests were due while the server was held; the eight that were under way are far below a
+        // hundredth.
+        let window = open(&sample);
+        assert!(sample.latency_us.p99 >= 150_000.0, "{tool:?}: {sample:?}");
+        assert!(sample.latency_us.p90 < sample.latency_us.p99 && window.from_send_us.max >= 150_000.0);
+        assert!(window.from_send_us.p99 < sample.latency_us.p99, "{tool:?}: {window:?}");
+        assert!(window.send_lag_us.unwrap().max >= 150_000.0, "{tool:?}: {window:?}");
+    });
+}
+
+#[test]
+fn a_server_that_stops_answering_leaves_timeouts() {
+    with_each(|tool, fixture| {
+        let mut subject = fixture.control();
+        let target = subject.target.clone();
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(500));
+                subject.process.owned().unwrap().signal(rustix::process::Signal::STOP).unwrap();
+            });
+            fixture.run_load(tool, &load(400, 1_500, 200), Bodies::One(BODY), &target)
+        });
+        subject.process.owned().unwrap().signal(rustix::process::Signal::CONT).unwrap();
+        let (sample, _) = ended.unwrap();
+        let window = open(&sample);
+        let count = |part: &str| {
+            let of = |(kind, _): &(&String, &u64)| kind.to_lowercase().contains(part);
+            sample.failed.iter().filter(of).map(|(_, count)| count).sum::<u64>()
+        };
+        assert!(sample.succeeded > 0 && count("timeout") >= 8, "{tool:?}: {:?}", sample.failed);
+        assert!(count(records::NOT_SENT) > 0, "{tool:?}: {:?}", sample.failed);
+        assert_eq!(window.sent, window.intended - count(records::NOT_SENT));
+        assert!(window.achieved_rate < 400.0, "{tool:?}: {window:?}");
+    });
+}
+
+#[test]
+fn a_stream_that_ends_early_says_so() {
+    with_each(|tool, fixture| {
+        let subject = fixture.control();
+        let mut bodies = (0..30).map(|id| BODY.replace('1', &id.to_string()));
+        let load = load(100, 1_000, 2_000);
+        let (sample, _) =
+            fixture.run_load(tool, &load, Bodies::Stream(&mut bodies), &subject.target).unwrap();
+        assert_eq!(open(&sample).intended, 100);
+        // oha draws from the bodies, and sends in its overtime too.
+        assert!((30..=33).contains(&sample.succeeded), "{tool:?}: {sample:?}");
+        assert_eq!(sample.failed[records::EXHAUSTED], 100 - sample.succeeded, "{tool:?}: {sample:?}");
+
+        let mut none = std::iter::empty();
+        let failed = fixture.run_load(tool, &load, Bodies::Stream(&mut none), &subject.target).unwrap_err();
+        assert!(
+            matches!(&failed, Outcome::ToolFailed { reason } if reason.ends_with(records::EXHAUSTED)),
+            "{failed:?}"
+        );
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_is_refused_connections() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = Target::http(&free.local_addr().unwrap().to_string());
+    drop(free);
+    with_each(|tool, fixture| {
+        let ended = fixture.run_load(tool, &load(100, 500, 500), Bodies::One(BODY), &target);
+        match (tool, ended) {
+            (LoadTool::Oha | LoadTool::RpcLoad, Err(Outcome::ToolFailed { reason })) => {
+                // oha keeps no times of failures, so that there is no latency at all; rpc-load begins no window without
+                // a connection.
+                assert!(reason.to_lowercase().contains("connection refused"), "{reason}");
+            }
+            (_, Ok((sample, _))) => {
+                open(&sample);
+                assert_eq!(sample.succeeded, 0);
+                assert!(sample.failed.keys().all(|kind| kind.contains("connection refused")), "{sample:?}");
+            }
+            (_, Err(outcome)) => panic!("{tool:?}: {outcome:?}"),
+        }
+    });
+}
+
+/// A script leaves what the real oha 1.16.0 wrote; the program that reads it is the real one.
+#[test]
+fn what_oha_writes_is_read_by_the_program_next_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, reader) = (dir.path().join("oha"), dir.path().join("oha-records"));
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let database = workspace.join("load-generator/oha-records/tests/fixtures/oha-1.16.0-clean.db");
+    let json = workspace.join("harness/bench-model/tests/fixtures/oha-1.16.0-clean.json");
+    let text = format!(
+        "#!/bin/sh -e\nwhile test \"$1\" != --db-url; do shift; done\ncp '{}' \"$2\"\ncat '{}'\n",
+        database.display(),
+        json.display()
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let (name, version) = ("oha".to_owned(), "1.16.0".to_owned());
+    let oha = Tool { path, name, version, source: Source::Environment, sha256: String::new() };
+    let fixture = Fixture::with(Tools::of([(LoadTool::Oha, oha)], dir.path()));
+    let (load, target) = (load(40, 500, 2_000), Target::http("127.0.0.1:1"));
+    let run = || fixture.run_load(LoadTool::Oha, &load, Bodies::One(BODY), &target);
+
+    symlink(built("oha-records"), &reader).unwrap();
+    let (sample, _) = run().unwrap();
+    assert_eq!((sample.succeeded, sample.failures(), open(&sample).intended), (21, 0, 21));
+    assert!(fixture.kept(LoadTool::Oha, "json").is_file(), "what it printed is kept");
+    assert!(!fixture.kept(LoadTool::Oha, "answered").exists());
+
+    fs::remove_file(&reader).unwrap();
+    symlink("/bin/false", &reader).unwrap();
+    let failed = run().unwrap_err();
+    let says = |reason: &str| reason.contains("can't read the results of oha");
+    assert!(matches!(&failed, Outcome::ToolFailed { reason } if says(reason)), "{failed:?}");
+}
+
+#[test]
+fn bombardier_at_a_rate_counts_from_the_send() {
+    let Some(fixture) = Fixture::new(LoadTool::Bombardier) else { return };
+    let subject = fixture.control();
+    let load = load(300, 1_000, 2_000);
+    let (sample, _) =
+        fixture.run_load(LoadTool::Bombardier, &load, Bodies::One(BODY), &subject.target).unwrap();
+    let window = sample.open.unwrap();
+    assert_eq!((window.intended, window.sent, window.send_lag_us), (300, sample.succeeded, None));
+    // It holds back what exceeds the rate, and sends some more at the start.
+    assert!((100..600).contains(&sample.succeeded), "{sample:?}");
+    let mut bodies = std::iter::once(BODY.to_owned());
+    let failed = fixture.run_load(LoadTool::Bombardier, &load, Bodies::Stream(&mut bodies), &subject.target);
+    assert!(matches!(failed, Err(Outcome::ToolFailed { .. })));
+}

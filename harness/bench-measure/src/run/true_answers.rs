@@ -1,0 +1,192 @@
+//! The true answers of a plan's workloads: for the requests before and after each window, and for the comparison of
+//! answers while the load is on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use validator_state::{Ledger, SeededSpec, State};
+
+use bench_model::config::{Environment, Server, Version};
+use bench_model::plan::Plan;
+use bench_model::workload::Workload;
+use bench_model::workload::requests::{DrawnRequest, Known, RequestSource, without_context};
+
+/// The true answers of a plan's workloads.
+#[derive(Debug)]
+pub struct Truths {
+    /// The ledger that gives the true answers.
+    pub(super) state: Arc<State>,
+    /// Whether the context of an answer is left open.
+    pub(super) any_context: bool,
+    workloads: BTreeMap<String, Requests>,
+    /// Those of servers that answer otherwise: from another ledger than the campaign's environment, or in another
+    /// version.
+    others: BTreeMap<String, Arc<Self>>,
+}
+
+/// What a server answers from.
+#[derive(Debug, Clone, PartialEq)]
+struct Source {
+    ledger: SeededSpec,
+    version: Option<Version>,
+    /// Whether its chain is its own, so that the context of an answer is left open.
+    any_context: bool,
+}
+
+/// A workload's requests.
+#[derive(Debug)]
+struct Requests {
+    known: Vec<Known>,
+    source: Arc<RequestSource>,
+}
+
+impl Source {
+    fn of(server: &Server, environment: &Environment) -> Self {
+        Self {
+            ledger: environment.with(&server.overrides).ledger(),
+            version: server.version.clone(),
+            any_context: !server.holds.is_everything(),
+        }
+    }
+
+    fn state(&self) -> State {
+        let ledger = Ledger::seeded(&self.ledger);
+        State::new(match &self.version {
+            Some(version) => ledger.of_version(&version.api, version.feature_set),
+            None => ledger,
+        })
+    }
+
+    fn known(&self, requests: &Arc<RequestSource>, state: &State, seed: u64) -> Result<Vec<Known>> {
+        let mut known = requests.known(state, seed)?;
+        if self.any_context {
+            known.iter_mut().for_each(|known| known.truth = without_context(known.truth.take()));
+        }
+        Ok(known)
+    }
+}
+
+/// The request of a workload with one request, and a server's true answer to it.
+///
+/// # Errors
+/// It is a mix, the ledger lacks what it requests or answers with an error, or a stated answer is not JSON.
+pub fn truth_of(server: &Server, workload: &Workload, environment: &Environment) -> Result<Known> {
+    workload.body()?;
+    let source = Source::of(server, environment);
+    let requests = Arc::new(workload.requests(&source.ledger)?);
+    let known = source.known(&requests, &source.state(), 0);
+    let known = known.with_context(|| format!("workload {}", workload.name))?;
+    known.into_iter().next().with_context(|| format!("workload {} sends no request", workload.name))
+}
+
+impl Truths {
+    /// Works the true answers out: to one of each request of each workload.
+    ///
+    /// # Errors
+    /// The ledger lacks what a workload requests, or answers it with an error.
+    pub fn of(plan: &Plan) -> Result<Self> {
+        let environment = &plan.campaign.environment;
+        let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
+        let mut truths = Self::of_source(plan, &usual)?;
+        for (index, server) in plan.servers.iter().enumerate() {
+            let source = Source::of(server, environment);
+            if source == usual {
+                continue;
+            }
+            let alike = plan.servers[..index].iter().find(|known| Source::of(known, environment) == source);
+            let other = match alike.and_then(|known| truths.others.get(&known.name)) {
+                Some(other) => Arc::clone(other),
+                None => {
+                    let other = Self::of_source(plan, &source);
+                    Arc::new(other.with_context(|| format!("server {}", server.name))?)
+                }
+            };
+            truths.others.insert(server.name.clone(), other);
+        }
+        Ok(truths)
+    }
+
+    /// The true answers of a server, which may be its own.
+    pub fn of_server(&self, server: &str) -> &Self {
+        self.others.get(server).map_or(self, Arc::as_ref)
+    }
+
+    fn of_source(plan: &Plan, source: &Source) -> Result<Self> {
+        let state = Arc::new(source.state());
+        let requests = |workload: &Workload| -> Result<(String, Requests)> {
+            let requests = Arc::new(workload.requests(&source.ledger)?);
+            let known = source.known(&requests, &state, plan.campaign.seed);
+            let known = known.with_context(|| format!("workload {}", workload.name))?;
+            Ok((workload.name.clone(), Requests { known, source: requests }))
+        };
+        let workloads = plan.workloads.iter().map(requests).collect::<Result<_>>()?;
+        Ok(Self { state, any_context: source.any_context, workloads, others: BTreeMap::new() })
+    }
+
+    /// The requests of a workload before and after a window, with the true answers: its one request, or one of each
+    /// kind of a mix.
+    ///
+    /// # Errors
+    /// The plan has no such workload.
+    pub fn known(&self, workload: &str) -> Result<&[Known]> {
+        Ok(&self.requests(workload)?.known)
+    }
+
+    /// The first of these.
+    ///
+    /// # Errors
+    /// The plan has no such workload.
+    pub fn first(&self, workload: &str) -> Result<&Known> {
+        self.known(workload)?.first().with_context(|| format!("workload {workload:?} sends no request"))
+    }
+
+    /// A request with its true answer.
+    ///
+    /// # Errors
+    /// The ledger answers it with an error.
+    pub(super) fn known_of(&self, request: DrawnRequest) -> Result<Known> {
+        let truth = request.truth(&self.state)?;
+        let truth = if self.any_context { without_context(truth) } else { truth };
+        Ok(Known { body: request.body, truth, share: 1.0 })
+    }
+
+    /// All that a workload sends.
+    ///
+    /// # Errors
+    /// The plan has no such workload.
+    pub fn source(&self, workload: &str) -> Result<Arc<RequestSource>> {
+        Ok(Arc::clone(&self.requests(workload)?.source))
+    }
+
+    /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.
+    ///
+    /// # Errors
+    /// The plan has no such workload.
+    pub fn answer_bytes(&self, workload: &str) -> Result<u64> {
+        let bytes = |known: &Known| known.truth.to_string().len() as f64 * known.share;
+        Ok(self.known(workload)?.iter().map(bytes).sum::<f64>().round() as u64)
+    }
+
+    fn requests(&self, workload: &str) -> Result<&Requests> {
+        self.workloads.get(workload).with_context(|| format!("the plan has no {workload:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use bench_model::config::ConfigDir;
+
+    #[test]
+    fn an_answer_of_a_workload_that_the_plan_lacks_has_no_length() {
+        let config = ConfigDir::of_repository();
+        let (plan, _) = crate::run::resolve(&config, "smoke").unwrap();
+        let truths = Truths::of(&plan).unwrap();
+        let one = &plan.workloads[0].name;
+        let bytes = truths.first(one).unwrap().truth.to_string().len() as u64;
+        assert_eq!(truths.answer_bytes(one).unwrap(), bytes);
+        assert!(truths.answer_bytes("nobody").unwrap_err().to_string().contains("nobody"));
+    }
+}

@@ -1,0 +1,170 @@
+//! Counts of a request that would spoil a timing, so each has a server and a load of its own: allocations, by a build
+//! that counts them, and system calls, by a tracer.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+
+use super::Part;
+use crate::client;
+use crate::metrics;
+use crate::owned_process::{Output, Owned};
+use crate::run::stage::Stage;
+use crate::run::trial::tool::Order;
+use crate::run::{Bench, Truths};
+use crate::subject::Subject;
+use bench_model::config::Server;
+use bench_model::cost::{COUNTS, CountKind, CountObservation, CountOutcome};
+use bench_model::load::Load;
+use bench_model::load::bodies::Bodies;
+use bench_model::plan::{Trial, WhyPlan};
+use bench_model::workload::Workload;
+use bench_system::foreign_text::{beginning_of, last_line};
+use bench_system::interrupt::recorded;
+use bench_system::probe::syscalls::{INSTALL, Tracer};
+
+/// How long a tracer may take to begin or to end.
+const TRACER_WITHIN: Duration = Duration::from_secs(10);
+
+impl Part<'_> {
+    /// Counts what was not counted yet, of both servers.
+    pub(super) fn count(&self) -> Result<()> {
+        let Stage { folder, plan, .. } = &self.stage;
+        let counted: Vec<CountObservation> = folder.lines(COUNTS)?;
+        let truths = Truths::of(plan)?;
+        let bench = &self.stage.bench(&truths);
+        let counting =
+            Counting { bench, why_plan: self.why_plan, workload: plan.workload(&self.why_plan.workload)? };
+        for server in &plan.servers {
+            for kind in CountKind::of(&self.why_plan.why) {
+                if counted.iter().any(|known| known.server == server.name && known.kind == kind) {
+                    continue;
+                }
+                let outcome = match kind {
+                    CountKind::Allocations => counting.allocations(server),
+                    CountKind::Syscalls => counting.syscalls(server),
+                    CountKind::Instructions => self.instructions(server, counting.workload, &truths),
+                };
+                let outcome = recorded(outcome, |reason| {
+                    eprintln!("{}: {kind:?} unavailable: {reason}", server.name);
+                    CountOutcome::Unavailable { reason }
+                })?;
+                folder.append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What all counting of a run shares.
+struct Counting<'a> {
+    bench: &'a Bench<'a>,
+    why_plan: &'a WhyPlan,
+    workload: &'a Workload,
+}
+
+impl Counting<'_> {
+    /// Allocations, by a build of the server that counts them.
+    fn allocations(&self, server: &Server) -> Result<CountOutcome> {
+        let counting = server
+            .counting
+            .as_ref()
+            .context("servers.toml names no build of it that counts its allocations")?;
+        let server = Server { program: counting.program.clone(), ..server.clone() };
+        let subject = self.start(&server, "allocations")?;
+        let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
+        let count = || {
+            let counted = metrics::allocation_counts(&metrics)?;
+            counted.context(
+                "its metrics lack allocations_total or allocated_bytes_total; is it a build that counts?",
+            )
+        };
+        let before = (count()?, metrics::server_counts(&metrics)?);
+        self.load(&subject, &server, "allocations")?;
+        let after = (count()?, metrics::server_counts(&metrics)?);
+        subject.process.stop(self.bench.interrupt)?;
+        Ok(CountOutcome::Allocations {
+            requests: after.1.requests - before.1.requests,
+            allocations: after.0.allocations - before.0.allocations,
+            bytes: after.0.bytes - before.0.bytes,
+        })
+    }
+
+    /// System calls, by a tracer that is attached to the server under load.
+    fn syscalls(&self, server: &Server) -> Result<CountOutcome> {
+        let (tracer, program) = Tracer::find().context(INSTALL)?;
+        let subject = self.start(server, "syscalls")?;
+        let metrics = subject.metrics.clone().context("its ready line names no metrics")?;
+        let summary = self.file(server, &format!("{}.txt", tracer.program()));
+        let stderr = self.file(server, &format!("{}.stderr", tracer.program()));
+        let output = Output { stdout: Some(&self.file(server, "tracer.stdout")), stderr: &stderr };
+        let pid = subject.pid().context("its process is not known")?;
+        let args = tracer.arguments(pid, &summary);
+        let placement = self.bench.plan.campaign.environment.placement;
+        let mut tracing = Owned::spawn(&program, &args, &output, placement)?;
+        let said = || last_line(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+        let attached = self.bench.interrupt.wait(TRACER_WITHIN, || {
+            ensure!(tracing.ended()?.is_none(), "{} ended: {}", tracer.program(), said());
+            let printed = beginning_of(&stderr).unwrap_or_default();
+            Ok(tracer.is_attached(tracing.pid(), &printed).then_some(()))
+        })?;
+        attached.with_context(|| format!("{} did not attach within {TRACER_WITHIN:?}", tracer.program()))?;
+        let before = metrics::server_counts(&metrics)?;
+        self.load(&subject, server, "syscalls")?;
+        let requests = metrics::server_counts(&metrics)?.requests - before.requests;
+        ensure!(requests > 0, "no request was answered under {}", tracer.program());
+        tracing.signal(Signal::INT)?;
+        let ended = tracing.wait(TRACER_WITHIN, self.bench.interrupt)?;
+        ensure!(ended.is_some(), "{} did not end within {TRACER_WITHIN:?}", tracer.program());
+        subject.process.stop(self.bench.interrupt)?;
+        let text = fs::read_to_string(&summary)
+            .with_context(|| format!("{} wrote no summary: {}", tracer.program(), said()))?;
+        let calls = tracer.parse(&text)?;
+        ensure!(
+            !tracer.missed(&calls, requests),
+            "{} missed calls of a server that is this fast",
+            tracer.command()
+        );
+        Ok(CountOutcome::Syscalls { requests, calls, tool: tracer.command().to_owned() })
+    }
+
+    /// A fresh server whose answer is the true one.
+    fn start(&self, server: &Server, what: &str) -> Result<Subject> {
+        let stderr = self.file(server, &format!("{what}.stderr"));
+        let environment = &self.bench.plan.campaign.environment;
+        let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
+        let opening = self.workload.opening_with(&known.body);
+        let subject = Subject::start(server, environment, opening, &stderr, self.bench.interrupt)?;
+        match client::verify(&subject.target, &known.body, &known.truth)? {
+            Ok(()) => Ok(subject),
+            Err(answer) => bail!("it answers wrongly: {answer}"),
+        }
+    }
+
+    fn load(&self, subject: &Subject, server: &Server, what: &'static str) -> Result<()> {
+        let load = Load {
+            connections: self.why_plan.connections,
+            duration_ms: self.why_plan.why.counting_ms,
+            timeout_ms: self.why_plan.why.timeout_ms,
+            ..Load::default()
+        };
+        let trial = Trial {
+            server: server.name.clone(),
+            workload: self.workload.name.clone(),
+            connections: self.why_plan.connections,
+            ..Trial::default()
+        };
+        let bodies = Bodies::One(self.workload.body()?);
+        let order = Order::new(what, trial.tool, load);
+        self.bench.run_load(&trial, order, bodies, &subject.target)?;
+        Ok(())
+    }
+
+    fn file(&self, server: &Server, what: &str) -> std::path::PathBuf {
+        let folder: &Path = &self.bench.folder.0;
+        folder.join("tool-output").join(format!("counts-{}.{what}", server.name))
+    }
+}

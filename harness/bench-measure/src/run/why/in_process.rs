@@ -1,0 +1,154 @@
+//! One call of the servers' in-process programs: those of both servers at the same time, on the core that their trials
+//! run on, so that what disturbs one disturbs the other as much. A program counts its own CPU time, so sharing the core
+//! costs it none.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Part;
+use crate::owned_process::{Output, Owned, describe, remove_if_empty};
+use crate::run::Truths;
+use bench_model::config::{Environment, InProcess, Server};
+use bench_model::cost::{InProcessLine, InProcessObservation, InProcessOutcome, Rung};
+use bench_model::workload::Workload;
+use bench_system::foreign_text::last_line;
+use bench_system::interrupt::recorded;
+
+/// How long one call may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What is called, of every server that has a program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub block: u32,
+    pub workload: &'a Workload,
+    pub rung: Rung,
+}
+
+impl Part<'_> {
+    /// Calls the programs. Whatever goes wrong with one becomes its observation.
+    ///
+    /// # Errors
+    /// An interrupt, or a workload that the plan lacks.
+    pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
+        let requests = self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name)?);
+        let programs =
+            self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
+        // All are started before any is waited for.
+        let started: Vec<(&Server, Result<Owned>)> =
+            programs.map(|(server, program)| (server, self.spawn(call, server, program, requests))).collect();
+        let mut observations = Vec::new();
+        for (server, process) in started {
+            let measured = process.and_then(|process| self.finish(call, server, process, requests));
+            let measured = measured.map(|ns| InProcessOutcome::Measured { cpu_ns_per_request: ns });
+            let outcome = recorded(measured, |reason| InProcessOutcome::Failed { reason })?;
+            let Call { block, workload, rung } = *call;
+            let (server, workload) = (server.name.clone(), workload.name.clone());
+            observations.push(InProcessObservation { block, server, workload, rung, outcome });
+        }
+        Ok(observations)
+    }
+
+    fn file(&self, call: &Call<'_>, server: &Server, what: &str) -> std::path::PathBuf {
+        let Call { block, workload, rung } = call;
+        let name = format!("in-process-b{block}-{}-{}-{}.{what}", server.name, workload.name, rung.flag());
+        self.stage.folder.0.join("tool-output").join(name)
+    }
+
+    fn spawn(&self, call: &Call<'_>, server: &Server, program: &InProcess, requests: u64) -> Result<Owned> {
+        let path = Path::new(&program.program);
+        ensure!(path.is_file(), "there is no {}; was it built?", path.display());
+        let (stdout, stderr) = (self.file(call, server, "ndjson"), self.file(call, server, "stderr"));
+        let output = Output { stdout: Some(&stdout), stderr: &stderr };
+        let placement = self.stage.plan.campaign.environment.placement;
+        let Environment { accounts, .. } = self.stage.plan.campaign.environment;
+        let args = self.arguments(call, program, requests, accounts, self.why_plan.why.repeats)?;
+        Owned::spawn(path, &args, &output, placement)
+    }
+
+    fn finish(
+        &self,
+        call: &Call<'_>,
+        server: &Server,
+        mut process: Owned,
+        requests: u64,
+    ) -> Result<Vec<f64>> {
+        let stderr = self.file(call, server, "stderr");
+        let status = process.wait_through(Duration::ZERO, LIMIT, self.stage.interrupt)?;
+        let status = status.with_context(|| format!("it did not end within {LIMIT:?}"))?;
+        let said = || last_line(&stderr).unwrap_or_default();
+        ensure!(status.success(), "{}: {}", describe(status), said());
+        remove_if_empty(&stderr);
+        let text = fs::read_to_string(self.file(call, server, "ndjson")).context("it printed nothing")?;
+        read(&text, &server.name, call.rung, requests)
+    }
+
+    pub(super) fn arguments(
+        &self,
+        call: &Call<'_>,
+        program: &InProcess,
+        requests: u64,
+        accounts: usize,
+        repeats: u32,
+    ) -> Result<Vec<String>> {
+        let environment = &self.stage.plan.campaign.environment;
+        let mut args = program.args.clone();
+        let flags = [
+            ("--rung", call.rung.flag().to_owned()),
+            ("--request", call.workload.body()?.to_owned()),
+            ("--accounts", accounts.to_string()),
+            ("--slots", environment.slots.to_string()),
+            ("--seed", environment.ledger_seed.to_string()),
+            ("--requests", requests.to_string()),
+            ("--repeats", repeats.to_string()),
+        ];
+        args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]));
+        Ok(args)
+    }
+}
+
+/// CPU time of a request by repeat, in nanoseconds, from what the program printed: a line of JSON a repeat.
+fn read(text: &str, server: &str, rung: Rung, requests: u64) -> Result<Vec<f64>> {
+    let mut cpu_ns = Vec::new();
+    for line in text.lines() {
+        let read: InProcessLine = serde_json::from_str(line)
+            .with_context(|| format!("not a line of an in-process program: {line:?}"))?;
+        ensure!(
+            read.server == server
+                && read.rung == rung
+                && read.requests == requests
+                && read.cpu_ns_per_request > 0.0,
+            "{requests} requests of {server}, rung {}, were requested; it printed {line:?}",
+            rung.flag()
+        );
+        cpu_ns.push(read.cpu_ns_per_request);
+    }
+    ensure!(!cpu_ns.is_empty(), "it printed nothing");
+    Ok(cpu_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"server":"actix","rung":"state","requests":500,"cpu_ns_per_request":12.5,"wall_ns_per_request":13.0}"#;
+
+    #[test]
+    fn a_line_a_repeat() {
+        assert_eq!(read(&format!("{LINE}\n{LINE}\n"), "actix", Rung::State, 500).unwrap(), [12.5, 12.5]);
+    }
+
+    #[test]
+    fn other_text_is_an_error_and_no_zero() {
+        for text in ["", "ready\n", "{}\n", &LINE.replace("12.5", "0.0"), &LINE.replace("12.5", "-1")] {
+            assert!(read(text, "actix", Rung::State, 500).is_err(), "{text}");
+        }
+        assert!(read(LINE, "actix", Rung::Dispatch, 500).is_err());
+        assert!(read(LINE, "actix", Rung::State, 501).is_err());
+        let other = read(LINE, "legacy", Rung::State, 500).unwrap_err().to_string();
+        assert!(other.contains("of legacy"), "another server's figures are none of this one's: {other}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Carrying a why run out: blocks of the pair with the machine to themselves; blocks at the same time on one core, over
+//! HTTP and in process, and the same against the answer's length, each in a folder of its own; and counts that are not
+//! timed. It can be stopped and resumed at any observation.
+
+mod counts;
+mod in_process;
+mod instructions;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::stage::Stage;
+use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
+use crate::subject;
+use bench_analysis::why::blocks;
+use bench_model::config::{Campaign, ConfigDir, Placement, Server};
+use bench_model::cost::{IN_PROCESS, InProcessObservation, InProcessOutcome, Rung};
+use bench_model::load::toolchain::Tools;
+use bench_model::plan::{self, Plan, Trial, WhyPlan};
+use bench_model::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
+use bench_model::workload::Workload;
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::host;
+
+/// The method whose answer has a length.
+const MEASURED_BY_LENGTH: &str = "getBlocks";
+
+/// Why the first server differs from the second on a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The server whose difference is explained.
+    pub server: &'a str,
+    /// The server that it is compared with.
+    pub over: &'a str,
+    /// The request, by name.
+    pub workload: &'a str,
+    /// Connections; those of `why.toml` where left out.
+    pub connections: Option<u32>,
+}
+
+/// A why run, resolved: nothing of it needs the configuration any longer.
+#[derive(Debug)]
+pub struct Resolved {
+    /// The question.
+    pub why_plan: WhyPlan,
+    /// The pair on its request, one after the other.
+    pub main: Plan,
+    /// The pair on its request and the transport's, at the same time.
+    pub ladder: Plan,
+    /// The pair on answers of rising length.
+    pub slope: Option<Plan>,
+    /// The text of `why.toml`.
+    pub text: String,
+}
+
+/// Resolves a question: servers, requests, true answers, and whether this machine can carry the load.
+///
+/// # Errors
+/// One line: what is missing or can't be answered.
+pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> {
+    let (why, text) = config.why()?;
+    let servers = vec![config.server(question.server)?, config.server(question.over)?];
+    ensure!(servers[0].name != servers[1].name, "{} is given twice; give two servers", question.server);
+    let workload = config.workload(question.workload)?;
+    let transport = config.workload(&why.transport)?;
+    workload.body()?;
+    transport.body().context("why.toml, field transport")?;
+    ensure!(
+        workload.name != transport.name,
+        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be compared with itself; \
+         give another one",
+        transport.name
+    );
+    let connections = question.connections.unwrap_or(why.connections);
+    let most = most_connections();
+    ensure!(
+        u64::from(connections) <= most,
+        "this machine holds at most {most} connections (open files, client ports), not {connections}; see `just doctor`"
+    );
+    let pair = [servers[0].name.clone(), servers[1].name.clone()];
+    let threads = why.environment.threads.unwrap_or_else(|| host::cores() as u32);
+    let plan = |campaign: Campaign, workloads: Vec<Workload>| Plan {
+        trials: plan::trials(&campaign),
+        campaign,
+        workloads,
+        servers: servers.clone(),
+        threads,
+        ..Plan::default()
+    };
+    let slope = (workload.method() == MEASURED_BY_LENGTH)
+        .then(|| plan(why.slope_campaign(&pair), why.slope_workloads()));
+    let main = plan(why.campaign(&pair, &workload.name, connections), vec![workload.clone()]);
+    let ladder = plan(why.ladder_campaign(&pair, &workload.name, connections), vec![workload, transport]);
+    Truths::of(&ladder)?;
+    let returned = slope.as_ref().map(returned).transpose()?.unwrap_or_default();
+    let [server, over] = pair;
+    let workload = question.workload.to_owned();
+    let why_plan = WhyPlan { why, server, over, workload, connections, returned };
+    Ok(Resolved { why_plan, main, ladder, slope, text })
+}
+
+/// Slots that the true answers hold, by request.
+fn returned(plan: &Plan) -> Result<BTreeMap<String, u64>> {
+    let truths = Truths::of(plan)?;
+    let slots = |workload: &Workload| {
+        let slots = truths.first(&workload.name)?.truth["result"].as_array().map_or(0, Vec::len) as u64;
+        Ok((workload.name.clone(), slots))
+    };
+    plan.workloads.iter().map(slots).collect()
+}
+
+/// Builds the servers, and what of the rest can be built: without a program in process or one that counts, that part of
+/// the run is unavailable.
+pub fn build(servers: &[Server]) -> Result<()> {
+    subject::build(servers)?;
+    let mut done: HashSet<&[String]> = HashSet::new();
+    for server in servers {
+        let in_process = server.in_process.as_ref().map(|program| &program.build);
+        let counting = server.counting.as_ref().map(|program| &program.build);
+        for command in [in_process, counting].into_iter().flatten().filter(|command| !command.is_empty()) {
+            if done.insert(command) {
+                let alone = Server { build: command.clone(), ..server.clone() };
+                if let Err(error) = subject::build(&[alone]) {
+                    eprintln!("{error:#}; the report will say what is unavailable for it");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts a why run: its folder and those inside it.
+pub fn begin(results: &Path, resolved: &Resolved, tools: &Tools, command: &str) -> Result<RunFolder> {
+    let folder = RunFolder::create(results, "why")?;
+    begin_inside(&folder, LADDER, &resolved.ladder, tools, command)?;
+    if let Some(slope) = &resolved.slope {
+        begin_inside(&folder, SLOPE, slope, tools, command)?;
+    }
+    folder.write_new(WHY, &pretty(&resolved.why_plan)?)?;
+    begin_folder(&folder, &resolved.main, &resolved.text, tools, command)?;
+    Ok(folder)
+}
+
+/// The folders of a run that are there: its own, the ladder's and the slope's.
+fn folders(folder: &RunFolder) -> Vec<RunFolder> {
+    let inside = [LADDER, SLOPE].into_iter().filter_map(|name| folder.inside(name));
+    std::iter::once(folder.clone()).chain(inside).collect()
+}
+
+/// Resumes a run: repairs what a crash cut off, and records when.
+pub fn resume(folder: &RunFolder) -> Result<()> {
+    folders(folder).iter().try_for_each(super::resume)
+}
+
+/// Runs what has no observation yet: the blocks of the pair, those of the ladder and of the slope, the counts.
+pub fn carry_out(folder: &RunFolder, tools: &Tools, interrupt: &Interrupt) -> Result<()> {
+    let why_plan = &folder.why()?;
+    for folder in folders(folder) {
+        Part { stage: Stage::open(folder, tools, interrupt)?, why_plan }.carry_out()?;
+    }
+    Part { stage: Stage::open(folder.clone(), tools, interrupt)?, why_plan }.count()
+}
+
+/// A part of the run with a plan and a folder of its own.
+struct Part<'a> {
+    stage: Stage<'a>,
+    why_plan: &'a WhyPlan,
+}
+
+impl Part<'_> {
+    /// Runs block after block: its trials, then what of it runs in process, in an order that is drawn. So what the
+    /// machine does to a block it does to all that is compared.
+    fn carry_out(&self) -> Result<()> {
+        let Stage { folder, plan, interrupt, .. } = &self.stage;
+        let truths = Truths::of(plan)?;
+        note_ready_lines(folder, plan, interrupt)?;
+        let bench = self.stage.bench(&truths);
+        let mut observations = folder.observations()?;
+        let done: HashSet<u32> = observations.iter().map(|observation| observation.trial.number).collect();
+        let called: Vec<InProcessObservation> = folder.lines(IN_PROCESS)?;
+        let mut progress = progress::Progress::new(plan);
+        let left: Vec<&Trial> = plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+        let mut last_block = 0;
+        for block in 1.. {
+            let to = blocks(plan, &observations);
+            if block > to {
+                break;
+            }
+            if to > last_block {
+                let is_next = |trial: &&Trial| (block..=to).contains(&trial.block);
+                let to_run: Vec<&Trial> = left.iter().copied().filter(is_next).collect();
+                let run_again = to.saturating_sub(plan.campaign.max_blocks);
+                progress.stage(&to_run, &observations, run_again);
+                last_block = to;
+            }
+            let trials: Vec<&Trial> = left.iter().copied().filter(|trial| trial.block == block).collect();
+            bench.run_all(&trials, &mut progress, &mut observations)?;
+            for call in self.calls(block) {
+                let is_done = called.iter().any(|done| {
+                    done.block == block && done.workload == call.workload.name && done.rung == call.rung
+                });
+                if !is_done {
+                    for observation in self.in_process(&call, &truths)? {
+                        if let InProcessOutcome::Failed { reason } = &observation.outcome {
+                            progress.line(&format!("{} in process: {reason}", observation.server));
+                        }
+                        folder.append_to(IN_PROCESS, &observation)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What of a block runs in process, in an order drawn from the seed and the block's number. Only where trials run
+    /// at the same time: nothing of the others is taken apart.
+    fn calls(&self, block: u32) -> Vec<in_process::Call<'_>> {
+        let plan = &self.stage.plan;
+        if plan.campaign.environment.placement != Placement::Duet {
+            return Vec::new();
+        }
+        let workloads = plan.workloads.iter();
+        let mut calls: Vec<in_process::Call<'_>> = workloads
+            .flat_map(|workload| Rung::ALL.map(|rung| in_process::Call { block, workload, rung }))
+            .collect();
+        let seed = plan.campaign.seed.wrapping_add(u64::from(block));
+        plan::shuffle(&mut calls, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        calls
+    }
+}

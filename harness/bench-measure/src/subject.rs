@@ -1,0 +1,338 @@
+//! A server under test: started, ready, and stopped in the end; or found where it runs already.
+
+mod builds;
+mod files;
+mod first_line;
+pub mod layouts;
+mod server_process;
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::Value;
+
+use crate::client;
+use crate::link::{self, Link};
+use crate::metrics;
+use crate::owned_process::{Limits, Output, Owned, describe};
+use crate::watch::{self, Listed};
+use bench_model::config::{Environment, Ready, ReadyLine, Server};
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+use bench_model::workload::Opening;
+use bench_system::cgroup::{Cgroup, OutOfMemory, Usage};
+use bench_system::foreign_text::{bounded, last_line};
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::resources::{open_files, settle};
+
+pub use builds::{build, build_in};
+pub use files::Files;
+use first_line::{FirstLine, State};
+pub use server_process::{Process, find_running};
+
+/// How long a server may take until it answers; a ledger of millions of accounts takes seconds to make.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a node may take until getHealth says `ok`: it reads accounts and makes a ledger first.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(300);
+
+/// How long a server that closed its output may take to end, before it counts as one that keeps running without.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Where a server listens for requests or for reads of its metrics: any free port of the loopback interface.
+const LOOPBACK: &str = "127.0.0.1:0";
+
+/// The port of a server that can't choose one, at the far end of a link.
+const ONLY_PORT: u16 = 8_899;
+
+/// Where a server is started.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'a> {
+    /// On the loopback interface.
+    Loopback,
+    /// At an address of this machine that other machines reach.
+    At(IpAddr),
+    /// At the far end of a link, on whose near end this thread is.
+    Over(&'a Arc<Link>),
+}
+
+/// A server that answers.
+pub struct Subject {
+    /// Where it answers.
+    pub target: Target,
+    /// Its process, as far as the harness knows it.
+    pub process: Process,
+    /// Where its metrics are, if it has any.
+    pub metrics: Option<Target>,
+    /// Its ready line: every effective setting.
+    pub ready: Value,
+    /// The server that it passes requests on to, for a gateway.
+    pub upstream: Option<Box<Self>>,
+    /// The network through which it is reached; `None`: this machine's loopback interface.
+    pub link: Option<Arc<Link>>,
+    /// Files that its arguments name; removed when it is gone.
+    _files: Option<Files>,
+    /// Its place in the list of those that are watched.
+    _listed: Option<Listed>,
+    /// What limits its process, where anything does; removed when it is gone.
+    group: Option<Cgroup>,
+}
+
+impl Subject {
+    /// Starts a server on a free port and waits until it answers. Its standard error goes to `stderr`.
+    ///
+    /// # Errors
+    /// It could not be started, ended, or was not ready in time: with the last line that it wrote.
+    pub fn start<'a>(
+        server: &Server,
+        environment: &Environment,
+        opening: impl Into<Opening<'a>>,
+        stderr: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        Self::start_at(Place::Loopback, server, environment, opening.into(), stderr, interrupt)
+    }
+
+    /// [`Self::start`] in another place than on the loopback interface.
+    pub fn start_at(
+        place: Place<'_>,
+        server: &Server,
+        environment: &Environment,
+        opening: Opening<'_>,
+        stderr: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let (link, any_port) = match place {
+            Place::Loopback => (None, LOOPBACK.to_owned()),
+            Place::At(address) => (None, SocketAddr::from((address, 0)).to_string()),
+            Place::Over(link) => (Some(link), format!("{}:0", link::SERVER)),
+        };
+        let listen = match &server.ready {
+            Ready::Line(_) => any_port.clone(),
+            // In a namespace that was just made all ports are free.
+            Ready::Connect {} | Ready::Health {} if link.is_some() => format!("{}:{ONLY_PORT}", link::SERVER),
+            Ready::Connect {} | Ready::Health {} => free_address(&any_port)?,
+            Ready::Running(at) => {
+                let found = Target::parse(&at.url).and_then(|target| find_running(&target));
+                let (target, process) = found.with_context(|| format!("server {}", server.name))?;
+                if let Some(pid) = process.pid() {
+                    settle(interrupt, || open_files(pid))?;
+                }
+                let ready = serde_json::json!({ "running": at.url });
+                return Ok(Self {
+                    target,
+                    process,
+                    metrics: None,
+                    ready,
+                    upstream: None,
+                    link: None,
+                    group: None,
+                    _files: None,
+                    _listed: None,
+                });
+            }
+        };
+        let program = server.find_program()?;
+        let mut values = server.placeholders(environment, &listen, opening.body);
+        let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
+        let start =
+            |behind| Self::start_at(place, behind, environment, opening, &upstream_stderr(stderr), interrupt);
+        let upstream = behind.map(start).transpose()?.map(Box::new);
+        values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
+        let files = Files::of(server, &environment.with(&server.overrides).ledger(), opening, &mut values)?;
+        let own = environment.with(&server.overrides);
+        let transport = own.transport();
+        let group = Cgroup::create(&own.size()).with_context(|| format!("server {}", server.name))?;
+        let mut args = server.arguments(&values);
+        if transport == Transport::WebSocket {
+            args.extend(server.ws_args.clone());
+        }
+        for arg in args.iter_mut().filter(|arg| *arg == LOOPBACK) {
+            arg.clone_from(&any_port);
+        }
+        let mut process = Owned::spawn_with(
+            &program,
+            &args,
+            &Output { stdout: None, stderr },
+            environment.placement,
+            Limits {
+                open_files: server.open_files,
+                group: group.as_ref(),
+                network: link.map(|link| link.server_namespace()),
+                folder: server.checkout.as_deref().map(Path::new),
+                ..Limits::default()
+            },
+        )?;
+        let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
+        let (addr, metrics, ready) = found
+            .map_err(|error| with_last_line(error, stderr, server))
+            .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
+        // A gateway's metrics are none of the harness's kind, and are watched all the same.
+        let watched = metrics.as_deref().or_else(|| ready.pointer("/metrics").and_then(Value::as_str));
+        let listed = watched.and_then(|addr| watch::server_runs(&server.name, addr));
+        let metrics = metrics.map(|addr| metrics::at(&addr));
+        let target = match transport {
+            Transport::Http => Target::http(&addr),
+            Transport::WebSocket => {
+                websocket(server, &ready, &listen).map_err(|error| with_last_line(error, stderr, server))?
+            }
+        };
+        let (process, link) = (Process::Owned(process), link.cloned());
+        Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
+    }
+
+    /// Its process id; `None` where no process of this machine is known to be it.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.pid()
+    }
+
+    /// What its process has used of what it may have; `None` where nothing is limited.
+    pub fn usage(&self) -> Option<Usage> {
+        self.group.as_ref().map(Cgroup::usage)
+    }
+
+    /// How the server or its upstream ended, if one of them has.
+    pub fn died(&mut self) -> Result<Option<String>> {
+        let own = self.process.died()?;
+        let Some(upstream) = &mut self.upstream else { return Ok(own) };
+        Ok(own.or(upstream.died()?.map(|how| format!("its upstream: {how}"))))
+    }
+}
+
+/// Why a server of a group is gone, where the kernel killed it for want of memory.
+fn killed(group: Option<&Cgroup>) -> Option<anyhow::Error> {
+    let usage = group?.usage();
+    usage.is_out_of_memory().then(|| OutOfMemory(usage).into())
+}
+
+/// Where a server that is ready takes WebSocket connections.
+fn websocket(server: &Server, ready: &Value, listen: &str) -> Result<Target> {
+    let place = server.ws().context("servers.toml does not say where its ready line names a WebSocket")?;
+    let url = ready.pointer(place).and_then(Value::as_str);
+    let url =
+        url.with_context(|| format!("its ready line has no {place}: {}", bounded(&ready.to_string())))?;
+    let target = Target::parse(url)?;
+    let is_own = matches!(&server.ready, Ready::Line(places) if places.i_own_this_target);
+    check_place(&target, place, listen, is_own)?;
+    Ok(target)
+}
+
+/// Refuses a place in a ready line to which nothing may be sent: one that is not on loopback, and not where the server
+/// was told to listen, unless its entry says that it may.
+fn check_place(target: &Target, pointer: &str, listen: &str, is_own: bool) -> Result<()> {
+    let host = |addr: &str| addr.rsplit_once(':').map(|(host, _)| host.to_owned());
+    if is_own || host(target.addr()) == host(listen) {
+        return Ok(());
+    }
+    ensure!(
+        target.is_loopback()?,
+        "its ready line names {} ({pointer}), which is not on loopback, so nothing was sent there; it should listen on {listen}, or say \
+         in servers.toml that load may be put there: ready.line.i_own_this_target = true",
+        bounded(target.addr())
+    );
+    Ok(())
+}
+
+/// Where the standard error of a gateway's upstream goes: next to the gateway's own.
+pub fn upstream_stderr(stderr: &Path) -> PathBuf {
+    stderr.with_extension("upstream.stderr")
+}
+
+/// An address of this machine that nobody listens on now. Another program may take it before the server does; a server
+/// with a ready line has no such gap.
+fn free_address(any_port: &str) -> Result<String> {
+    let listener = TcpListener::bind(any_port).with_context(|| format!("no free port at {any_port}"))?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+/// Waits until a server that says nothing is ready; `lacks` is what it did not do where it is not in time.
+fn answers(
+    process: &mut Owned,
+    within: Duration,
+    lacks: &str,
+    interrupt: &Interrupt,
+    is_ready: impl Fn() -> bool,
+) -> Result<()> {
+    let found = interrupt.wait(within, || {
+        if let Some(status) = process.ended()? {
+            bail!("it ended before it answered: {}", describe(status));
+        }
+        Ok(is_ready().then_some(()))
+    })?;
+    found.with_context(|| format!("{lacks} within {within:?}"))
+}
+
+/// Waits until a server is ready, and gives its address, that of its metrics, and its whole ready line.
+fn wait_until_ready(
+    process: &mut Owned,
+    ready: &Ready,
+    listen: &str,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    match ready {
+        Ready::Line(places) => return read_ready_line(process, places, listen, interrupt),
+        Ready::Health {} => {
+            // What it prints is read all the time, so that it never waits for a reader.
+            let _lines = FirstLine::of(process)?;
+            let (target, lacks) = (Target::http(listen), format!("its getHealth on {listen} did not say ok"));
+            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::is_healthy(&target))?;
+        }
+        Ready::Connect {} | Ready::Running(_) => {
+            let lacks = format!("it took no connection on {listen}");
+            answers(process, READY_WITHIN, &lacks, interrupt, || TcpStream::connect(listen).is_ok())?;
+        }
+    }
+    // The connection that showed that it is ready is not to be taken for a file of its own.
+    settle(interrupt, || open_files(process.pid()))?;
+    Ok((listen.to_owned(), None, Value::Null))
+}
+
+fn read_ready_line(
+    process: &mut Owned,
+    places: &ReadyLine,
+    listen: &str,
+    interrupt: &Interrupt,
+) -> Result<(String, Option<String>, Value)> {
+    let mut first = FirstLine::of(process)?;
+    let mut closed: Option<Instant> = None;
+    let line = interrupt.wait(READY_WITHIN, || match first.state()? {
+        State::Whole(line) => Ok(Some(line)),
+        State::Open => Ok(None),
+        State::Closed => {
+            // A process that ends closes its output a moment before the system reports how it ended.
+            let closed_for = closed.get_or_insert_with(Instant::now).elapsed();
+            match process.ended()? {
+                Some(status) => bail!("it ended before it was ready: {}", describe(status)),
+                None if closed_for > ENDS_WITHIN => bail!("it closed its output before it was ready"),
+                None => Ok(None),
+            }
+        }
+    })?;
+    let line =
+        line.with_context(|| format!("it was not ready within {READY_WITHIN:?}; {}", first.unended()))?;
+    let shown = || bounded(&line);
+    let ready: Value =
+        serde_json::from_str(&line).map_err(|_| anyhow!("its ready line is not JSON: {:?}", shown()))?;
+    let text = |pointer: &str| ready.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let addr =
+        text(&places.addr).with_context(|| format!("its ready line has no {}: {}", places.addr, shown()))?;
+    let metrics = places.metrics.as_deref().and_then(text);
+    let named = [(Some(&addr), Some(&places.addr)), (metrics.as_ref(), places.metrics.as_ref())];
+    for (addr, pointer) in named.into_iter().filter_map(|(addr, pointer)| addr.zip(pointer)) {
+        check_place(&Target::http(addr), pointer, listen, places.i_own_this_target)?;
+    }
+    Ok((addr, metrics, ready))
+}
+
+fn with_last_line(error: anyhow::Error, stderr: &Path, server: &Server) -> anyhow::Error {
+    if error.is::<bench_system::interrupt::Interrupted>() {
+        return error;
+    }
+    let said = last_line(stderr).map_or_else(String::new, |last| format!(": {last}"));
+    // Too few may be why, which no framework says.
+    let files = server.open_files.map_or_else(String::new, |files| format!(" (field open_files: {files})"));
+    anyhow!("server {}: {error:#}{said}{files}", server.name)
+}

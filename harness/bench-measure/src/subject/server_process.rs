@@ -1,0 +1,96 @@
+//! The process of a server: one that the harness started, one that ran before, or one that it can't see.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::owned_process::{Adopted, Owned, describe};
+use bench_model::target::Target;
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::listening_process::listener_at;
+
+/// A server's process.
+#[derive(Debug)]
+pub enum Process {
+    /// Started by the harness, which ends it.
+    Owned(Owned),
+    /// Started by somebody else, who ends it.
+    Running(Adopted),
+    /// On another machine, or of another user.
+    Elsewhere,
+}
+
+impl Process {
+    /// The process id, where it is known.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Owned(owned) => Some(owned.pid()),
+            Self::Running(running) => Some(running.pid()),
+            Self::Elsewhere => None,
+        }
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn died(&mut self) -> Result<Option<String>> {
+        match self {
+            Self::Owned(owned) => Ok(owned.ended()?.map(describe)),
+            Self::Running(running) => {
+                let gone = !Path::new(&format!("/proc/{}", running.pid())).exists();
+                Ok(gone.then(|| "it ended".to_owned()))
+            }
+            Self::Elsewhere => Ok(None),
+        }
+    }
+
+    /// Ends it; one that ran before keeps running.
+    ///
+    /// # Errors
+    /// An interrupt.
+    pub fn stop(self, interrupt: &Interrupt) -> Result<Option<ExitStatus>> {
+        match self {
+            Self::Owned(owned) => owned.stop(interrupt),
+            Self::Running(_) | Self::Elsewhere => Ok(None),
+        }
+    }
+
+    /// The process, to stop and continue it, which only one that the harness started may have done to it.
+    ///
+    /// # Errors
+    /// It ran before.
+    pub fn owned(&mut self) -> Result<&mut Owned> {
+        match self {
+            Self::Owned(owned) => Ok(owned),
+            Self::Running(_) | Self::Elsewhere => bail!("a server that runs already is not stopped"),
+        }
+    }
+}
+
+/// A server that runs already: where it answers, and its process where that is one of this machine that this user may
+/// inspect. Of any other server no CPU time, memory or open files are known.
+///
+/// # Errors
+/// Nobody answers there.
+pub fn find_running(target: &Target) -> Result<(Target, Process)> {
+    let addresses = target.addresses()?;
+    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
+    let addr = addresses.iter().find(answers);
+    let addr = addr.with_context(|| {
+        format!("{target}: nobody answers there; start the server first, or give its address")
+    })?;
+    // Another machine's port may be taken here as well, on all addresses.
+    let is_here = TcpListener::bind((addr.ip(), 0)).is_ok();
+    let pid = match addr {
+        SocketAddr::V4(addr) if is_here => listener_at(*addr),
+        _ => None,
+    };
+    Ok(match pid {
+        Some(pid) => (target.resolved(*addr), Process::Running(Adopted::new(pid))),
+        None => (target.clone(), Process::Elsewhere),
+    })
+}
+
+/// How long a server that runs already may take to accept a connection.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(2);

@@ -1,0 +1,328 @@
+//! Axes of a campaign: each server in each combination of the values. They become the campaign's arms, requests and
+//! loads when it is read, so that all behind knows arms alone.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::view::one_or_several;
+use super::{Campaign, CampaignArm, Overrides, View};
+
+/// The most arms that axes may become.
+const MOST_ARMS: usize = 500;
+
+/// What an axis names that is no setting.
+pub(super) const SERVER: &str = "server";
+pub(super) const WORKLOAD: &str = "workload";
+pub(super) const CONNECTIONS: &str = "connections";
+pub(super) const RATE: &str = "rate";
+
+/// Values that leave a setting as the environment has it.
+const NONE: [&str; 2] = ["none", "loopback"];
+
+/// Axes, by name: `server`, `workload`, `connections`, `rate`, or a setting that an arm may have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Axes(BTreeMap<String, Vec<Value>>);
+
+/// What is not run: one value, or several, of each of some axes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Except(BTreeMap<String, Value>);
+
+/// An axis and one of its values.
+type Coordinate<'a> = (&'a str, &'a Value);
+
+impl Axes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn values(&self, axis: &str) -> &[Value] {
+        self.0.get(axis).map_or(&[], Vec::as_slice)
+    }
+
+    fn texts(&self, axis: &str) -> Result<Vec<String>> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let texts = self.values(axis).iter().map(text).collect::<Option<Vec<_>>>();
+        texts.with_context(|| format!("field axes.{axis}: give names, as texts"))
+    }
+
+    fn numbers(&self, axis: &str) -> Result<Vec<u32>> {
+        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let numbers = self.values(axis).iter().map(number).collect::<Option<Vec<_>>>();
+        numbers.with_context(|| format!("field axes.{axis}: give whole numbers"))
+    }
+
+    /// The axes of settings.
+    fn settings(&self) -> impl Iterator<Item = (&str, &[Value])> {
+        let is_setting = |name: &str| ![SERVER, WORKLOAD, CONNECTIONS, RATE].contains(&name);
+        let settings = self.0.iter().filter(move |(name, _)| is_setting(name));
+        settings.map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+}
+
+/// What a value of an axis changes.
+fn setting(axis: &str, value: &Value) -> Result<Overrides> {
+    if value.as_str().is_some_and(|word| NONE.contains(&word)) {
+        // So that an axis that is no setting is found with such a value as well.
+        ensure!(Overrides::names().any(|name| name == axis), unknown(axis));
+        return Ok(Overrides::default());
+    }
+    ensure!(Overrides::names().any(|name| name == axis), unknown(axis));
+    let table = Value::Object([(axis.to_owned(), value.clone())].into_iter().collect());
+    let own: Overrides =
+        serde_json::from_value(table).with_context(|| format!("field axes.{axis}: {value}"))?;
+    own.check_ranges("axes")?;
+    Ok(own)
+}
+
+fn unknown(axis: &str) -> String {
+    let known: Vec<&str> =
+        [SERVER, WORKLOAD, CONNECTIONS, RATE].into_iter().chain(Overrides::names()).collect();
+    format!("field axes: there is no axis {axis:?}; there are {}", known.join(", "))
+}
+
+/// A value as part of an arm's name.
+fn slug(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => members.values().map(slug).collect::<Vec<_>>().join("-"),
+        other => other.to_string(),
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    text.chars()
+        .map(plain)
+        .collect::<String>()
+        .split('-')
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
+impl Except {
+    /// Whether it names the place, as far as the place is known: what it names and the place does not is left open.
+    fn names(&self, place: &[Coordinate<'_>]) -> Result<bool> {
+        for (axis, excepted) in &self.0 {
+            let Some((_, value)) = place.iter().find(|(known, _)| known == axis) else { return Ok(false) };
+            if !one_or_several(excepted).iter().any(|other| is_same(axis, other, value)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn check(&self, axes: &Axes) -> Result<()> {
+        ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
+        for (axis, excepted) in &self.0 {
+            let values = axes.values(axis);
+            ensure!(!values.is_empty(), "field except.{axis}: there is no such axis in [axes]");
+            for one in one_or_several(excepted) {
+                ensure!(
+                    values.iter().any(|value| is_same(axis, one, value)),
+                    "field except.{axis}: {one} is not among the axis's values"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number that orders a setting's values, of one as a campaign writes it: none within where it leaves the setting
+/// as the environment has it, none at all where there is no such setting or value.
+pub fn written(axis: &str, value: &Value) -> Option<Option<u64>> {
+    let own = setting(axis, value).ok()?;
+    Some(own.stated().first().map(|(_, value)| *value))
+}
+
+/// A setting's value in words, as a campaign writes it; none where there is no such setting or value.
+pub fn words_of(axis: &str, value: &Value) -> Option<String> {
+    let words = setting(axis, value).ok()?.words();
+    if words.is_empty() { value.as_str().map(str::to_owned) } else { Some(words) }
+}
+
+/// Whether two values of an axis are the same, however they are written: `1` and `1.0`, say.
+fn is_same(axis: &str, one: &Value, other: &Value) -> bool {
+    one == other || setting(axis, one).ok().zip(setting(axis, other).ok()).is_some_and(|(a, b)| a == b)
+}
+
+impl Campaign {
+    /// Whether a view's ratios are over values that their axes have, and what it shows is among them.
+    pub(super) fn check_values(&self, view: &View) -> Result<()> {
+        if self.axes.is_empty() {
+            return Ok(());
+        }
+        let over = view.over.iter().map(|(axis, value)| ("over", axis, value));
+        let only = view
+            .only
+            .iter()
+            .flat_map(|(axis, value)| one_or_several(value).iter().map(move |value| ("only", axis, value)));
+        for (field, axis, value) in over.chain(only) {
+            let is_there = match axis.as_str() {
+                // They may stand outside of the axes.
+                WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
+                CONNECTIONS | RATE => self.amounts().iter().any(|known| value == known),
+                axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
+            };
+            ensure!(is_there, "field {field}.{axis}: {value} is not among the axis's values");
+        }
+        Ok(())
+    }
+
+    /// The loads: connection counts, or the rates of an open loop.
+    fn amounts(&self) -> &[u32] {
+        self.open.as_ref().map_or(&self.connections, |open| &open.rates)
+    }
+
+    /// Puts arms, requests and connection counts in the place of the axes.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn expand(&mut self) -> Result<()> {
+        if self.axes.is_empty() {
+            ensure!(
+                self.excepts.is_empty(),
+                "table [[except]]: there are no [axes] that it could leave out of"
+            );
+            return Ok(());
+        }
+        let axes = self.axes.clone();
+        let empty = axes.0.iter().find(|(_, values)| values.is_empty());
+        ensure!(empty.is_none(), "field axes.{}: give values", empty.map_or("", |(axis, _)| axis));
+        self.excepts.iter().try_for_each(|except| except.check(&axes))?;
+        let servers = axes.texts(SERVER)?;
+        ensure!(!servers.is_empty(), "field axes.server: name the servers");
+        if !axes.values(WORKLOAD).is_empty() {
+            ensure!(
+                self.workloads.is_empty(),
+                "field axes.workload: workloads names requests, too; leave one out"
+            );
+            self.workloads = axes.texts(WORKLOAD)?;
+        }
+        if !axes.values(CONNECTIONS).is_empty() {
+            ensure!(
+                self.connections.is_empty(),
+                "field axes.connections: connections stands by itself, too; leave one out"
+            );
+            self.connections = axes.numbers(CONNECTIONS)?;
+        }
+        if !axes.values(RATE).is_empty() {
+            let open = self.open.as_mut();
+            let open = open.context("field axes.rate: rates are those of an open loop; give [open]")?;
+            ensure!(open.rates.is_empty(), "field axes.rate: open.rates names rates, too; leave one out");
+            open.rates = axes.numbers(RATE)?;
+        }
+        let stated = self.environment.stated();
+        let twice = axes.settings().find(|(axis, _)| stated.contains(axis));
+        ensure!(
+            twice.is_none(),
+            "field axes.{}: [environment] states it, too; leave one out",
+            twice.map_or("", |(axis, _)| axis)
+        );
+        let arms = self.combined(&axes)?;
+        if arms.iter().all(|(arm, _)| arm.settings.is_empty() && arm.loads.is_empty())
+            && arms.len() == servers.len()
+        {
+            self.servers.splice(0..0, servers);
+            return Ok(());
+        }
+        self.compare_within(&arms, &servers)?;
+        self.arms.splice(0..0, arms.into_iter().map(|(arm, _)| arm));
+        Ok(())
+    }
+
+    /// An arm for each combination of servers and settings that is run, and its settings as a part of its name.
+    fn combined(&self, axes: &Axes) -> Result<Vec<(CampaignArm, String)>> {
+        let mut places: Vec<Vec<Coordinate<'_>>> =
+            axes.values(SERVER).iter().map(|server| vec![(SERVER, server)]).collect();
+        for (axis, values) in axes.settings() {
+            let mut longer = Vec::new();
+            for place in &places {
+                for value in values {
+                    longer.push(place.iter().copied().chain([(axis, value)]).collect());
+                }
+            }
+            places = longer;
+            ensure!(places.len() <= MOST_ARMS, "table [axes]: they give more than {MOST_ARMS} combinations");
+        }
+        let mut arms = Vec::new();
+        for place in &places {
+            let Some(loads) = self.loads(place)? else { continue };
+            let mut settings = Overrides::default();
+            let (mut server, mut parts) = (String::new(), String::new());
+            for (axis, value) in place {
+                if *axis == SERVER {
+                    server = value.as_str().unwrap_or_default().to_owned();
+                    continue;
+                }
+                settings = setting(axis, value)?.or(&settings);
+                parts.push_str(&format!("-{}-{}", axis.replace('_', "-"), slug(value)));
+            }
+            let arm = CampaignArm {
+                name: format!("{server}{parts}"),
+                server: Some(server),
+                of: None,
+                label: None,
+                branch: None,
+                settings,
+                loads,
+            };
+            arms.push((arm, parts));
+        }
+        ensure!(!arms.is_empty(), "table [[except]]: it leaves nothing to run");
+        Ok(arms)
+    }
+
+    /// The loads that an arm is measured at: empty where these are all, `None` where there are none.
+    fn loads(&self, place: &[Coordinate<'_>]) -> Result<Option<BTreeMap<String, Vec<u32>>>> {
+        let mut loads = BTreeMap::new();
+        let mut is_all = true;
+        for workload in &self.workloads {
+            let name = Value::from(workload.as_str());
+            let mut left = Vec::new();
+            let (amounts, axis) = (self.amounts(), if self.open.is_some() { RATE } else { CONNECTIONS });
+            for &amount in amounts {
+                let load = Value::from(amount);
+                let mut place = place.to_vec();
+                place.extend([(WORKLOAD, &name), (axis, &load)]);
+                let mut excepted = false;
+                for except in &self.excepts {
+                    excepted |= except.names(&place)?;
+                }
+                if !excepted {
+                    left.push(amount);
+                }
+            }
+            is_all &= left.len() == amounts.len();
+            if !left.is_empty() {
+                loads.insert(workload.clone(), left);
+            }
+        }
+        Ok(match (is_all, loads.is_empty()) {
+            (true, _) => Some(BTreeMap::new()),
+            (false, true) => None,
+            (false, false) => Some(loads),
+        })
+    }
+
+    /// Compares each arm with that of the baseline which has the same settings.
+    fn compare_within(&mut self, arms: &[(CampaignArm, String)], servers: &[String]) -> Result<()> {
+        let Some(baseline) = self.baseline.take() else { return Ok(()) };
+        if !servers.contains(&baseline) {
+            bail!("field baseline: {baseline:?} is not among axes.server; name one of these");
+        }
+        for (arm, parts) in arms.iter().filter(|(arm, _)| arm.server.as_ref() != Some(&baseline)) {
+            let other = format!("{baseline}{parts}");
+            if arms.iter().any(|(known, _)| known.name == other) {
+                self.comparisons.push((arm.name.clone(), other));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Tests of the module above.
+
+use super::*;
+
+fn campaign(text: &str) -> Result<Campaign> {
+    let rest =
+        "why = \"w\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n";
+    let environment = "\n[environment]\ntuning = \"equal\"\naccounts = 10\nslots = 10\nledger_seed = 1\n";
+    let mut campaign: Campaign = toml::from_str(&format!("{rest}{text}{environment}"))?;
+    campaign.expand()?;
+    campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
+    campaign.check()?;
+    Ok(campaign)
+}
+
+const GRID: &str = "workloads = [\"getBalance\"]\nconnections = [4, 8]\n[axes]\nserver = [\"legacy\", \"actix\"]\n\
+    batch = [1, 10]\nnetwork = [\"loopback\", { delay_ms = 0.5, loss = \"1%\" }]\n";
+
+#[test]
+fn each_server_is_in_each_combination() {
+    let campaign = campaign(GRID).unwrap();
+    assert_eq!(campaign.servers.len(), 8);
+    let last = campaign.arm("actix-batch-10-network-0-5-1").unwrap();
+    assert_eq!((last.settings.batch, last.settings.network.map(|of| of.loss())), (Some(10), Some(0.01)));
+    assert_eq!(campaign.arm("legacy-batch-1-network-loopback").unwrap().settings.network, None);
+    let server =
+        campaign.server(&crate::config::tests::shipped(), "legacy-batch-10-network-loopback").unwrap();
+    assert_eq!(server.label(), "jsonrpc-core, batches of 10");
+    assert_eq!(crate::plan::trials(&campaign).iter().filter(|trial| trial.block == 1).count(), 16);
+}
+
+#[test]
+fn tunings_and_rates_are_axes() {
+    let axes = "workloads = [\"getBalance\"]\n[open]\nconnections = 8\n[axes]\nserver = [\"legacy\"]\n\
+        tuning = [\"equal\", \"shipped\"]\nrate = [100, 200]\n[[except]]\ntuning = \"shipped\"\nrate = 200\n";
+    let campaign = campaign(axes).unwrap();
+    assert_eq!(campaign.open.as_ref().unwrap().rates, [100, 200]);
+    let shipped = campaign.arm("legacy-tuning-shipped").unwrap();
+    assert_eq!(shipped.loads["getBalance"], [100]);
+    let server = campaign.server(&crate::config::tests::shipped(), "legacy-tuning-shipped").unwrap();
+    assert_eq!(server.label(), "jsonrpc-core, as shipped");
+    let args = server.arguments(&server.placeholders(&campaign.environment, "a:1", "{}")).join(" ");
+    assert!(args.contains("--tuning shipped"), "{args}");
+}
+
+#[test]
+fn what_is_excepted_is_not_run() {
+    let with = |except: &str| campaign(&format!("{GRID}[[except]]\n{except}\n"));
+    let run = with("batch = 10\nserver = \"actix\"").unwrap();
+    assert_eq!(run.servers.len(), 6);
+    let run = with("network = { delay_ms = 0.50, loss = \"1%\" }").unwrap();
+    assert_eq!(run.servers.len(), 4);
+    let several = with("batch = [1, 10]\nserver = \"actix\"").unwrap();
+    assert_eq!(several.servers.len(), 4);
+    for (wrong, named) in [
+        ("batch = 7", "except.batch: 7 is not among"),
+        ("threads = 1", "except.threads: there is no such axis"),
+        ("", "name an axis"),
+        ("batch = [1, 10]", "leaves nothing to run"),
+    ] {
+        let error = format!("{:#}", with(wrong).unwrap_err());
+        assert!(error.contains(named), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn ratios_are_over_values_of_their_axes() {
+    let over = |over: &str| {
+        let view = "[[view]]\ntitle = \"t\"\nfigure = \"p99_us\"\nx = \"batch\"\n";
+        campaign(&format!("{GRID}{view}over = {{ {over} }}\n"))
+    };
+    assert!(over("network = { delay_ms = 0.50, loss = \"1%\" }").is_ok());
+    assert!(over("network = \"loopback\", server = \"legacy\"").is_ok());
+    assert!(over("connections = 4, workload = \"getBalance\"").is_ok());
+    let error = format!("{:#}", over("batch = 7").unwrap_err());
+    assert!(error.contains("field over.batch: 7 is not among"), "{error}");
+}
+
+#[test]
+fn loads_may_be_excepted() {
+    let text = "[axes]\nserver = [\"legacy\", \"actix\"]\nworkload = [\"getBalance\", \"getBlocks\"]\nconnections = [4, 8]\n\
+        [[except]]\nserver = \"actix\"\nworkload = \"getBlocks\"\nconnections = 8\n";
+    let campaign = campaign(text).unwrap();
+    let run = |server, workload, connections: u32| campaign.measures(server, workload, connections.into());
+    assert!(run("actix", "getBlocks", 4) && run("legacy", "getBlocks", 8));
+    assert!(!run("actix", "getBlocks", 8));
+    assert_eq!(campaign.server(&crate::config::tests::shipped(), "actix").unwrap().name, "actix");
+}
+
+#[test]
+fn servers_alone_are_no_arms_and_a_baseline_is_one_in_each_combination() {
+    let plain = "baseline = \"legacy\"\nworkloads = [\"getBalance\"]\nconnections = [4]\n[axes]\nserver = [\"legacy\", \"actix\"]\n";
+    let plain = campaign(plain).unwrap();
+    assert_eq!((plain.arms.len(), plain.compared().len()), (0, 1));
+    let grid = campaign(&format!("baseline = \"legacy\"\n{GRID}")).unwrap();
+    let pair = ("actix-batch-1-network-loopback".to_owned(), "legacy-batch-1-network-loopback".to_owned());
+    assert!(grid.compared().len() == 4 && grid.compared().contains(&pair));
+}
+
+#[test]
+fn a_wrong_axis_is_one_line_with_its_field() {
+    for (axis, named) in [
+        ("colour = [1]", "there is no axis \"colour\""),
+        ("batch = []", "axes.batch: give values"),
+        ("batch = [0]", "axes.batch"),
+        ("batch = [\"many\"]", "axes.batch"),
+        ("network = [{ delay = 1 }]", "axes.network"),
+        ("workload = [\"getBlocks\"]", "axes.workload"),
+        ("transport = [\"pigeon\"]", "axes.transport"),
+    ] {
+        let text = GRID.replace("batch = [1, 10]", axis);
+        let is_twice = axis.starts_with("network");
+        let text: String = text
+            .lines()
+            .filter(|line| !is_twice || !line.contains("loopback"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let error = format!("{:#}", campaign(&text).unwrap_err());
+        assert!(error.contains(named) && !error.contains('\n'), "{axis}: {error}");
+    }
+}

@@ -1,0 +1,491 @@
+//! A campaign: which servers, workloads and loads, in which environment, how often, in which order, and what must hold.
+
+use std::collections::BTreeMap;
+use std::slice;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::layouts::Layouts;
+use super::{
+    Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold,
+    View,
+};
+use crate::field_checks::{distinct, known, within};
+use crate::load::{Level, LoadTool};
+use bench_stats::Estimate;
+
+/// The longest window, and that of a soak, in milliseconds.
+const LONGEST_MS: (u64, u64) = (600_000, 14_400_000);
+
+/// Requests that a window may have at most: the load tool keeps each of them in memory until its end.
+const MOST_REQUESTS: u64 = 5_000_000;
+
+/// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
+const LEAST_EXTRA_BLOCKS: u32 = 3;
+
+/// What to run. The default has nothing in it: what the harness puts together by itself begins there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Campaign {
+    /// The file's name without its ending.
+    #[serde(default)]
+    pub name: String,
+    /// One sentence: what it is for.
+    pub why: String,
+    /// The subjects, by name: servers, and behind them the arms.
+    #[serde(default)]
+    pub servers: Vec<String>,
+    /// Subjects with settings of their own.
+    #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<CampaignArm>,
+    /// Servers and settings of which each combination is a subject; see [`Axes`].
+    #[serde(default, skip_serializing_if = "Axes::is_empty")]
+    pub axes: Axes,
+    /// What of them is not run.
+    #[serde(default, rename = "except", skip_serializing_if = "Vec::is_empty")]
+    pub excepts: Vec<Except>,
+    /// What its report shows of the axes, each a table and a chart; worked out from the axes where left out.
+    #[serde(default, rename = "view", skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<View>,
+    /// The server that the others are compared with.
+    pub baseline: Option<String>,
+    /// The server that shows the most this machine and this load generator can do.
+    pub ceiling: Option<String>,
+    /// The requests, by name.
+    #[serde(default)]
+    pub workloads: Vec<String>,
+    /// Connection counts of the sweep; none where the campaign is a search alone. A server with more than one request
+    /// in flight on a connection gets as many connections fewer.
+    #[serde(default)]
+    pub connections: Vec<u32>,
+    /// The load tool of its closed loops; bombardier where left out.
+    #[serde(default, skip_serializing_if = "LoadTool::is_default")]
+    pub tool: LoadTool,
+    /// Whether the connections are held and nothing is sent on them: what each takes, and how long connecting all at
+    /// once takes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
+    /// Whether the report fits a line through each server's memory against requests in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight_memory: bool,
+    /// Whether its windows are long ones, of which the report says whether memory and latency stay flat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub soak: bool,
+    /// For each workload, the connection count that the headline shows; the rate, in an open loop.
+    #[serde(default)]
+    pub headline: BTreeMap<String, u32>,
+    /// Pairs `[A, B]` to compare; each server with the baseline where left out.
+    #[serde(default)]
+    pub comparisons: Vec<(String, String)>,
+    /// Whether pairs are compared at the headline's load alone; cells at other loads are shown and cost fewer blocks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compare_headline_only: bool,
+    /// How often each trial is repeated whose cell is compared with none: points of a curve. As often as it takes for
+    /// an interval where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve_blocks: Option<u32>,
+    /// How often each trial of the sweep is repeated at most.
+    #[serde(default)]
+    pub max_blocks: u32,
+    /// How many blocks more may be run in place of blocks that the machine spoiled; see [`Campaign::extra_blocks`].
+    pub max_extra_blocks: Option<u32>,
+    /// How many minutes the sweep may take: its comparisons end at the last planned interim analysis that fits, and at
+    /// the first one at the earliest. No limit where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_minutes: Option<u64>,
+    /// The largest difference that does not matter: what lies within it is called small or equivalent.
+    #[serde(default = "default_margin")]
+    pub margin: Percent,
+    /// How narrow an interval answers the question by itself, as half of its width. Where it is given, comparisons that
+    /// are answered stop; where it is not, every trial is repeated `max_blocks` times.
+    pub precision: Option<Percent>,
+    /// Decides the order of the trials, and which layout of its server each has.
+    pub seed: u64,
+    /// In how many layouts each server is built; where left out, all its trials are of the program as cargo links it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<Layouts>,
+    /// Load before the measured window, in milliseconds.
+    pub warmup_ms: u64,
+    /// Connections of that load at most; as many as in the window where left out.
+    pub warmup_connections: Option<u32>,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
+    /// When the load tool gives a request up, in milliseconds.
+    pub timeout_ms: u64,
+    /// How long connecting may take before a closed loop's window, in milliseconds: where fewer than 99 % of the
+    /// connections are established by then, the trial gives no figure.
+    #[serde(default = "default_connect_ms")]
+    pub connect_ms: u64,
+    /// What the servers run in.
+    pub environment: Environment,
+    /// The compared pairs once more, side by side on one core, for CPU time per request.
+    pub duets: Option<Duets>,
+    /// How often the remedy of a likely cause is tried, and the same without it; 0 where it is not tried.
+    #[serde(default)]
+    pub remedy_trials: u32,
+    /// Rates of an open loop, in place of connection counts.
+    pub open: Option<Open>,
+    /// What must hold for the campaign to pass.
+    #[serde(default)]
+    pub pass: Vec<PassRule>,
+    /// The search for where servers start to fail, after the sweep.
+    pub threshold: Option<Threshold>,
+    /// The search for the highest rate that servers sustain under a service level, at the end.
+    pub slo: Option<Slo>,
+    /// The same requests from block stores on disk, over chains of several lengths.
+    pub stores: Option<Stores>,
+    /// Users who come and go in stages, over each transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Stages>,
+    /// Every server in boxes of several sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+}
+
+fn default_margin() -> Percent {
+    Percent(0.02)
+}
+
+/// How long connecting may take where a campaign says nothing else, in milliseconds.
+pub(super) const CONNECT_MS: u64 = 10_000;
+
+fn default_connect_ms() -> u64 {
+    CONNECT_MS
+}
+
+/// How compared pairs are run side by side, after the sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duets {
+    /// Connections to each of the two servers.
+    pub connections: u32,
+    /// How often each pair is run at most.
+    pub max_blocks: u32,
+    /// How many minutes they may take; see [`Campaign::max_minutes`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_minutes: Option<u64>,
+    /// How narrow an interval answers the question by itself, as half of its width.
+    pub precision: Percent,
+    /// Load before the measured window, in milliseconds.
+    pub warmup_ms: u64,
+    /// The measured window, in milliseconds.
+    pub window_ms: u64,
+}
+
+/// A bound on a ratio between two servers: the whole interval must lie within it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassRule {
+    /// The figure; `cpu_us_per_request` or `requests_per_second`.
+    pub figure: crate::figure::Figure,
+    /// The server in the numerator.
+    pub server: String,
+    /// The server in the denominator.
+    pub over: String,
+    /// The largest ratio that passes.
+    pub at_most: Option<f64>,
+    /// Equivalence: the largest difference that passes, either way. `"5%"` is from 1/1.05 to 1.05.
+    pub within: Option<Percent>,
+}
+
+impl PassRule {
+    /// Whether the ratio passes. It is the interval's ends that decide and not its middle, so a ratio without an
+    /// interval does not pass.
+    pub fn holds(&self, ratio: Estimate) -> bool {
+        let Some((low, high)) = ratio.interval else { return false };
+        let within = |margin: Percent| low >= 1.0 / (1.0 + margin.0) && high <= 1.0 + margin.0;
+        self.at_most.is_none_or(|most| high <= most) && self.within.is_none_or(within)
+    }
+
+    /// The bound in words.
+    pub fn words(&self) -> String {
+        match (self.within, self.at_most) {
+            (Some(within), _) => format!("equivalent within {within}"),
+            (None, Some(most)) => format!("at most {most:.2}"),
+            (None, None) => "no bound".to_owned(),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            self.at_most.is_some() != self.within.is_some(),
+            "field pass: give either at_most (a ratio) or within (a percentage)"
+        );
+        let most = self.at_most.unwrap_or(1.0);
+        ensure!(most > 0.0, "field pass.at_most: {most} is no ratio; give a number above 0");
+        Ok(())
+    }
+}
+
+impl Campaign {
+    /// Blocks that may be run in place of blocks that the machine spoiled: as stated, or half as many as planned and at
+    /// least three. None without a sweep.
+    pub fn extra_blocks(&self) -> u32 {
+        match self.max_extra_blocks {
+            _ if self.max_blocks == 0 => 0,
+            Some(stated) => stated,
+            None => (self.max_blocks / 2).max(LEAST_EXTRA_BLOCKS),
+        }
+    }
+
+    /// Pairs to compare: those stated, or each server with the baseline.
+    pub fn compared(&self) -> Vec<(String, String)> {
+        if !self.comparisons.is_empty() {
+            return self.comparisons.clone();
+        }
+        let Some(baseline) = &self.baseline else { return Vec::new() };
+        let others = self
+            .servers
+            .iter()
+            .filter(|server| *server != baseline && Some(*server) != self.ceiling.as_ref());
+        others.map(|server| (server.clone(), baseline.clone())).collect()
+    }
+
+    /// The campaign of a part of its run: without other parts, and without what the report of the whole run compares.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            baseline: None,
+            ceiling: None,
+            headline: BTreeMap::new(),
+            comparisons: Vec::new(),
+            compare_headline_only: false,
+            curve_blocks: None,
+            duets: None,
+            pass: Vec::new(),
+            threshold: None,
+            slo: None,
+            stores: None,
+            stages: None,
+            sizes: None,
+            ..self.clone()
+        }
+    }
+
+    /// The campaign that runs the compared pairs side by side, where this one has duets.
+    pub fn duet_campaign(&self) -> Option<Self> {
+        let duets = self.duets.as_ref()?;
+        let comparisons = self.compared();
+        let compared = |name: &&String| comparisons.iter().any(|(a, b)| a == *name || b == *name);
+        Some(Self {
+            servers: self.servers.iter().filter(compared).cloned().collect(),
+            connections: vec![duets.connections],
+            comparisons,
+            max_blocks: duets.max_blocks,
+            max_minutes: duets.max_minutes,
+            precision: Some(duets.precision),
+            warmup_ms: duets.warmup_ms,
+            window_ms: duets.window_ms,
+            environment: Environment { placement: Placement::Duet, ..self.environment.clone() },
+            open: None,
+            ..self.part(&format!("{}-duets", self.name))
+        })
+    }
+
+    /// A closed loop of that many connections; of that many requests in flight, where an arm has several on each
+    /// connection.
+    pub fn closed_loop(&self, connections: u32) -> Level {
+        let shared = |arm: &CampaignArm| arm.settings.in_flight.is_some_and(|requests| requests > 1);
+        let in_flight = self.environment.in_flight() > 1 || self.arms.iter().any(shared);
+        Level { connections, tool: self.tool, in_flight, ..Level::default() }
+    }
+
+    /// The load that the headline shows for a workload: the stated one, or the lowest; where it is not among those that
+    /// are measured, the highest of these.
+    pub fn headline_level(&self, workload: &str, measured: &[Level]) -> Level {
+        let stated = self.headline.get(workload).copied();
+        let lowest = measured.iter().map(|level| level.amount()).min();
+        let of = |amount: u32| measured.iter().copied().find(|level| level.amount() == amount);
+        let highest = measured.iter().copied().max_by_key(|level| level.amount());
+        stated.or(lowest).and_then(of).or(highest).unwrap_or_default()
+    }
+
+    /// The loads that the headline shows for a workload: the stated one or, without one, each that is measured.
+    pub fn headline_levels(&self, workload: &str, measured: &[Level]) -> Vec<Level> {
+        let first = self.headline_level(workload, measured);
+        if self.headline.contains_key(workload) {
+            return vec![first];
+        }
+        let mut levels: Vec<Level> = Vec::new();
+        for level in measured.iter().filter(|level| level.disturbed == first.disturbed) {
+            if levels.iter().all(|known| known.amount() != level.amount()) {
+                levels.push(*level);
+            }
+        }
+        if levels.is_empty() { vec![first] } else { levels }
+    }
+
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub fn check(&self) -> Result<()> {
+        distinct("servers", &self.servers)?;
+        distinct("workloads", &self.workloads)?;
+        let check =
+            |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
+        self.arms.iter().try_for_each(check)?;
+        // A search needs no sweep, and so no blocks; trials on block stores with users and in boxes are no sweep of the
+        // campaign's own.
+        let parts = self.stores.is_some() || self.stages.is_some() || self.sizes.is_some();
+        let searches = self.threshold.is_some() || self.slo.is_some() || parts;
+        let has_sweep = !searches || !self.connections.is_empty();
+        if has_sweep && self.open.is_none() {
+            distinct("connections", &self.connections)?;
+        }
+        if has_sweep {
+            within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
+        }
+        self.check_ranges()?;
+        for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
+            known(field, server.as_slice(), "servers", &self.servers)?;
+        }
+        if self.environment.placement == Placement::Duet {
+            let pairs = self.compared();
+            let alone = self.servers.iter().find(|name| !pairs.iter().any(|(a, b)| a == *name || b == *name));
+            ensure!(
+                alone.is_none(),
+                "field environment.placement: duet runs pairs of servers, and {:?} is compared with none",
+                alone.map_or("", String::as_str)
+            );
+        }
+        if let Some(duets) = self.duet_campaign() {
+            ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
+            duets.check().context("table [duets]")?;
+        }
+        self.open.iter().try_for_each(|open| open.check(self))?;
+        let titles: Vec<String> = self.views.iter().map(|view| view.title.clone()).collect();
+        if !titles.is_empty() {
+            distinct("view.title", &titles)?;
+        }
+        let check = |view: &View| view.check().and_then(|()| self.check_values(view));
+        let view = |view: &View| check(view).with_context(|| format!("[[view]] {:?}", view.title));
+        self.views.iter().try_for_each(view)?;
+        self.check_network()?;
+        self.check_headline_and_pass()?;
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
+        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.stores.iter().try_for_each(|stores| stores.check(self))?;
+        self.stages.iter().try_for_each(|stages| stages.check(self))?;
+        self.check_hold()?;
+        ensure!(
+            !self.in_flight_memory || (self.connections.len() >= 3 && !self.hold),
+            "field in_flight_memory: a line needs three numbers of requests in flight; name them in connections, without hold"
+        );
+        self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
+        self.check_layouts(searches)?;
+        ensure!(
+            self.tools().all(|tool| !tool.driver().has_users()),
+            "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in place of it",
+            LoadTool::K6.name()
+        );
+        Ok(())
+    }
+
+    /// Whether any part of it is a closed loop.
+    pub fn has_closed_loop(&self) -> bool {
+        !self.connections.is_empty() || self.threshold.is_some() || self.duets.is_some()
+    }
+
+    /// The load tools that it names.
+    pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
+        let closed = self.has_closed_loop().then_some(self.tool);
+        let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
+        let sizes = self.sizes.iter().map(|_| self.tool);
+        closed.into_iter().chain(open).chain(sizes)
+    }
+
+    /// Layouts are drawn for the trials of a sweep of closed loops and of duets.
+    fn check_layouts(&self, has_other_parts: bool) -> Result<()> {
+        let Some(layouts) = self.layouts else { return Ok(()) };
+        layouts.check()?;
+        ensure!(
+            !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
+            "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, remedy_trials, [open], \
+             [threshold], [slo], [stores], [stages] and [sizes]"
+        );
+        Ok(())
+    }
+
+    /// A campaign that holds connections sends nothing that could be compared.
+    fn check_hold(&self) -> Result<()> {
+        let others = self.open.is_some() || self.duets.is_some() || self.threshold.is_some();
+        let parts = self.slo.is_some() || self.stores.is_some() || self.stages.is_some();
+        let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
+        ensure!(
+            !self.hold || !(others || parts || compared || self.precision.is_some()),
+            "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, comparisons, ceiling, \
+             pass, precision, [open], [duets], [threshold], [slo], [stores] and [stages])"
+        );
+        ensure!(
+            !self.hold || self.tool.can().holds,
+            "field tool: {} can't hold connections without sending; name another load tool",
+            self.tool.name()
+        );
+        ensure!(
+            !self.hold || self.environment.placement != Placement::Duet,
+            "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"
+        );
+        Ok(())
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("curve_blocks", self.curve_blocks.unwrap_or(1).into(), 1, 1_000)?;
+        within("max_minutes", self.max_minutes.unwrap_or(1), 1, 600)?;
+        ensure!(
+            self.max_minutes.is_none() || self.precision.is_some(),
+            "field max_minutes: a campaign without precision has one analysis, at the end; give precision or leave this out"
+        );
+        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 500, if self.soak { LONGEST_MS.1 } else { LONGEST_MS.0 })?;
+        ensure!(!self.soak || self.open.is_some(), "field soak: a soak has one rate; give it a table [open]");
+        let requests = self
+            .open
+            .iter()
+            .flat_map(|open| &open.rates)
+            .map(|rate| u64::from(*rate) * self.window_ms / 1_000)
+            .max();
+        within("window_ms times open.rates, in requests", requests.unwrap_or(0), 0, MOST_REQUESTS)?;
+        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
+        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
+        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
+        self.environment.check()
+    }
+
+    fn check_headline_and_pass(&self) -> Result<()> {
+        for (workload, connections) in &self.headline {
+            ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
+            let (amounts, name) = match &self.open {
+                Some(open) => (&open.rates, "open.rates"),
+                None => (&self.connections, "connections"),
+            };
+            let listed = amounts.contains(connections);
+            ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
+        }
+        ensure!(
+            !self.compare_headline_only || !self.headline.is_empty(),
+            "field compare_headline_only: the campaign has no headline; name one or leave this out"
+        );
+        for (a, b) in &self.comparisons {
+            known("comparisons", &[a, b].map(String::clone), "servers", &self.servers)?;
+        }
+        for rule in &self.pass {
+            known("pass.server", slice::from_ref(&rule.server), "servers", &self.servers)?;
+            known("pass.over", slice::from_ref(&rule.over), "servers", &self.servers)?;
+            rule.check()?;
+            let pair = (rule.server.clone(), rule.over.clone());
+            ensure!(
+                self.environment.placement != Placement::Duet || self.compared().contains(&pair),
+                "field pass: {} over {} is no comparison of this campaign",
+                rule.server,
+                rule.over
+            );
+        }
+        Ok(())
+    }
+}

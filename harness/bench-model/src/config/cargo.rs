@@ -1,0 +1,289 @@
+//! What cargo builds, in short: `cargo = "server-actix"` in an entry of `servers.toml` stands for the command and the
+//! program.
+
+use anyhow::{Result, anyhow, bail, ensure};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::server::Server;
+
+/// The field of an entry, and of a table in it.
+pub(super) const FIELD: &str = "cargo";
+
+/// What it gives.
+const GIVEN: [&str; 2] = ["build", "program"];
+
+/// Other builds of a server, each with the feature of its package that it has on. Where it lies in the target folder is
+/// its field's name, but for the last one: RocksDB is built once for all that read it.
+const OTHER_BUILDS: [(&str, &str, &str); 3] = [
+    ("counting", "count-allocations", "counting"),
+    ("handicap", "handicap", "handicap"),
+    ("stores", "rocksdb", "rocksdb"),
+];
+
+/// A program that cargo builds. Without `package` it is that of the entry that another one is like, and so with every
+/// other field.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Cargo {
+    package: String,
+    example: Option<String>,
+    features: Option<String>,
+    default_features: Option<bool>,
+    profile: Option<String>,
+    /// A manifest outside of the workspace.
+    manifest: Option<String>,
+    /// A folder of its own in the target folder.
+    target: Option<String>,
+    /// The program's name, where it is neither the package's nor the example's.
+    program: Option<String>,
+}
+
+impl Cargo {
+    fn read(table: &Table) -> Result<Self> {
+        let read = Value::Table(table.clone()).try_into::<Self>();
+        let cargo = read.map_err(|error| anyhow!("field {FIELD}: {}", error.message().replace('\n', " ")))?;
+        ensure!(
+            !cargo.package.is_empty(),
+            "field {FIELD}: names no package; give the package that cargo builds"
+        );
+        Ok(cargo)
+    }
+
+    fn command(&self) -> Vec<String> {
+        let mut command = vec!["cargo", "build"];
+        match self.profile.as_deref() {
+            None => command.push("--release"),
+            Some(profile) => command.extend(["--profile", profile]),
+        }
+        match &self.manifest {
+            None => command.extend(["--package", &self.package]),
+            Some(manifest) => command.extend(["--locked", "--manifest-path", manifest]),
+        }
+        command.extend(self.example.iter().flat_map(|example| ["--example", example]));
+        if self.default_features == Some(false) {
+            command.push("--no-default-features");
+        }
+        command.extend(self.features.iter().flat_map(|features| ["--features", features]));
+        let folder = self.target_dir();
+        if self.target.is_some() {
+            command.extend(["--target-dir", &folder]);
+        }
+        command.into_iter().map(str::to_owned).collect()
+    }
+
+    fn target_dir(&self) -> String {
+        self.target.as_ref().map_or_else(|| "target".to_owned(), |target| format!("target/{target}"))
+    }
+
+    fn program(&self) -> String {
+        let folder = folder_of(self.profile.as_deref().unwrap_or("release"));
+        let examples = if self.example.is_some() { "examples/" } else { "" };
+        let name = self.program.as_ref().or(self.example.as_ref()).unwrap_or(&self.package);
+        format!("{}/{folder}/{examples}{name}", self.target_dir())
+    }
+}
+
+/// Where in the target folder cargo puts what it builds in a profile.
+fn folder_of(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
+}
+
+/// Fills in what `cargo` stands for in an entry. `like` is the entry that this one takes what it leaves open from.
+///
+/// # Errors
+/// One line with the field.
+pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
+    let spelled_out = GIVEN.into_iter().find(|field| entry.contains_key(*field));
+    let own = own_table(entry)?;
+    if let (Some(_), Some(field)) = (&own, spelled_out) {
+        bail!("field {FIELD}: gives build and program; leave {field} out");
+    }
+    let of_other = like.and_then(|other| other.get(FIELD)).and_then(Value::as_table);
+    let known = of_other.filter(|_| spelled_out.is_none());
+    if let Some(table) = own.as_ref().or(known) {
+        let mut table = table.clone();
+        for (field, value) in known.into_iter().flatten() {
+            table.entry(field.clone()).or_insert_with(|| value.clone());
+        }
+        give(entry, &Cargo::read(&table)?);
+        entry.insert(FIELD.to_owned(), Value::Table(table));
+    }
+    other_builds(entry)?;
+    match entry.get_mut("in_process").and_then(Value::as_table_mut) {
+        Some(in_process) if in_process.contains_key(FIELD) => {
+            let cargo = own_table(in_process).and_then(|table| Cargo::read(&table.unwrap_or_default()));
+            give(in_process, &cargo.map_err(|error| anyhow!("field in_process: {error}"))?);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The table that `cargo` is, or is short for; it is taken out.
+fn own_table(of: &mut Table) -> Result<Option<Table>> {
+    match of.remove(FIELD) {
+        None => Ok(None),
+        Some(Value::Table(table)) => Ok(Some(table)),
+        Some(package @ Value::String(_)) => Ok(Some(Table::from_iter([("package".to_owned(), package)]))),
+        Some(_) => {
+            bail!("field {FIELD}: give a package, or a table such as {{ package = \"…\", profile = \"…\" }}")
+        }
+    }
+}
+
+fn give(to: &mut Table, cargo: &Cargo) {
+    let command = cargo.command().into_iter().map(Value::String).collect();
+    to.insert("build".to_owned(), Value::Array(command));
+    to.insert("program".to_owned(), Value::String(cargo.program()));
+}
+
+/// `counting = true` and the like: the entry's own package with a feature more.
+fn other_builds(entry: &mut Table) -> Result<()> {
+    for (field, feature, target) in OTHER_BUILDS {
+        if !entry.get(field).is_some_and(Value::is_bool) {
+            continue;
+        }
+        let is_wished = entry.remove(field) == Some(Value::Boolean(true));
+        let own = entry.get(FIELD).and_then(Value::as_table);
+        let (Some(own), true) = (own, is_wished) else {
+            bail!("field {field}: true goes with {FIELD}; give a build and a program, or leave it out");
+        };
+        let mut cargo = Cargo::read(own)?;
+        cargo.features =
+            Some(cargo.features.map_or_else(|| feature.to_owned(), |own| format!("{own},{feature}")));
+        cargo.target = Some(target.to_owned());
+        let mut build = Table::new();
+        give(&mut build, &cargo);
+        entry.insert(field.to_owned(), Value::Table(build));
+    }
+    Ok(())
+}
+
+/// A server whose release build is one of another profile, for runs that show that all works and measure nothing.
+/// Without `builds` it is to be there already.
+#[must_use]
+pub fn in_profile(mut server: Server, profile: &str, builds: bool) -> Server {
+    if let Some(place) = server.build.iter().position(|arg| arg == "--release")
+        && server.build.first().is_some_and(|program| program == "cargo")
+    {
+        server.build.splice(place..=place, ["--profile", profile].map(str::to_owned));
+        server.program = server.program.replacen("/release/", &format!("/{}/", folder_of(profile)), 1);
+        if !builds {
+            server.build.clear();
+        }
+    }
+    if let Some(entry) = server.upstream.as_mut().and_then(|upstream| upstream.entry.as_mut()) {
+        *entry = in_profile(entry.clone(), profile, builds);
+    }
+    server
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigDir;
+
+    fn filled_in(entry: &str, like: Option<&str>) -> Result<Table> {
+        let mut entry: Table = entry.parse().unwrap();
+        let like: Option<Table> = like.map(|text| {
+            let mut table = text.parse().unwrap();
+            fill_in(&mut table, None).unwrap();
+            table
+        });
+        fill_in(&mut entry, like.as_ref()).map(|()| entry)
+    }
+
+    fn build_and_program(table: &Table) -> (String, &str) {
+        let words: Vec<&str> = table["build"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        (words.join(" "), table["program"].as_str().unwrap())
+    }
+
+    #[test]
+    fn cargo_stands_for_a_command_and_a_program() {
+        let cases = [
+            (r#"cargo = "a""#, "cargo build --release --package a", "target/release/a"),
+            (
+                r#"cargo = { package = "a", profile = "dev", example = "e" }"#,
+                "cargo build --profile dev --package a --example e",
+                "target/debug/examples/e",
+            ),
+            (
+                r#"cargo = { package = "a", default_features = false, target = "t" }"#,
+                "cargo build --release --package a --no-default-features --target-dir target/t",
+                "target/t/release/a",
+            ),
+            (
+                r#"cargo = { package = "a", manifest = "a/Cargo.toml", target = "t" }"#,
+                "cargo build --release --locked --manifest-path a/Cargo.toml --target-dir target/t",
+                "target/t/release/a",
+            ),
+        ];
+        for (entry, build, program) in cases {
+            let table = filled_in(entry, None).unwrap();
+            assert_eq!(build_and_program(&table), (build.to_owned(), program), "{entry}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_open_is_that_of_the_other_entry() {
+        let other = Some(r#"cargo = { package = "a", features = "calls", target = "calls" }"#);
+        let table = filled_in(r#"cargo = "b""#, other).unwrap();
+        let build = "cargo build --release --package b --features calls --target-dir target/calls";
+        assert_eq!(build_and_program(&table), (build.to_owned(), "target/calls/release/b"));
+        let table = filled_in(r#"program = "own""#, other).unwrap();
+        assert_eq!(table.get("build"), None, "who spells a program out has no package");
+    }
+
+    #[test]
+    fn other_builds_have_a_feature_more() {
+        let entry = "cargo = \"a\"\ncounting = true\nstores = true\nin_process = { cargo = { package = \"m\", program = \"p\" }, args = [] }";
+        let table = filled_in(entry, None).unwrap();
+        let of = |field: &str| build_and_program(table[field].as_table().unwrap());
+        let build =
+            "cargo build --release --package a --features count-allocations --target-dir target/counting";
+        assert_eq!(of("counting"), (build.to_owned(), "target/counting/release/a"));
+        assert_eq!(of("stores").1, "target/rocksdb/release/a");
+        assert_eq!(of("in_process"), ("cargo build --release --package m".to_owned(), "target/release/p"));
+        assert_eq!(table.get("handicap"), None);
+    }
+
+    #[test]
+    fn rubbish_in_the_short_form_is_named() {
+        let cases = [
+            ("cargo = 7", "field cargo: give a package"),
+            ("cargo = {}", "field cargo: names no package"),
+            (r#"cargo = { package = "a", profil = "dev" }"#, "profil"),
+            ("cargo = \"a\"\nprogram = \"b\"", "leave program out"),
+            ("counting = true", "field counting: true goes with cargo"),
+            ("cargo = \"a\"\nhandicap = false", "field handicap"),
+            ("in_process = { cargo = {} }", "field in_process: field cargo: names no package"),
+        ];
+        for (entry, named) in cases {
+            let said = filled_in(entry, None).unwrap_err().to_string();
+            assert!(said.contains(named) && said.lines().count() == 1, "{entry} gave {said}");
+        }
+    }
+
+    #[test]
+    fn a_release_build_can_be_one_of_another_profile() {
+        let config = ConfigDir::of_repository();
+        let of = |name: &str| in_profile(config.server(name).unwrap(), "dev", true);
+        let actix = of("actix");
+        let build = ["cargo", "build", "--profile", "dev", "--package", "server-actix"];
+        assert_eq!(
+            (&actix.build[..], &*actix.program),
+            (&build.map(str::to_owned)[..], "target/debug/server-actix")
+        );
+        assert_eq!(
+            in_profile(config.server("actix").unwrap(), "dev", false),
+            Server { build: Vec::new(), ..actix }
+        );
+        let behind = of("gateway-http").upstream.and_then(|upstream| upstream.entry).unwrap();
+        assert_eq!(behind.program, "target/debug/server-actix", "the one behind a gateway too");
+        let plain = config.server("actix-plain").unwrap();
+        assert_eq!(in_profile(plain.clone(), "dev", true), plain, "one that names its profile keeps it");
+        let found = config.server("test-validator").unwrap();
+        assert_eq!(in_profile(found.clone(), "dev", true), found);
+    }
+}

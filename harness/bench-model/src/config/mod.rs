@@ -1,0 +1,255 @@
+//! What a person writes: campaigns, workloads and servers, as TOML in one folder. Read, checked, and put together.
+//!
+//! Every mistake is one line that names the file and the field.
+
+mod arm;
+mod axes;
+mod calibration;
+mod campaign;
+mod cargo;
+mod hosts;
+pub mod layouts;
+mod network;
+mod open_loop;
+mod original;
+mod percent;
+mod server;
+mod server_settings;
+mod servers_file;
+mod sizes;
+mod slo;
+mod stages;
+mod stores;
+mod threshold;
+mod view;
+mod why;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde::de::DeserializeOwned;
+
+use crate::workload::Workload;
+
+pub use arm::CampaignArm;
+pub use axes::{Axes, Except, words_of, written};
+pub use calibration::{Arm, Calibration, Rates, Sizing};
+pub use campaign::{Campaign, Duets, PassRule};
+pub use cargo::in_profile;
+pub use hosts::{Placed, Pool};
+pub use network::Network;
+pub use open_loop::{Background, Open, Stall};
+pub use original::{Branch, Original, OriginalRun};
+pub use percent::Percent;
+pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
+pub use server_settings::{Described, Environment, Overrides, Place, Placeholders, Placement, Tuning};
+pub use sizes::{Offer, Prices, SizedBox, Sizes};
+pub use slo::Slo;
+pub use stages::{Ramp, Stages};
+pub use stores::{Neighbour, Stores};
+pub use threshold::Threshold;
+pub use view::{Along, Fit, View, variable};
+pub use why::{Blocks, Slope, Why};
+
+/// The folder with the load tools' pins.
+const TOOLS: &str = "tools";
+
+/// The configuration folder: `servers.toml`, `servers.local.toml` where a user has one, `workloads/*.toml`,
+/// `campaigns/**/*.toml`, `calibration.toml`, `why.toml`.
+#[derive(Debug, Clone)]
+pub struct ConfigDir(pub PathBuf);
+
+impl ConfigDir {
+    /// That of the repository in which this program was built.
+    pub fn of_repository() -> Self {
+        Self(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts"))
+    }
+
+    /// The folder with the pins of the load tools: its own, or else that of the repository in which this program was
+    /// built.
+    pub fn tools(&self) -> PathBuf {
+        let own = self.0.join(TOOLS);
+        let of_repository = Self::of_repository().0.join(TOOLS);
+        if !own.is_dir() && of_repository.is_dir() { of_repository } else { own }
+    }
+
+    /// All servers.
+    pub fn servers(&self) -> Result<Vec<Server>> {
+        servers_file::read(&self.0)
+    }
+
+    /// The server of that name; of a gateway, with the entry of its upstream.
+    pub fn server(&self, name: &str) -> Result<Server> {
+        let servers = self.servers()?;
+        let mut server = self.among(&servers, name)?;
+        if let Some(upstream) = &mut server.upstream {
+            let entry = self.among(&servers, &upstream.server);
+            let entry = entry.with_context(|| format!("server {name:?}: field upstream.server"))?;
+            ensure!(
+                entry.upstream.is_none(),
+                "server {name:?}: field upstream.server: {:?} is a gateway itself; name a server that answers",
+                entry.name
+            );
+            let transport = Some(upstream.transport);
+            let overrides = Overrides { transport, ..Overrides::default() };
+            upstream.entry = Some(Server { overrides, ..entry });
+        }
+        Ok(server)
+    }
+
+    fn among(&self, servers: &[Server], name: &str) -> Result<Server> {
+        let found = servers.iter().find(|server| server.name == name);
+        found.cloned().ok_or_else(|| {
+            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+            anyhow!(
+                "no server {name:?} in {}; there are: {}",
+                self.0.join(servers_file::FILE).display(),
+                names.join(", ")
+            )
+        })
+    }
+
+    /// The workload of that name.
+    pub fn workload(&self, name: &str) -> Result<Workload> {
+        let named = |workload: &mut Workload| {
+            workload.name = name.to_owned();
+            workload.check()
+        };
+        Ok(read_toml(&self.named("workloads", name)?, named)?.0)
+    }
+
+    /// The campaign of that name, and its text.
+    pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
+        read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
+            campaign.name = name.to_owned();
+            campaign.expand()?;
+            campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
+            if let Some(sizes) = &mut campaign.sizes
+                && sizes.prices.is_none()
+            {
+                // Kept with the run, so that its report needs no other file.
+                sizes.prices = Some(self.prices()?);
+            }
+            campaign.check()
+        })
+    }
+
+    /// The pool of load hosts of that name; the path of its template is one from here.
+    pub fn pool(&self, name: &str) -> Result<Pool> {
+        let path = self.0.join("hosts.toml");
+        let (mut pools, _) = read_toml(&path, |pools: &mut BTreeMap<String, Pool>| {
+            pools
+                .iter_mut()
+                .try_for_each(|(name, pool)| pool.check().with_context(|| format!("pool {name:?}")))
+        })?;
+        let names: Vec<String> = pools.keys().cloned().collect();
+        let pool = pools.remove(name);
+        let mut pool = pool.with_context(|| {
+            format!("no pool {name:?} in {}; there are: {}", path.display(), names.join(", "))
+        })?;
+        name.clone_into(&mut pool.name);
+        pool.template = pool.template.map(|template| self.0.join(template));
+        Ok(pool)
+    }
+
+    /// What boxes cost.
+    pub fn prices(&self) -> Result<Prices> {
+        Ok(read_toml(&self.0.join("prices.toml"), |prices: &mut Prices| prices.check())?.0)
+    }
+
+    /// The calibration, and its text.
+    pub fn calibration(&self) -> Result<(Calibration, String)> {
+        read_toml(&self.0.join("calibration.toml"), |calibration: &mut Calibration| calibration.check())
+    }
+
+    /// What a why run does, and its text.
+    pub fn why(&self) -> Result<(Why, String)> {
+        read_toml(&self.0.join("why.toml"), |why: &mut Why| why.check())
+    }
+
+    /// The path of `NAME.toml` in a folder, or in one inside it.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn named(&self, folder: &str, name: &str) -> Result<PathBuf> {
+        let files = self.files(folder)?;
+        let mut paths = files.iter().filter(|(known, _)| known == name).map(|(_, path)| path);
+        match (paths.next(), paths.next()) {
+            (Some(path), None) => Ok(path.clone()),
+            (Some(one), Some(other)) => {
+                bail!("{name:?} is both {} and {}; rename one of them", one.display(), other.display())
+            }
+            (None, _) => {
+                let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+                bail!("no {name:?} in {}; there are: {}", self.0.join(folder).display(), names.join(", "))
+            }
+        }
+    }
+
+    /// The files of a folder and of those inside it, by their names without `.toml`, sorted.
+    ///
+    /// # Errors
+    /// A folder can't be read.
+    pub fn files(&self, folder: &str) -> Result<Vec<(String, PathBuf)>> {
+        let mut folders = vec![self.0.join(folder)];
+        let mut files = Vec::new();
+        while let Some(dir) = folders.pop() {
+            for entry in std::fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Some(name) =
+                    path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml"))
+                {
+                    files.push((name.to_owned(), path));
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Reads and checks a file; gives its text, too.
+fn read_toml<T: DeserializeOwned>(
+    path: &Path,
+    check: impl FnOnce(&mut T) -> Result<()>,
+) -> Result<(T, String)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let mut value = parse_toml(path, &text)?;
+    check(&mut value).with_context(|| path.display().to_string())?;
+    Ok((value, text))
+}
+
+/// Parses TOML; an error is one line with the file, the line in it, and the field.
+fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        // A mistake of the file as a whole has no place in it, or its beginning.
+        let line = error
+            .span()
+            .filter(|span| span.start > 0)
+            .map_or_else(String::new, |span| format!(":{}", line_at(text, span.start)));
+        anyhow!("{}{line}: {}", path.display(), mistake(text, &error))
+    })
+}
+
+/// The line, from 1, in which a byte of a text stands.
+fn line_at(text: &str, byte: usize) -> usize {
+    text[..byte.min(text.len())].matches('\n').count() + 1
+}
+
+/// What is wrong in a text, with its field.
+fn mistake(text: &str, error: &toml::de::Error) -> String {
+    let field = error
+        .span()
+        .and_then(|span| text[..span.start.min(text.len())].rsplit('\n').next())
+        .and_then(|line| line.split('=').next())
+        .map(str::trim)
+        .filter(|field| !field.is_empty() && !field.starts_with('['))
+        .map_or_else(String::new, |field| format!("field {field}: "));
+    format!("{field}{}", error.message().replace('\n', " "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+//! A subject under test: how it is built and started, and how it says that it is ready.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::server_settings::{self, Environment, Overrides, Placeholders};
+use crate::field_checks::within;
+use crate::target::Target;
+use crate::transport::Transport;
+use bench_system::probe::host;
+
+/// The fewest files with which a server can start: its standard streams, its sockets, and what its threads wait on.
+const FEWEST_FILES: u64 = 32;
+
+/// The most that Linux can grant (`fs.nr_open`).
+const MOST_FILES: u64 = (1 << 31) - 64;
+
+/// Colours of lines in charts.
+pub const COLOURS: usize = 7;
+
+/// A server: a program that can be started on an address and says when it answers, or one that runs already.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// What campaigns call it.
+    pub name: String,
+    /// What a reader of the report should know it by.
+    pub title: String,
+    /// What tables and sentences call it, in a few words; its name where left out.
+    pub label: Option<String>,
+    /// Which of the charts' colours it always has, from 1; where left out, one that no other server of the run has.
+    pub colour: Option<u8>,
+    /// What speaks HTTP in it. Servers that name this and [`Server::rpc`] are the cells of a crossed comparison.
+    pub http: Option<String>,
+    /// What speaks JSON-RPC in it.
+    pub rpc: Option<String>,
+    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// The program, relative to the repository's root; a name without a slash is also searched for on the `PATH`. Empty
+    /// where the server runs already.
+    #[serde(default)]
+    pub program: String,
+    /// Its arguments, with placeholders.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// What stands behind them where it is reached over WebSocket.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ws_args: Vec<String>,
+    /// How it says that it is ready.
+    pub ready: Ready,
+    /// How much of the campaign's ledger it has.
+    #[serde(default, skip_serializing_if = "Holds::is_everything")]
+    pub holds: Holds,
+    /// The version that it states in its answers, where that is not the seeded ledger's.
+    pub version: Option<Version>,
+    /// Files that it may open; as many as the harness where left out.
+    pub open_files: Option<u64>,
+    /// A build of it that counts its own allocations, where there is one: its metrics have `allocations_total` and
+    /// `allocated_bytes_total`. It is never timed.
+    pub counting: Option<Build>,
+    /// A build of it that takes `--handicap-rounds`, for calibrations, where there is one.
+    pub handicap: Option<Build>,
+    /// A build of it that takes `--ledger DIR --blocks STORE`, for campaigns with block stores, where there is one.
+    pub stores: Option<Build>,
+    /// A program that runs its method and dispatch without HTTP, where there is one.
+    pub in_process: Option<InProcess>,
+    /// The server that it passes requests on to, for a gateway. It is started first, and its URL is the value of
+    /// `{upstream}`.
+    pub upstream: Option<Box<Upstream>>,
+    /// Whether it is held to docs/CONTRACT.md, by the tests of `servers/conformance`. Of no interest to a run.
+    #[serde(default, skip_serializing)]
+    pub contract: bool,
+    /// The folder of another commit's checkout that it is built and started in, relative to the repository's root, with
+    /// a slash at its end. Found by a gate; not in `servers.toml`.
+    pub checkout: Option<String>,
+    /// Where its settings differ from the campaign's environment: an arm's. Not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
+}
+
+/// How much of the campaign's ledger a server has. Requests for what it lacks have no known answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holds {
+    /// The accounts and the slots.
+    #[default]
+    Everything,
+    /// The accounts, with a chain of its own that grows: the context of an answer is not compared.
+    Accounts,
+    /// Neither.
+    Nothing,
+}
+
+impl Holds {
+    /// Whether it is the whole ledger.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::Everything
+    }
+}
+
+/// The version that a server states.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// `context.apiVersion` of getBalance, `solana-core` of getVersion.
+    pub api: String,
+    /// `feature-set` of getVersion.
+    pub feature_set: u32,
+}
+
+/// Another build of a server. It takes the server's arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// The program, relative to the repository's root.
+    pub program: String,
+}
+
+/// A program that runs a server's method and dispatch without HTTP and says what a request cost. docs/ADD-A-SERVER.md
+/// says which arguments it gets and what it prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InProcess {
+    /// A command that builds it, run from the repository's root; empty where there is nothing to build.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// The program, relative to the repository's root.
+    pub program: String,
+    /// Its first arguments; those of the measurement come behind.
+    #[serde(default)]
+    pub args: Vec<String>,
+}
+
+/// The server behind a gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    /// Its name in `servers.toml`.
+    pub server: String,
+    /// How the gateway reaches it.
+    #[serde(default)]
+    pub transport: Transport,
+    /// Its entry, with that transport. Found when the gateway's is read; not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Server>,
+}
+
+/// How a server says that it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Ready {
+    /// One line of JSON on its standard output.
+    Line(ReadyLine),
+    /// Nothing: it is ready once the port in its arguments accepts a connection.
+    Connect {},
+    /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
+    Health {},
+    /// It runs already and is neither started nor stopped.
+    Running(RunningAt),
+}
+
+/// Where a server answers that runs already.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunningAt {
+    /// `http://HOST:PORT`, with a path where it has one.
+    pub url: String,
+    /// Whether whoever runs the harness may put load on it. Needed for any server that is not on loopback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
+    /// The workloads that it answers otherwise than the campaign's ledger: their reference is the answer that it gave
+    /// twice before the run. Found by `run --target`; not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_answers: Vec<String>,
+}
+
+/// Where things stand in the ready line, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadyLine {
+    /// The address that it serves on.
+    pub addr: String,
+    /// The address of its metrics, where it has any.
+    pub metrics: Option<String>,
+    /// The URL on which it takes WebSocket connections, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ws: Option<String>,
+    /// Whether whoever runs the harness may put load on these places. Needed for any that is neither on loopback nor
+    /// where the server was told to listen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
+}
+
+/// Placeholders that always have a value, beyond those of the environment.
+const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir", "ledger_dir", "upstream"];
+
+/// One that has a value where the workload states its answer.
+const ANSWER_FILE: &str = "answer_file";
+
+/// Whether a placeholder need not have a value.
+fn is_optional(name: &str) -> bool {
+    name == ANSWER_FILE || server_settings::is_optional(name)
+}
+
+/// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
+fn placeholder(arg: &str) -> Option<(&str, &str)> {
+    let (before, name) = arg.strip_suffix('}')?.split_once('{')?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_flag = is_name && before.starts_with("--") && before.ends_with('=');
+    (before.is_empty() || is_flag).then_some((before, name))
+}
+
+impl Server {
+    /// Where its program is.
+    ///
+    /// # Errors
+    /// It is neither where its entry says nor, without a slash, on the `PATH`.
+    pub fn find_program(&self) -> Result<PathBuf> {
+        let path = Path::new(&self.program);
+        if path.is_file() {
+            // A name without a slash would be searched for on the PATH.
+            return Ok(if self.program.contains('/') { path.to_owned() } else { Path::new(".").join(path) });
+        }
+        let name = &self.program;
+        let found = if name.contains('/') { None } else { host::on_path(name) };
+        found.with_context(|| match name.contains('/') {
+            true => format!("server {}: there is no {name}; was it built?", self.name),
+            false => format!("server {}: there is no {name} on the PATH; install it first", self.name),
+        })
+    }
+
+    /// The values of its placeholders, its own settings before those of the environment.
+    pub fn placeholders(&self, environment: &Environment, listen: &str, request: &str) -> Placeholders {
+        let mut values = environment.with(&self.overrides).values();
+        values.extend([
+            ("listen", listen.to_owned()),
+            ("port", listen.rsplit(':').next().unwrap_or_default().to_owned()),
+            ("request", request.to_owned()),
+        ]);
+        values
+    }
+
+    /// What a reader knows it by: its label, or its name where it has none.
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What speaks HTTP and JSON-RPC in it; `None` where it does not say so.
+    pub fn layers(&self) -> Option<(&str, &str)> {
+        self.http.as_deref().zip(self.rpc.as_deref())
+    }
+
+    /// The argument vector with every placeholder replaced. An argument `--flag={placeholder}` is left out where the
+    /// placeholder has no value.
+    pub fn arguments(&self, values: &Placeholders) -> Vec<String> {
+        let fill = |arg: &String| match placeholder(arg) {
+            Some(("", name)) => Some(values.get(name).unwrap_or(arg).clone()),
+            Some((flag, name)) => values.get(name).map(|value| format!("{flag}{value}")),
+            None => Some(arg.clone()),
+        };
+        self.args.iter().filter_map(fill).collect()
+    }
+
+    /// Its arguments over the ledger in a folder: that one for `{ledger_dir}`, where they have it, or `--ledger FOLDER`
+    /// in the place of the seeded ledger's.
+    pub fn arguments_over(&self, ledger: &str) -> Vec<String> {
+        if self.takes("ledger_dir") {
+            return self.args.iter().map(|arg| arg.replace("{ledger_dir}", ledger)).collect();
+        }
+        let mut args: Vec<String> = Vec::new();
+        for arg in &self.args {
+            if ["{accounts}", "{slots}", "{seed}"].contains(&arg.as_str()) {
+                // Its flag, which stands before it.
+                args.pop();
+            } else {
+                args.push(arg.clone());
+            }
+        }
+        args.extend(["--ledger", ledger].map(str::to_owned));
+        args
+    }
+
+    /// Which of the settings that an environment or the server's overrides make it has no argument for.
+    pub fn lacks(&self, environment: &Environment) -> Option<&'static str> {
+        let is_set = |name: &str| self.overrides.states_of_server(name) || server_settings::is_optional(name);
+        environment.values().into_keys().find(|name| is_set(name) && !self.takes(name))
+    }
+
+    /// Whether its arguments have that placeholder.
+    pub fn takes(&self, name: &str) -> bool {
+        self.args.iter().any(|arg| placeholder(arg).is_some_and(|(_, known)| known == name))
+    }
+
+    /// Whether it gets one request as an argument and answers every request with that one's answer.
+    pub fn answers_one_request(&self) -> bool {
+        self.takes("request")
+    }
+
+    /// The server of `run --target`: one that runs already.
+    ///
+    /// # Errors
+    /// Its URL is none.
+    pub fn target(at: RunningAt) -> Result<Self> {
+        let title = format!("the server at {}", at.url);
+        let fields = serde_json::json!({ "name": "target", "title": title, "ready": Ready::Running(at) });
+        let server: Self = serde_json::from_value(fields)?;
+        server.check().map(|()| server)
+    }
+
+    /// Where it answers, for a server that runs already.
+    pub fn running_at(&self) -> Option<&RunningAt> {
+        match &self.ready {
+            Ready::Running(at) => Some(at),
+            Ready::Line(_) | Ready::Connect {} | Ready::Health {} => None,
+        }
+    }
+
+    /// Where its ready line has the URL on which it takes WebSocket connections: a JSON pointer, where it takes any.
+    pub fn ws(&self) -> Option<&str> {
+        match &self.ready {
+            Ready::Line(places) => places.ws.as_deref(),
+            Ready::Connect {} | Ready::Health {} | Ready::Running(_) => None,
+        }
+    }
+
+    /// Its own entry, behind that of the server that it passes requests on to, where it does.
+    pub fn and_upstream(&self) -> impl Iterator<Item = &Self> {
+        self.upstream.iter().filter_map(|upstream| upstream.entry.as_ref()).chain(std::iter::once(self))
+    }
+
+    /// Whether it has metrics of the harness's kind.
+    pub fn has_metrics(&self) -> bool {
+        matches!(&self.ready, Ready::Line(places) if places.metrics.is_some())
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        ensure!(!self.name.is_empty(), "field name: is empty");
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        ensure!(self.name.chars().all(plain), "field name: use letters, digits, - and _");
+        match self.running_at() {
+            Some(at) => {
+                let args = [&self.args, &self.ws_args];
+                ensure!(
+                    self.program.is_empty()
+                        && args.iter().all(|args| args.is_empty())
+                        && self.build.is_empty(),
+                    "field ready: a running server is not started; leave build, program, args and ws_args out"
+                );
+                Target::parse(&at.url).context("field ready.running.url")?;
+                ensure!(
+                    at.own_answers.is_empty(),
+                    "field ready.running.own_answers: is found when a run begins; leave it out"
+                );
+            }
+            None => ensure!(!self.program.is_empty(), "field program: is empty"),
+        }
+        self.open_files
+            .iter()
+            .try_for_each(|files| within("open_files", *files, FEWEST_FILES, MOST_FILES))?;
+        ensure!(
+            self.upstream.is_some() == self.takes("upstream"),
+            "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or neither"
+        );
+        ensure!(self.checkout.is_none(), "field checkout: is found by the harness; leave it out");
+        ensure!(
+            self.upstream.as_ref().is_none_or(|upstream| upstream.entry.is_none()),
+            "field upstream.entry: is found by the harness; leave it out"
+        );
+        ensure!(
+            self.ws_args.is_empty() || self.ws().is_some(),
+            "field ws_args: the ready line names no WebSocket; give ready.line.ws, or leave it out"
+        );
+        for (field, text) in [("label", &self.label), ("http", &self.http), ("rpc", &self.rpc)] {
+            ensure!(
+                text.as_ref().is_none_or(|text| !text.trim().is_empty() && !text.contains(['|', '\n', '*'])),
+                "field {field}: give a few words without |, * and line breaks, or leave it out"
+            );
+        }
+        ensure!(
+            self.http.is_some() == self.rpc.is_some(),
+            "fields http and rpc: one is given and the other is not; give both or neither"
+        );
+        ensure!(
+            self.colour.is_none_or(|colour| (1..=COLOURS).contains(&usize::from(colour))),
+            "field colour: give 1 to {COLOURS}, or leave it out"
+        );
+        let files = self.open_files.unwrap_or(u64::MAX);
+        ensure!(files >= 8, "field open_files: {files} is too few for any program; give 8 or more");
+        for arg in &self.args {
+            let Some((flag, name)) = placeholder(arg) else { continue };
+            let always = || ALWAYS.iter().chain(&server_settings::ALWAYS).copied();
+            ensure!(
+                always().any(|known| known == name) || is_optional(name),
+                "field args: unknown placeholder {arg}; known are {}",
+                always()
+                    .chain([ANSWER_FILE])
+                    .chain(server_settings::optional())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+            ensure!(
+                !flag.is_empty() || !is_optional(name),
+                "field args: write --flag={arg}, which is left out where it has no value"
+            );
+        }
+        ensure!(
+            self.overrides.is_empty(),
+            "field overrides: settings of its own belong into a campaign; see [[arm]]"
+        );
+        let has_address =
+            self.takes("listen") || (self.takes("port") && !matches!(self.ready, Ready::Line(_)));
+        ensure!(
+            has_address || self.running_at().is_some(),
+            "field args: lacks {{listen}}, the address to bind"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,503 @@
+//! What servers run in: the settings that a campaign gives all of them, and those that an arm changes.
+//!
+//! A setting is a field of [`Environment`] and, where arms may change it, a field of [`Overrides`] and an entry of
+//! [`SETTINGS`]. From here come the arguments of a started server, the words for a reader, and what two runs must share
+//! to be compared.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use validator_state::SeededSpec;
+
+use super::network::Network;
+use super::percent::Percent;
+use crate::field_checks::within;
+use crate::transport::Transport;
+use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, Size};
+use bench_system::probe::host;
+use bench_system::probe::other_processes::MUCH_FOREIGN;
+use bench_system::readable_numbers::{count, counted};
+
+/// What the servers run in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Whose settings: the same for all, or each framework's own.
+    pub tuning: Tuning,
+    /// Threads of each server; the number of cores where left out. Ignored by `shipped` tuning.
+    pub threads: Option<u32>,
+    /// Accounts in the seeded ledger.
+    pub accounts: usize,
+    /// Slots in the seeded ledger.
+    pub slots: u64,
+    /// Seed of the ledger.
+    pub ledger_seed: u64,
+    /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out
+    /// or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global_queue_interval: Option<u32>,
+    /// Simulated time of reading one slot of a getBlocks answer from a block store, in nanoseconds; none where left out
+    /// or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walk_ns_per_slot: Option<u64>,
+    /// How far the load tool gives way to other processes, from 0 (as any other, where left out) to 19.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_niceness: Option<u8>,
+    /// How the load reaches the servers; HTTP where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// Requests in flight on each connection, N; one where left out. The load then has one Nth of the connections, so
+    /// that as many requests are in flight as a campaign's `connections` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u32>,
+    /// Calls in each request, as one JSON-RPC batch; one call by itself where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// The network between load tool and servers; this machine's loopback interface where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// Processor time that a server may use, in processors; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<Cpus>,
+    /// Processors that a server may use, such as `"0"` or `"0-1"`; the load tool is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpuset: Option<Cpuset>,
+    /// Memory that a server may use, such as `"64MiB"`; the kernel kills one that needs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_max: Option<MemoryMax>,
+    /// Which cores server and load tool may use.
+    #[serde(default)]
+    pub placement: Placement,
+    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
+    #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
+    pub max_foreign_cpu: Percent,
+}
+
+fn default_max_foreign_cpu() -> Percent {
+    Percent(MUCH_FOREIGN)
+}
+
+/// A setting in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// What a reader knows it by.
+    pub name: &'static str,
+    /// Its value.
+    pub words: String,
+    /// Whether it is part of what a run does, and not of what counts of it.
+    pub is_task: bool,
+}
+
+/// Where an environment stands on the axis of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Orders places and tells whether two are the same; none where nothing is stated.
+    pub value: Option<u64>,
+    /// The value as a number: processors, milliseconds of delay, bytes, or a count. None where it is no number, or not
+    /// stated.
+    pub number: Option<f64>,
+    /// Its words.
+    pub words: String,
+}
+
+/// Whose setting it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The server's: one of its arguments.
+    Server,
+    /// The load tool's: how its process is started, and how it reaches the server.
+    Tool,
+    /// The server's process': what the kernel lets it have.
+    Process,
+}
+
+/// A setting that an arm may change.
+struct Setting {
+    of: Of,
+    /// Its field and, of a server's setting, its placeholder in the server's arguments.
+    name: &'static str,
+    /// From 0 on, a server need not have an argument for it: 0 leaves the argument out.
+    least: u64,
+    most: u64,
+    /// What a reader knows it by.
+    title: &'static str,
+    /// The value that is the same as none, where there is such a value.
+    left_out: Option<u64>,
+    value: fn(&Overrides) -> Option<u64>,
+    words: fn(u64) -> String,
+}
+
+impl Setting {
+    const fn is_optional(&self) -> bool {
+        self.least == 0
+    }
+}
+
+/// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its
+/// range, what a reader knows it by, the value that is the same as none, and its words.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $title:literal, $left_out:expr,
+        $words:expr;)+) => {
+        /// Settings of one server where they differ from the campaign's environment.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Overrides {
+            $($(#[doc = $doc])+ pub $name: Option<$type>,)+
+        }
+
+        impl Overrides {
+            /// These settings, and those of `base` where they say nothing.
+            #[must_use]
+            pub fn or(&self, base: &Self) -> Self {
+                Self { $($name: self.$name.or(base.$name),)+ }
+            }
+        }
+
+        static SETTINGS: &[Setting] = &[$(Setting {
+            of: Of::$of,
+            name: stringify!($name),
+            least: $least,
+            most: $most,
+            title: $title,
+            left_out: $left_out,
+            value: |own| own.$name.map(u64::from),
+            words: $words,
+        },)+];
+    };
+}
+
+settings! {
+    /// See [`Environment::tuning`].
+    tuning: Tuning = Server, 1, 2, "tuning", None, |tuning| match tuning {
+        2 => "as shipped".to_owned(),
+        _ => "equal settings".to_owned(),
+    };
+    /// Threads that answer.
+    threads: u32 = Server, 1, 1_024, "the number of threads", None, |threads| counted(threads, "worker");
+    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
+    global_queue_interval: u32 = Server, 0, 1_000_000, "the global queue interval", Some(0), |polls| match polls {
+        0 => "global queue interval left to tokio".to_owned(),
+        polls => format!("global queue interval {polls}"),
+    };
+    /// Slots in the seeded ledger.
+    slots: u64 = Server, 1, 20_000_000, "the number of slots", None, |slots| format!("chain of {} slots", count(slots));
+    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
+    walk_ns_per_slot: u64 = Server, 0, 1_000_000, "the simulated walk", Some(0), |ns| match ns {
+        0 => "no simulated walk".to_owned(),
+        ns => format!("simulated walk of {ns} ns a slot"),
+    };
+    /// See [`Environment::tool_niceness`].
+    tool_niceness: u8 = Tool, 0, 19, "the load tool's niceness", Some(0), |niceness| match niceness {
+        0 => "load tool with the server's priority".to_owned(),
+        niceness => format!("load tool with niceness {niceness}"),
+    };
+    /// See [`Environment::transport`].
+    transport: Transport = Tool, 0, 1, "the transport", Some(0), |place| {
+        let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);
+        format!("over {}", of.unwrap_or_default().name())
+    };
+    /// See [`Environment::in_flight`].
+    in_flight: u32 = Tool, 1, 10_000, "the number of requests in flight on a connection", Some(1), |requests| format!("{requests} in flight on a connection");
+    /// See [`Environment::batch`].
+    batch: u32 = Tool, 1, 10_000, "the number of calls in a request", Some(1), |calls| match calls {
+        1 => "one call in a message".to_owned(),
+        calls => format!("batches of {}", count(calls)),
+    };
+    /// See [`Environment::network`].
+    network: Network = Tool, 0, 18_446_744_073_709_551_615, "the network", None, |both| format!("a network of {}", Network::from(both).words());
+    /// See [`Environment::cpu_quota`].
+    cpu_quota: Cpus = Process, 10, 1_024_000, "the processor time that a server may use", None, |milli| Cpus(milli as u32).words();
+    /// See [`Environment::cpuset`].
+    cpuset: Cpuset = Process, 1, u64::MAX, "the processors that a server may use", None, |processors| Cpuset(processors).words();
+    /// See [`Environment::memory_max`].
+    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, "the memory that a server may use", None, |bytes| MemoryMax(bytes).words();
+}
+
+/// Placeholders of an environment that always have a value.
+pub(super) const ALWAYS: [&str; 5] = ["tuning", "threads", "accounts", "slots", "seed"];
+
+/// Placeholders of an environment that have a value where the campaign says so.
+pub(super) fn optional() -> impl Iterator<Item = &'static str> {
+    let of_server = SETTINGS.iter().filter(|setting| setting.of == Of::Server);
+    of_server.filter(|setting| setting.is_optional()).map(|setting| setting.name)
+}
+
+/// Whether a placeholder is one of [`optional`].
+pub(super) fn is_optional(name: &str) -> bool {
+    optional().any(|known| known == name)
+}
+
+/// Values for the placeholders in a server's arguments.
+pub type Placeholders = BTreeMap<&'static str, String>;
+
+impl Environment {
+    /// The environment of a server that no campaign describes: a thread for each core, no limit of cores.
+    pub fn plain(tuning: Tuning, ledger: SeededSpec) -> Self {
+        Self {
+            tuning,
+            accounts: ledger.accounts,
+            slots: ledger.slots,
+            ledger_seed: ledger.seed,
+            max_foreign_cpu: default_max_foreign_cpu(),
+            ..Self::default()
+        }
+    }
+
+    /// The ledger of the campaign.
+    pub fn ledger(&self) -> SeededSpec {
+        SeededSpec { accounts: self.accounts, slots: self.slots, seed: self.ledger_seed }
+    }
+
+    /// The settings that an arm may change.
+    pub fn settings(&self) -> Overrides {
+        let Self {
+            tuning,
+            threads,
+            slots,
+            global_queue_interval,
+            walk_ns_per_slot,
+            tool_niceness,
+            transport,
+            in_flight,
+            batch,
+            network,
+            cpu_quota,
+            cpuset,
+            memory_max,
+            ..
+        } = *self;
+        Overrides {
+            tuning: Some(tuning),
+            threads,
+            slots: Some(slots),
+            global_queue_interval,
+            walk_ns_per_slot,
+            tool_niceness,
+            transport,
+            in_flight,
+            batch,
+            network,
+            cpu_quota,
+            cpuset,
+            memory_max,
+        }
+    }
+
+    /// The environment of a server with settings of its own.
+    #[must_use]
+    pub fn with(&self, own: &Overrides) -> Self {
+        let own = own.or(&self.settings());
+        Self {
+            tuning: own.tuning.unwrap_or(self.tuning),
+            threads: own.threads,
+            slots: own.slots.unwrap_or(self.slots),
+            global_queue_interval: own.global_queue_interval,
+            walk_ns_per_slot: own.walk_ns_per_slot,
+            tool_niceness: own.tool_niceness,
+            transport: own.transport,
+            in_flight: own.in_flight,
+            batch: own.batch,
+            network: own.network,
+            cpu_quota: own.cpu_quota,
+            cpuset: own.cpuset,
+            memory_max: own.memory_max,
+            ..self.clone()
+        }
+    }
+
+    /// Every setting, what a reader knows it by and its words, where `threads` is the number that a server has by
+    /// default. Two runs are of the same task only where all are the same, but for those that decide only which trials
+    /// count.
+    pub fn described(&self, threads: u32) -> Vec<Described> {
+        let settings = self.settings();
+        let Self { tuning, accounts, ledger_seed, placement, max_foreign_cpu, .. } = self;
+        let fixed = [
+            ("placement", placement.words().to_owned()),
+            ("the number of accounts", count(*accounts as u64)),
+            ("the ledger's seed", ledger_seed.to_string()),
+        ];
+        let of_arms = SETTINGS.iter().map(|setting| {
+            let stated = (setting.value)(&settings).or(setting.left_out);
+            let words = match (setting.name, tuning) {
+                ("threads", Tuning::Shipped) => "the framework's own".to_owned(),
+                ("threads", Tuning::Equal) => (setting.words)(stated.unwrap_or(threads.into())),
+                _ => stated.map_or_else(|| "none stated".to_owned(), setting.words),
+            };
+            (setting.title, words)
+        });
+        let described = |(name, words)| Described { name, words, is_task: true };
+        let counts = Described {
+            name: "the CPU time that other processes may use",
+            words: max_foreign_cpu.to_string(),
+            is_task: false,
+        };
+        fixed.into_iter().chain(of_arms).map(described).chain([counts]).collect()
+    }
+
+    /// How the load reaches a server.
+    pub fn transport(&self) -> Transport {
+        self.transport.unwrap_or_default()
+    }
+
+    /// What the kernel lets a server's process have.
+    pub fn size(&self) -> Size {
+        let Self { cpu_quota, cpuset, memory_max, .. } = *self;
+        Size { cpu_quota, cpuset, memory_max }
+    }
+
+    /// Requests in flight on each connection.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.unwrap_or(1)
+    }
+
+    /// Calls in each request.
+    pub fn batch(&self) -> u32 {
+        self.batch.unwrap_or(1)
+    }
+
+    /// The names of the settings that it states, but for tuning and the number of slots, which it always does.
+    pub(super) fn stated(&self) -> Vec<&'static str> {
+        let settings = self.settings();
+        let names = settings.each().map(|(setting, _)| setting.name);
+        names.filter(|name| !["tuning", "slots"].contains(name)).collect()
+    }
+
+    /// Where it stands on the axis of a setting; `None` where there is no such setting.
+    pub fn place(&self, name: &str) -> Option<Place> {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
+        let value = (setting.value)(&self.settings()).or(setting.left_out);
+        let number = value.and_then(|value| match name {
+            "tuning" | "transport" | "cpuset" => None,
+            "cpu_quota" => Some(value as f64 / 1e3),
+            "network" => Some(Network::from(value).delay().as_secs_f64() * 1e3),
+            _ => Some(value as f64),
+        });
+        let words = match (name, value) {
+            ("network", None) => "loopback".to_owned(),
+            (_, None) => "none stated".to_owned(),
+            (_, Some(value)) => (setting.words)(value),
+        };
+        Some(Place { value, number, words })
+    }
+
+    /// What a started server gets: the values of the placeholders in its arguments.
+    pub fn values(&self) -> Placeholders {
+        let settings = self.settings();
+        let is_given =
+            |setting: &Setting, value: u64| setting.of == Of::Server && (value > 0 || !setting.is_optional());
+        let given = settings.each().filter(|(setting, value)| is_given(setting, *value));
+        let mut values: Placeholders =
+            given.map(|(setting, value)| (setting.name, value.to_string())).collect();
+        values.entry("threads").or_insert_with(|| host::cores().to_string());
+        values.extend([
+            ("tuning", self.tuning.flag().to_owned()),
+            ("accounts", self.accounts.to_string()),
+            ("seed", self.ledger_seed.to_string()),
+        ]);
+        values
+    }
+
+    /// Whether the settings are within their ranges.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn check(&self) -> Result<()> {
+        within("environment.accounts", self.accounts as u64, 1, 20_000_000)?;
+        self.settings().check_ranges("environment")
+    }
+}
+
+impl Overrides {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The settings in words, such as `1 worker, global queue interval 61`.
+    pub fn words(&self) -> String {
+        let words = self.each().map(|(setting, value)| (setting.words)(value));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of all settings.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SETTINGS.iter().map(|setting| setting.name)
+    }
+
+    /// The settings that are stated, and their values.
+    fn each(&self) -> impl Iterator<Item = (&'static Setting, u64)> {
+        SETTINGS.iter().filter_map(|setting| Some((setting, (setting.value)(self)?)))
+    }
+
+    /// Which settings are stated, and their values.
+    pub(super) fn stated(&self) -> Vec<(&'static str, u64)> {
+        self.each().map(|(setting, value)| (setting.name, value)).collect()
+    }
+
+    /// Whether it states a setting of the server's of that name.
+    pub(super) fn states_of_server(&self, name: &str) -> bool {
+        self.each().any(|(setting, _)| setting.of == Of::Server && setting.name == name)
+    }
+
+    pub(super) fn check_ranges(&self, table: &str) -> Result<()> {
+        self.each().try_for_each(|(Setting { name, least, most, .. }, value)| {
+            within(&format!("{table}.{name}"), value, *least, *most)
+        })
+    }
+}
+
+/// Which cores server and load tool may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Any core that the harness may use; the kernel decides.
+    #[default]
+    Free,
+    /// Both share one core, because cores of one machine can disturb each other. Rates are those of one core.
+    OneCore,
+    /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs
+    /// the other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
+    Duet,
+}
+
+impl Placement {
+    /// Which cores server and load generator used, for a reader.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Free => "server and load generator on all cores, as the kernel puts them",
+            Self::OneCore => "server and load generator together on one core",
+            Self::Duet => "both servers and their load generators together on one core, at the same time",
+        }
+    }
+}
+
+/// Whose settings a server runs with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tuning {
+    /// The same settings for every server, set explicitly.
+    #[default]
+    Equal,
+    /// Each framework's own defaults.
+    Shipped,
+}
+
+impl From<Tuning> for u64 {
+    fn from(tuning: Tuning) -> Self {
+        match tuning {
+            Tuning::Equal => 1,
+            Tuning::Shipped => 2,
+        }
+    }
+}
+
+impl Tuning {
+    /// As the servers' flag has it.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Shipped => "shipped",
+        }
+    }
+}

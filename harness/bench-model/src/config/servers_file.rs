@@ -1,0 +1,299 @@
+//! `servers.toml`, and `servers.local.toml` next to it: the entries of servers, and the short form of one that is
+//! started like another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
+
+use super::server::Server;
+use super::{cargo, line_at, mistake, parse_toml};
+
+/// The servers of this repository.
+pub(super) const FILE: &str = "servers.toml";
+
+/// A user's own, which git ignores. It need not be there.
+pub(super) const OWN_FILE: &str = "servers.local.toml";
+
+/// What an entry takes from the one that it is like: what builds and starts it. What it is called, and its other
+/// builds, are its own.
+const STARTED: [&str; 8] = ["build", "program", "args", "ws_args", "ready", "holds", "version", "open_files"];
+
+/// Reads all servers of a folder.
+///
+/// # Errors
+/// One line, with the file, the server and the field.
+pub(super) fn read(folder: &Path) -> Result<Vec<Server>> {
+    let mut known = Known::default();
+    known.add(folder.join(FILE))?;
+    let own = folder.join(OWN_FILE);
+    if own.exists() {
+        known.add(own)?;
+    }
+    Ok(known.servers)
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Known {
+    files: Vec<PathBuf>,
+    /// The entries with all that they take from others.
+    whole: Vec<Table>,
+    servers: Vec<Server>,
+}
+
+impl Known {
+    fn add(&mut self, path: PathBuf) -> Result<()> {
+        let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let mut file: Table = parse_toml(&path, &text)?;
+        let place = || path.display().to_string();
+        self.files.push(path.clone());
+        let entries = file.remove("server");
+        ensure!(file.is_empty(), "{}: has {:?}; each server is a [[server]]", place(), file.keys().next());
+        let entries = match entries {
+            Some(Value::Array(entries)) => entries,
+            // A user may have commented all of them out.
+            None if !self.servers.is_empty() => return Ok(()),
+            _ => bail!("{}: has no [[server]]", place()),
+        };
+        for entry in entries {
+            let Value::Table(entry) = entry else { bail!("{}: a server is no table", place()) };
+            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let place = || format!("{}: server {name:?}", path.display());
+            let whole = completed(entry, &self.whole).with_context(place)?;
+            let mut entry = whole.clone();
+            entry.remove(cargo::FIELD);
+            // As a text of its own, so that a mistake is one of a field.
+            let text = toml::to_string(&entry).with_context(place)?;
+            let server = toml::from_str(&text).map_err(|error| anyhow!(mistake(&text, &error)));
+            let server: Server = server.with_context(place)?;
+            server.check().with_context(place)?;
+            if self.servers.iter().any(|other| other.name == name) {
+                bail!(
+                    "server {name:?}: stands twice: {}; give one of them another name",
+                    self.places(&name).join(" and ")
+                );
+            }
+            self.servers.push(server);
+            self.whole.push(whole);
+        }
+        Ok(())
+    }
+
+    /// Where entries of that name stand: file and line.
+    fn places(&self, name: &str) -> Vec<String> {
+        let of_file = |path: &PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let names = toml::from_str::<Names>(&text).map_or_else(|_| Vec::new(), |names| names.server);
+            let named =
+                names.into_iter().filter_map(|entry| entry.name.filter(|known| known.get_ref() == name));
+            let place =
+                |known: Spanned<String>| format!("{}:{}", path.display(), line_at(&text, known.span().start));
+            named.map(place).collect::<Vec<_>>()
+        };
+        self.files.iter().flat_map(of_file).collect()
+    }
+}
+
+/// Where the names of a file's entries stand.
+#[derive(Deserialize)]
+struct Names {
+    #[serde(default)]
+    server: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: Option<Spanned<String>>,
+}
+
+/// An entry with what it takes from another one: `like` names that, `with` gives placeholders of its arguments a value
+/// for good, and `more_args` stands behind them.
+fn completed(mut entry: Table, before: &[Table]) -> Result<Table> {
+    let [with, more] = ["with", "more_args"].map(|field| entry.remove(field));
+    let Some(like) = entry.remove("like") else {
+        for (field, given) in [("with", with), ("more_args", more)] {
+            ensure!(given.is_none(), "field {field}: goes with like, whose args it changes; leave it out");
+        }
+        cargo::fill_in(&mut entry, None)?;
+        return Ok(entry);
+    };
+    let is_it = |other: &&Table| other.get("name") == Some(&like);
+    let other = before.iter().find(is_it);
+    let other = other.with_context(|| format!("field like: no server {like} stands before this one"))?;
+    cargo::fill_in(&mut entry, Some(other))?;
+    for field in STARTED {
+        if let (None, Some(value)) = (entry.get(field), other.get(field)) {
+            entry.insert(field.to_owned(), value.clone());
+        }
+    }
+    match with {
+        None => {}
+        Some(Value::Table(values)) => {
+            values.iter().try_for_each(|(name, value)| fill(&mut entry, name, value))?
+        }
+        Some(_) => bail!("field with: give a table, such as {{ tuning = \"shipped\" }}"),
+    }
+    match (more, entry.get_mut("args").and_then(Value::as_array_mut)) {
+        (None, _) => {}
+        (Some(Value::Array(more)), Some(args)) => args.extend(more),
+        (Some(_), _) => bail!("field more_args: give a list, which stands behind the args of {like}"),
+    }
+    Ok(entry)
+}
+
+/// Gives a placeholder among an entry's arguments its value.
+fn fill(entry: &mut Table, name: &str, value: &Value) -> Result<()> {
+    let placeholder = format!("{{{name}}}");
+    let value = value.as_str().with_context(|| format!("field with.{name}: give a text"))?;
+    let args = entry.get_mut("args").and_then(Value::as_array_mut);
+    let mut found = false;
+    for arg in args.into_iter().flatten() {
+        if let Value::String(arg) = arg
+            && arg.ends_with(&placeholder)
+        {
+            *arg = arg.replace(&placeholder, value);
+            found = true;
+        }
+    }
+    ensure!(found, "field with.{name}: its args have no {placeholder}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = r#"
+        [[server]]
+        name = "a"
+        title = "A"
+        label = "a server"
+        colour = 1
+        build = ["make"]
+        program = "a/server"
+        args = ["--listen", "{listen}", "--tuning", "{tuning}", "--walk={walk_ns_per_slot}"]
+        ready = { line = { addr = "/addr" } }
+        contract = true
+        counting = { program = "a/counting" }
+    "#;
+
+    fn read_text(text: &str) -> Result<Vec<Server>> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join(FILE), format!("{BASE}\n{text}"))?;
+        read(folder.path())
+    }
+
+    /// With this text in the user's own file.
+    fn read_own(text: &str) -> Result<Vec<Server>> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join(FILE), BASE)?;
+        std::fs::write(folder.path().join(OWN_FILE), text)?;
+        read(folder.path())
+    }
+
+    #[test]
+    fn an_entry_like_another_is_what_it_is_spelled_out() {
+        let short = r#"
+            [[server]]
+            name = "b"
+            title = "B"
+            cargo = "server-b"
+            args = ["--listen", "{listen}"]
+            ready = { connect = {} }
+            counting = true
+
+            [[server]]
+            name = "c"
+            like = "b"
+            title = "C"
+            cargo = { profile = "plain" }
+            more_args = ["--fast"]
+        "#;
+        let spelled_out = r#"
+            [[server]]
+            name = "b"
+            title = "B"
+            build = ["cargo", "build", "--release", "--package", "server-b"]
+            program = "target/release/server-b"
+            args = ["--listen", "{listen}"]
+            ready = { connect = {} }
+            counting = { build = ["cargo", "build", "--release", "--package", "server-b", "--features", "count-allocations", "--target-dir", "target/counting"], program = "target/counting/release/server-b" }
+
+            [[server]]
+            name = "c"
+            title = "C"
+            build = ["cargo", "build", "--profile", "plain", "--package", "server-b"]
+            program = "target/plain/server-b"
+            args = ["--listen", "{listen}", "--fast"]
+            ready = { connect = {} }
+        "#;
+        assert_eq!(read_text(short).unwrap(), read_text(spelled_out).unwrap());
+    }
+
+    #[test]
+    fn a_users_own_servers_stand_in_a_file_of_their_own() {
+        let own = "[[server]]\nname = \"own\"\ntitle = \"Own\"\nlike = \"a\"\n";
+        let names: Vec<String> = read_own(own).unwrap().into_iter().map(|server| server.name).collect();
+        assert_eq!(names, ["a", "own"]);
+        assert_eq!(read_own("# nothing yet\n").unwrap().len(), 1);
+        let said = format!("{:#}", read_own(&own.replace("\"own\"", "\"a\"")).unwrap_err());
+        assert!(said.contains("servers.toml:3 and ") && said.contains("servers.local.toml:2"), "{said}");
+        let said = format!("{:#}", read_own("[[server]]\nname = 7").unwrap_err());
+        assert!(said.contains("servers.local.toml") && said.contains("name"), "{said}");
+    }
+
+    #[test]
+    fn an_entry_like_another_says_only_what_differs() {
+        let text = r#"
+            [[server]]
+            name = "b"
+            like = "a"
+            title = "B"
+            program = "b/server"
+            with = { tuning = "shipped", walk_ns_per_slot = "7" }
+
+            [[server]]
+            name = "c"
+            like = "b"
+            title = "C"
+        "#;
+        let servers = read_text(text).unwrap();
+        let [a, b, c] = &servers[..] else { unreachable!("{servers:?}") };
+        assert_eq!((&b.build, &b.ready), (&a.build, &a.ready));
+        assert_eq!(b.args, ["--listen", "{listen}", "--tuning", "shipped", "--walk=7"]);
+        assert_eq!((b.label(), b.colour, b.contract, &b.counting), ("b", None, false, &None), "its own");
+        let named = Server { name: "c".into(), title: "C".into(), ..b.clone() };
+        assert_eq!(c, &named, "also like one that is like another");
+    }
+
+    #[test]
+    fn rubbish_in_a_short_entry_is_named() {
+        let entry = |fields: &str| format!("[[server]]\nname = \"b\"\ntitle = \"B\"\n{fields}\n");
+        let cases = [
+            (entry("like = \"nobody\""), "field like: no server \"nobody\" stands before"),
+            (entry("like = \"b\""), "field like"),
+            (
+                entry("like = \"a\"\nwith = { threads = \"1\" }"),
+                "field with.threads: its args have no {threads}",
+            ),
+            (entry("like = \"a\"\nwith = { tuning = 1 }"), "field with.tuning: give a text"),
+            (entry("like = \"a\"\nwith = 7"), "field with"),
+            (entry("with = { tuning = \"equal\" }"), "goes with like"),
+            (entry("like = \"a\"\nprogramm = \"b\""), "programm"),
+            (entry("like = \"a\"\nargs = 7"), "args"),
+            (entry("like = \"a\"").repeat(2), "stands twice"),
+            (entry("more_args = []"), "field more_args: goes with like"),
+            (entry("like = \"a\"\nmore_args = 7"), "field more_args: give a list"),
+            (entry("like = \"a\"\ncargo = 7"), "field cargo"),
+            ("[sever]".to_owned(), "sever"),
+        ];
+        for (text, named) in cases {
+            let said = format!("{:#}", read_text(&text).unwrap_err());
+            assert!(said.contains("servers.toml") && said.contains(named), "{text} gave {said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! That all that is shipped reads, and that each mistake is one line that names the file and the field.
+
+use super::*;
+
+pub(super) fn shipped() -> ConfigDir {
+    ConfigDir::of_repository()
+}
+
+#[test]
+fn a_gateway_comes_with_the_server_behind_it() {
+    let gateway = shipped().server("gateway-ws").unwrap();
+    let names: Vec<&str> = gateway.and_upstream().map(|server| server.name.as_str()).collect();
+    assert_eq!(names, ["actix", "gateway-ws"], "the one that is started first");
+    let behind = gateway.and_upstream().next().unwrap();
+    assert_eq!(behind.overrides.words(), "over WebSocket");
+    assert_eq!(shipped().server("actix").unwrap().and_upstream().count(), 1);
+}
+
+#[test]
+fn an_upstream_that_is_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(shipped().0.join("servers.toml")).unwrap();
+    let with = |upstream: &str| {
+        let text = text.replace(r#"upstream = { server = "actix", transport = "websocket" }"#, upstream);
+        std::fs::write(folder.path().join("servers.toml"), text).unwrap();
+        format!("{:#}", ConfigDir(folder.path().to_owned()).server("gateway-ws").unwrap_err())
+    };
+    let said = with(r#"upstream = { server = "nobody" }"#);
+    assert!(
+        said.contains("gateway-ws") && said.contains("upstream.server") && said.contains("nobody"),
+        "{said}"
+    );
+    assert!(with(r#"upstream = { server = "gateway-http" }"#).contains("is a gateway itself"));
+    assert!(with("").contains("give both or neither"));
+}
+
+/// A shipped file that has the second text in place of the first is refused in one line, which names the file and the
+/// third.
+fn assert_refused(file: &str, read: impl Fn(&ConfigDir) -> Result<()>, cases: &[(&str, &str, &str)]) {
+    let text = std::fs::read_to_string(shipped().0.join(file)).unwrap();
+    for (good, bad, field) in cases {
+        assert!(text.contains(good), "{good}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text.replacen(good, bad, 1)).unwrap();
+        let line = format!("{:#}", read(&ConfigDir(folder.path().to_owned())).unwrap_err());
+        assert!(line.contains(file) && line.contains(field), "{bad:?} gave {line:?}");
+        assert_eq!(line.lines().count(), 1, "{line:?}");
+    }
+}
+
+fn assert_campaign_refused(name: &str, cases: &[(&str, &str, &str)]) {
+    let read = |dir: &ConfigDir| dir.campaign(name).map(drop);
+    let path = shipped().named("campaigns", name).unwrap();
+    assert_refused(path.strip_prefix(shipped().0).unwrap().to_str().unwrap(), read, cases);
+}
+
+#[test]
+fn all_that_is_shipped_reads_and_fits_together() {
+    let dir = shipped();
+    for (name, _) in dir.files("campaigns").unwrap() {
+        let (campaign, _) = dir.campaign(&name).unwrap();
+        campaign.servers.iter().for_each(|server| drop(campaign.server(&dir, server).unwrap()));
+        campaign.workloads.iter().for_each(|workload| drop(dir.workload(workload).unwrap()));
+    }
+}
+
+#[test]
+fn a_name_that_stands_twice_is_an_error_with_both_places() {
+    let folder = tempfile::tempdir().unwrap();
+    for place in ["campaigns/limits/mine.toml", "campaigns/mine.toml"] {
+        let path = folder.path().join(place);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let line = format!("{:#}", ConfigDir(folder.path().to_owned()).campaign("mine").unwrap_err());
+    assert!(
+        line.contains("campaigns/limits/mine.toml and ") && line.contains("campaigns/mine.toml"),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1, "{line}");
+}
+
+/// Each mistake in the table of a search, and what the one line must name.
+#[test]
+fn rubbish_in_a_search_is_named() {
+    let cases = [
+        ("tunings = [\"equal\", \"shipped\"]", "tunings = []", "threshold.tunings"),
+        ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"equal\", \"equal\"]", "threshold.tunings"),
+        ("tunings = [\"equal\", \"shipped\"]", "tunings = [\"fast\"]", "tunings"),
+        ("clients = [\"fasthttp\"]", "clients = [\"http3\"]", "clients"),
+        ("clients = [\"fasthttp\"]", "clients = []", "threshold.clients"),
+        ("[threshold]\nservers = [\"legacy\"", "[threshold]\nservers = [\"nobody\"", "threshold.servers"),
+        ("clients = [\"fasthttp\"]", "workloads = [\"getNothing\"]", "threshold.workloads"),
+        ("\nfrom = ", "\nfrom = 0 #", "threshold.from"),
+        ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
+        ("\nmost = ", "\nmost = 10 #", "threshold.most"),
+        ("\nmost = ", "\nmost = 70000 #", "threshold.most"),
+        ("\nmost = ", "\n# most = ", "most"),
+        ("\nsteps_per_doubling = ", "\nsteps_per_doubling = 0 #", "threshold.steps_per_doubling"),
+        ("\nconfirmations = ", "\nconfirmations = 4 #", "threshold.confirmations"),
+        ("\nmost_trials = ", "\nmost_trials = 3 #", "threshold.most_trials"),
+        ("\nmost_trials = ", "\nwindow_ms = 5\nmost_trials = ", "threshold.window_ms"),
+        ("window_ms = 3000", "window_ms = 2000", "threshold.window_ms: a window of 2000 ms can't show"),
+        ("\nmost_trials = ", "\ntimeout_ms = 3000\nmost_trials = ", "give more than 3000"),
+        ("connect_ms = 5000", "connect_ms = 400", "connect_ms"),
+        ("\nmost_trials = ", "\ntimeout_ms = 0\nmost_trials = ", "threshold.timeout_ms"),
+        ("\nmost_trials = ", "\nwarmup_ms = 1\nmost_trials = ", "threshold.warmup_ms"),
+        ("connections = []", "connections = [5]", "max_blocks"),
+        ("[threshold]", "[treshold]", "treshold"),
+    ];
+    assert_campaign_refused("threshold", &cases);
+}
+
+/// The same for the table of a search for rates.
+#[test]
+fn rubbish_in_a_service_level_is_named() {
+    let cases = [
+        ("ceiling = \"control\"", "", "ceiling"),
+        ("connections = []", "connections = [5]\nmax_blocks = 1", "[slo]"),
+        ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"one-core\"", "placement"),
+        ("\np99_ms = ", "\np99_ms = 0 #", "slo.p99_ms"),
+        ("\np99_ms = ", "\np99_ms = 5000 #", "slo.p99_ms"),
+        ("\np99_ms = ", "\n# p99_ms = ", "p99_ms"),
+        ("shortfall = \"1%\"", "shortfall = \"none\"", "shortfall"),
+        ("shortfall = \"1%\"", "shortfall = \"1%\"\nmost_failed = 3", "most_failed"),
+        ("shortfall = \"1%\"", "shortfall = \"1%\"\nservers = [\"nobody\"]", "slo.servers"),
+        ("shortfall = \"1%\"", "shortfall = \"1%\"\nworkloads = [\"getNothing\"]", "slo.workloads"),
+        ("tool = \"oha\"", "tool = \"wrk\"", "tool"),
+        ("tool = \"oha\"", "tool = \"bombardier\"", "slo.tool"),
+        ("\nconnections = 200", "\nconnections = 0", "slo.connections"),
+        ("\nfrom = ", "\nfrom = 50 #", "slo.from"),
+        ("\nfrom = ", "\nform = 7\nfrom = ", "form"),
+        ("\nmost = ", "\nmost = 10 #", "slo.most"),
+        ("width = \"5%\"", "width = 5", "width"),
+        ("width = \"5%\"", "width = \"70%\"", "width"),
+        ("\ninitial_trial_ms = ", "\ninitial_trial_ms = 5 #", "slo.initial_trial_ms"),
+        ("\nfinal_trial_ms = ", "\nfinal_trial_ms = 600 #", "slo.final_trial_ms"),
+        ("\nduration_sum_ms = ", "\nduration_sum_ms = 900 #", "slo.duration_sum_ms"),
+        ("exceed_ratio = \"20%\"", "exceed_ratio = \"90%\"", "exceed_ratio"),
+        ("\nmost_trials = ", "\nmost_trials = 3 #", "slo.most_trials"),
+        ("[slo]", "[sla]", "sla"),
+    ];
+    assert_campaign_refused("slo", &cases);
+}
+
+#[test]
+fn rubbish_in_the_calibration_is_named() {
+    let (calibration, _) = shipped().calibration().unwrap();
+    drop(shipped().server(&calibration.server).unwrap());
+    let cases = [
+        ("connections = 25", "connections = 0", "connections"),
+        ("handicap_every = 2", "handicap_every = 1", "handicap_every"),
+        ("\"1%\", \"2%\"", "\"2%\", \"1%\"", "handicaps"),
+        ("window_ms = 500", "window_ms = 0", "window_ms"),
+        ("margin = \"2%\"", "margin = 2", "margin"),
+        ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
+        ("short_minutes = 15", "short_minutes = 0", "short_minutes"),
+        ("connections = 125", "connections = 0", "connections"),
+        ("window_ms = 1000", "window_ms = 300", "window_ms"),
+    ];
+    assert_refused("calibration.toml", |dir| dir.calibration().map(drop), &cases);
+}
+
+#[test]
+fn rubbish_in_why_is_named() {
+    let (why, _) = shipped().why().unwrap();
+    drop(shipped().workload(&why.transport).unwrap());
+    let cases = [
+        ("connections = 500", "connections = 0", "connections"),
+        ("tuning = \"equal\"", "tuning = \"equal\"\nnetwork = { delay_ms = 1 }", "environment.network"),
+        ("blocks = 12", "blocks = 0", "blocks"),
+        ("blocks = 20", "blocks = 0", "ladder.blocks"),
+        ("repeats = 5", "repeats = 0", "repeats"),
+        ("transport = \"getHealth\"", "transport = \"\"", "transport"),
+        ("most_requests = 20000", "most_requests = 0", "most_requests"),
+        ("window_ms = 2000", "window_ms = 1", "window_ms"),
+        ("[10, 100,", "[100, 10,", "slope.slots"),
+        ("[10, 100,", "[0, 10, 100,", "slope.slots"),
+    ];
+    assert_refused("why.toml", |dir| dir.why().map(drop), &cases);
+}
+
+/// The same for block stores.
+#[test]
+fn rubbish_in_stores_is_named() {
+    let cases = [
+        ("blocks = [\"memory\"", "blocks = [\"redb\"", "stores.blocks"),
+        ("blocks = [\"memory\"", "blocks = [\"Memory\"", "stores.blocks"),
+        ("reads_all = [\"rocksdb-filter\"]", "reads_all = [\"paper\"]", "stores.reads_all"),
+        ("slots = [2106,", "slots = [0,", "stores.slots"),
+        ("slots = [2106,", "slots = [105264,", "stores.slots"),
+        ("connections = 8", "connections = 0", "stores.connections"),
+        ("connections = 8", "conections = 8", "conections"),
+        ("connections = []", "connections = [5]", "[stores]"),
+        ("max_blocks = 2", "max_blocks = 0", "max_blocks"),
+        ("rate = 1000", "rate = 0", "stores.neighbour.rate"),
+        ("beside = \"getBlocks1400\"", "beside = \"getNothing\"", "stores.neighbour.beside"),
+        ("beside_connections = 4", "beside_connections = 0", "stores.neighbour.beside_connections"),
+    ];
+    assert_campaign_refused("store", &cases);
+}
+
+/// The same for users in stages.
+#[test]
+fn rubbish_in_stages_is_named() {
+    let cases = [
+        ("users = 500", "users = 50000", "stages.ramp.users"),
+        ("seconds = 120", "seconds = 0", "stages.ramp.seconds"),
+        ("seconds = 120", "minutes = 2", "minutes"),
+        ("time_scale = \"25%\"", "time_scale = \"200%\"", "time_scale"),
+        ("time_scale = \"25%\"", "time_scale = \"50%\"", "write window_ms = 120000"),
+        ("[\"http\", \"websocket\"]", "[\"http\", \"http\"]", "stages.transports"),
+        ("[\"http\", \"websocket\"]", "[]", "stages.transports"),
+        ("[\"http\", \"websocket\"]", "[\"carrier pigeon\"]", "carrier pigeon"),
+        ("connections = []", "connections = [5]", "[stages]"),
+        ("connections = []", "connections = [5]\ntool = \"k6\"", "[stages]"),
+        ("max_blocks = 3", "max_blocks = 0", "max_blocks"),
+        ("ledger_seed = 1", "ledger_seed = 1\nplacement = \"one-core\"", "environment.placement"),
+        ("ledger_seed = 1", "ledger_seed = 1\ntransport = \"websocket\"", "environment.transport"),
+    ];
+    assert_campaign_refused("stages", &cases);
+    assert_campaign_refused("tools", &[("tools = [", "tools = [\"k6\", ", "a table [stages]")]);
+}
+
+/// The same for bounds.
+#[test]
+fn rubbish_in_a_bound_is_named() {
+    let cases = [
+        ("within = \"3%\"", "", "either at_most"),
+        ("within = \"3%\"", "within = \"3%\"\nat_most = 1.5", "either at_most"),
+        ("within = \"3%\"", "at_most = 0.0", "pass.at_most"),
+        ("within = \"3%\"", "within = 5", "within"),
+        ("over = \"actix-minimal\"", "over = \"nobody\"", "pass.over"),
+        ("over = \"actix-minimal\"", "over = \"legacy\"", "no comparison of this campaign"),
+    ];
+    assert_campaign_refused("adapter-cost", &cases);
+}
+
+/// The same for arms.
+#[test]
+fn rubbish_in_an_arm_is_named() {
+    let cases = [
+        ("server = \"legacy\"\n", "", "either server or of"),
+        ("of = \"legacy-original\"", "of = \"nobody\"", "field of"),
+        ("of = \"legacy-original\"", "of = \"legacy-interval-own\"", "field of"),
+        ("{ global_queue_interval = 8 }", "{ global_queue_interval = 61 }", "field settings"),
+        ("{ global_queue_interval = 8 }", "{ global_queue_interval = 8, threads = 2 }", "field settings"),
+        ("{ threads = 2 }", "{ threads = 0 }", "settings.threads"),
+        ("{ threads = 2 }", "{ tokio = 2 }", "tokio"),
+        ("name = \"legacy-walk-0\"", "name = \"legacy-workers-2\"", "servers"),
+        ("getBalance = [125, 2000]", "getBalance = [126]", "field loads"),
+        ("getBalance = [125, 2000]", "getNothing = [125]", "field loads"),
+    ];
+    assert_campaign_refused("original", &cases);
+}
+
+/// What a server says of itself, and what the one line must name where it makes no sense.
+#[test]
+fn rubbish_in_a_server_is_named() {
+    let cases = [
+        ("http = \"hyper 0.14\"", "", "fields http and rpc"),
+        ("http = \"hyper 0.14\"", "http = \" \"", "field http"),
+        ("label = \"axum + hand-written JSON-RPC\"", "label = \"a|b\"", "field label"),
+        ("colour = 1", "colour = 0", "field colour"),
+        ("colour = 1", "colour = 8", "field colour"),
+        ("\"--global-queue-interval={global_queue_interval}\"", "\"{global_queue_interval}\"", "left out"),
+        ("-slot={walk_ns_per_slot}\"", "-slot={walk}\"", "unknown placeholder"),
+        ("colour = 1", "colour = 1\noverrides = { threads = 1 }", "field overrides"),
+    ];
+    assert_refused("servers.toml", |dir| dir.servers().map(drop), &cases);
+}
+
+/// Each mistake in a campaign's field, and what the one line must name.
+#[test]
+fn rubbish_in_a_field_is_named() {
+    let cases = [
+        ("max_blocks = 1", "max_blocks = 0", "max_blocks"),
+        ("max_blocks = 1", "max_blocks = -3", "max_blocks"),
+        ("max_blocks = 1", "max_blocks = \"many\"", "max_blocks"),
+        ("max_blocks = 1", "max_bloks = 1", "max_bloks"),
+        ("max_blocks = 1", "", "max_blocks"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = 2\nseed", "precision"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"0%\"\nseed", "precision"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"narrow\"\nseed", "margin"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nmax_minutes = 3\nseed", "max_minutes"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nprecision = \"2%\"\nmax_minutes = 0\nseed", "max_minutes"),
+        ("max_blocks = 1\nseed", "max_blocks = 1\nmargin = \"120%\"\nseed", "margin"),
+        ("connections = [10, 125]", "connections = []", "connections"),
+        ("connections = [10, 125]", "connections = [0]", "connections"),
+        ("connections = [10, 125]", "connections = [10, 10]", "connections"),
+        ("window_ms = 1000", "window_ms = 5", "window_ms"),
+        ("window_ms = 1000", "window_ms = 99999999", "window_ms"),
+        ("timeout_ms = 2000", "timeout_ms = 0", "timeout_ms"),
+        ("tuning = \"equal\"", "tuning = \"fast\"", "tuning"),
+        ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"trio\"", "placement"),
+        ("tuning = \"equal\"", "tuning = \"equal\"\nplacement = \"duet\"", "control"),
+        ("connections = 25", "connections = 0", "[duets]"),
+        ("precision = \"1%\"", "precision = 1", "precision"),
+        ("baseline = \"legacy\"", "baseline = \"nobody\"", "baseline"),
+        ("ceiling = \"control\"", "ceiling = \"sky\"", "ceiling"),
+        ("accounts = 100000", "accounts = 0", "accounts"),
+        ("slots = 1500", "slots = 99999999999", "slots"),
+        ("headline = { getBalance = 125", "headline = { getBalance = 126", "headline"),
+        ("servers = [\"legacy\"", "servers = [\"legacy\", \"legacy\"", "servers"),
+        ("workloads = [\"getBalance\", \"getBlocks\"]", "workloads = []", "workloads"),
+        ("seed = 1\nwarmup", "seed = 1.5\nwarmup", "seed"),
+    ];
+    assert_campaign_refused("smoke", &cases);
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones() {
+    let message = |result: Result<()>| result.unwrap_err().to_string();
+    assert!(message(shipped().server("nobody").map(drop)).contains("legacy, jsonrpsee, actix"));
+    assert!(message(shipped().campaign("nope").map(drop)).contains("quick, rates"));
+    assert!(message(shipped().workload("../servers").map(drop)).contains("getBalance"));
+}

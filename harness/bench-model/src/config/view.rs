@@ -1,0 +1,255 @@
+//! Views: what a report shows of a campaign's axes. Each is a table, a chart, a tab's section and a part of the
+//! headline.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::Overrides;
+use super::axes::{CONNECTIONS, RATE, SERVER, WORKLOAD};
+use crate::arithmetic::Formula;
+use crate::figure::Figure;
+
+/// A question to the cells of a run: which figures, against what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct View {
+    /// Its heading.
+    pub title: String,
+    /// One figure or several; the fit, the bound and the chart are of the first.
+    #[serde(deserialize_with = "one_or_many")]
+    pub figure: Vec<Figure>,
+    /// What the figures stand against: an axis, or another figure.
+    pub x: String,
+    /// The axis with a line for each value.
+    #[serde(default = "default_series")]
+    pub series: String,
+    /// The axis with a panel for each value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panels: Option<String>,
+    /// Values of some axes, one or several of each: what the view shows; all cells where left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<String, Value>,
+    /// Values of some axes: each cell is also shown as a ratio over the one with these and all other coordinates the
+    /// same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub over: BTreeMap<String, Value>,
+    /// What is fitted through each series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// What arithmetic allows the first figure to be, such as `connections * batch / round_trip`; see [`Formula`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Formula>,
+    /// The sentence above what the general rules say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+}
+
+/// What is fitted through points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fit {
+    /// A straight line by relative error, in each block.
+    Line,
+}
+
+/// What cells are ordered or told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Along {
+    /// The server's entry in `servers.toml`.
+    Server,
+    /// The request.
+    Workload,
+    /// Connections, or requests a second in an open loop.
+    Load,
+    /// A setting that an arm may have.
+    Setting(&'static str),
+    /// A figure.
+    Figure(Figure),
+}
+
+impl Along {
+    /// Every axis: all but the figures.
+    pub fn axes() -> impl Iterator<Item = Self> {
+        [Self::Server, Self::Workload, Self::Load].into_iter().chain(Overrides::names().map(Self::Setting))
+    }
+
+    /// Its name in a campaign.
+    pub fn name(self) -> String {
+        match self {
+            Self::Server => SERVER.to_owned(),
+            Self::Workload => WORKLOAD.to_owned(),
+            Self::Load => CONNECTIONS.to_owned(),
+            Self::Setting(name) => name.to_owned(),
+            Self::Figure(figure) => figure.name(),
+        }
+    }
+
+    /// The axis or figure of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            SERVER => Self::Server,
+            WORKLOAD => Self::Workload,
+            CONNECTIONS | RATE => Self::Load,
+            "network.round_trip" => Self::Figure(Figure::RoundTripUs),
+            name => match Overrides::names().find(|known| *known == name) {
+                Some(setting) => Self::Setting(setting),
+                None => Self::Figure(Figure::named(name)?),
+            },
+        })
+    }
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Figure>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let values = if value.is_array() { value } else { Value::Array(vec![value]) };
+    serde_json::from_value(values).map_err(serde::de::Error::custom)
+}
+
+fn default_series() -> String {
+    SERVER.to_owned()
+}
+
+impl View {
+    /// What the figures stand against.
+    ///
+    /// # Errors
+    /// There is no such axis or figure.
+    pub fn x(&self) -> Result<Along> {
+        along("x", &self.x)
+    }
+
+    /// The axis with a line for each value.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn series(&self) -> Result<Along> {
+        axis("series", &self.series)
+    }
+
+    /// The axis with a panel for each value.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn panels(&self) -> Result<Option<Along>> {
+        self.panels.as_ref().map(|name| axis("panels", name)).transpose()
+    }
+
+    /// The axes whose values are stated for the denominator of ratios.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn over(&self) -> Result<Vec<(Along, &Value)>> {
+        self.over.iter().map(|(name, value)| Ok((axis("over", name)?, value))).collect()
+    }
+
+    /// The axes of which some values alone are shown, with these.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn only(&self) -> Result<Vec<(Along, &[Value])>> {
+        self.only.iter().map(|(name, value)| Ok((axis("only", name)?, one_or_several(value)))).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let is_heading = !self.title.trim().is_empty() && !self.title.contains(['\n', '#', '|', '`']);
+        ensure!(is_heading, "field title: give one line without #, | and `");
+        ensure!(!self.figure.is_empty(), "field figure: name one");
+        let (x, series) = (self.x()?, self.series()?);
+        let panels = self.panels()?;
+        self.over()?;
+        self.only()?;
+        ensure!(x != series, "fields x and series: both are {:?}; give two axes", self.x);
+        ensure!(
+            panels.is_none_or(|panels| panels != x && panels != series),
+            "field panels: {:?} is x or series already; name another axis",
+            self.panels.as_deref().unwrap_or_default()
+        );
+        let unknown = self.bound.iter().flat_map(|bound| bound.variables()).find(|name| {
+            let found = variable(name).map(|(along, _)| along);
+            matches!(found, None | Some(Along::Server | Along::Workload))
+        });
+        ensure!(
+            unknown.is_none(),
+            "field bound: there is no {:?}; name an axis that is a number, or a figure",
+            unknown.unwrap_or_default()
+        );
+        Ok(())
+    }
+}
+
+/// A value, or those of a list.
+pub(super) fn one_or_several(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
+/// What a name in a bound stands for, and what its value is multiplied by: a figure of microseconds is in seconds
+/// without its unit.
+pub fn variable(name: &str) -> Option<(Along, f64)> {
+    let seconds = || Some((Along::named(&format!("{name}_us"))?, 1e-6));
+    Along::named(name).map(|along| (along, 1.0)).or_else(seconds)
+}
+
+fn along(field: &str, name: &str) -> Result<Along> {
+    let known = || {
+        let settings: Vec<&str> = Overrides::names().collect();
+        format!(
+            "field {field}: there is no axis or figure {name:?}; axes are {SERVER}, {WORKLOAD}, {CONNECTIONS}, {RATE}, {}",
+            settings.join(", ")
+        )
+    };
+    Along::named(name).with_context(known)
+}
+
+fn axis(field: &str, name: &str) -> Result<Along> {
+    let found = along(field, name)?;
+    ensure!(!matches!(found, Along::Figure(_)), "field {field}: {name:?} is a figure; name an axis");
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(text: &str) -> Result<View> {
+        let view: View = toml::from_str(&format!("title = \"t\"\n{text}"))?;
+        view.check()?;
+        Ok(view)
+    }
+
+    #[test]
+    fn axes_and_figures_have_names() {
+        let read =
+            view("figure = \"p99_us\"\nx = \"network.round_trip\"\nbound = \"2 * round_trip\"").unwrap();
+        assert_eq!(read.x().unwrap(), Along::Figure(Figure::RoundTripUs));
+        assert_eq!((read.series().unwrap(), read.figure.len()), (Along::Server, 1));
+        assert_eq!(variable("round_trip"), Some((Along::Figure(Figure::RoundTripUs), 1e-6)));
+        assert_eq!(variable("batch"), Some((Along::Setting("batch"), 1.0)));
+        let several = view("figure = [\"p50_us\", \"p99_us\"]\nx = \"connections\"\nfit = \"line\"").unwrap();
+        assert_eq!(several.figure, [Figure::P50Us, Figure::P99Us]);
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        for (text, named) in [
+            ("figure = \"p99\"\nx = \"batch\"", "figure"),
+            ("figure = \"p99_us\"\nx = \"colour\"", "field x: there is no axis or figure \"colour\""),
+            ("figure = \"p99_us\"\nx = \"batch\"\nseries = \"p50_us\"", "field series"),
+            ("figure = \"p99_us\"\nx = \"server\"", "fields x and series"),
+            ("figure = \"p99_us\"\nx = \"batch\"\npanels = \"batch\"", "field panels"),
+            ("figure = \"p99_us\"\nx = \"batch\"\nover = { p50_us = 1 }", "field over"),
+            ("figure = \"p99_us\"\nx = \"batch\"\nonly = { colour = 1 }", "field only"),
+            ("figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 *\"", "bound"),
+            (
+                "figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 * horses\"",
+                "field bound: there is no \"horses\"",
+            ),
+            ("figure = \"p99_us\"\nx = \"batch\"\nfit = \"cubic\"", "fit"),
+        ] {
+            let error = format!("{:#}", view(text).unwrap_err());
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

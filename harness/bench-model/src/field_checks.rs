@@ -1,0 +1,38 @@
+//! Checks of a configuration field: each fails with the field, what is wrong with it, and what to give.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use anyhow::{Result, bail, ensure};
+
+/// At least one value, and none twice.
+pub fn distinct<T: Hash + Eq + Debug>(field: &str, values: &[T]) -> Result<()> {
+    ensure!(!values.is_empty(), "field {field}: is empty; name at least one");
+    let mut seen = HashSet::new();
+    if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {
+        bail!("field {field}: {twice:?} stands twice");
+    }
+    Ok(())
+}
+
+/// A number within a range, ends included.
+pub fn within(field: &str, value: u64, least: u64, most: u64) -> Result<()> {
+    ensure!(
+        (least..=most).contains(&value),
+        "field {field}: {value} is out of range; give {least} to {most}"
+    );
+    Ok(())
+}
+
+/// A subset of the campaign's names, each once; none stands for all.
+pub fn known<T: Hash + Eq + Debug>(field: &str, subset: &[T], of: &str, all: &[T]) -> Result<()> {
+    if subset.is_empty() {
+        return Ok(());
+    }
+    distinct(field, subset)?;
+    for name in subset {
+        ensure!(all.contains(name), "field {field}: {name:?} is not among {of}");
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! k6 2.2.0, for users who come and go in stages, over HTTP or WebSocket.
+//!
+//! What each user does is in `k6.js`, the same for both transports and by one clock. In a mix each user has a request
+//! of its own, which it sends again and again. A user waits for its answer before its next request is sent; what is
+//! late by that is sent at once. A user that leaves closes its connection, and what it still waited for is counted by
+//! itself. k6's samples are read from its CSV; its summary is what it prints, and its dashboard is exported. Each
+//! request costs k6 some ten samples, and its JavaScript engine is an interpreter: see how much of the machine it used.
+
+mod samples;
+mod staged;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::samples::Samples;
+use super::bodies::Bodies;
+use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::toolchain::Build;
+use super::{Load, UserStage};
+use crate::transport::Transport;
+
+pub use self::staged::{Second, Staged};
+
+/// What a user does.
+const SCRIPT: &str = include_str!("k6.js");
+
+/// The address of a Prometheus that takes remote writes, where k6's samples are to be watched too: see docs/WATCH.md.
+const REMOTE_WRITE: &str = "K6_PROMETHEUS_RW_SERVER_URL";
+
+/// The metrics of the script.
+const LATENCY: &str = "rpc_latency";
+
+/// The kinds of failures that are wrong answers, and what the kinds of JSON-RPC errors begin with, as the script calls
+/// them.
+pub const WRONG: [&str; 2] = ["wrong id", "wrong value"];
+/// See [`WRONG`].
+pub const RPC_ERROR: &str = "JSON-RPC error";
+
+/// What k6 always reports of such a load: that no user came to an end by itself, and waits that a user's leaving ended.
+const USUAL: [&str; 2] = ["No script iterations fully finished", "setTimeout "];
+
+/// The tool of users in stages.
+pub struct K6;
+
+impl Driver for K6 {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "k6",
+            transports: &Transport::ALL,
+            open_loop: false,
+            several_bodies: true,
+            several_in_flight: false,
+            batches: false,
+            holds: false,
+            tells_when_due: false,
+            prints_from_due: false,
+            variable: "K6",
+            version: "2.2.0",
+            // k6 v2.2.0 (go1.25.12, linux/amd64)
+            own_version: ("version", 1),
+            build: Build::Go { package: "go.k6.io/k6/v2", folder: "k6", is_quick: false },
+            reader: None,
+        }
+    }
+
+    fn template(&self) -> Option<(&'static str, &'static str)> {
+        Some(("k6.js", SCRIPT))
+    }
+
+    fn has_users(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
+        let Job { load, url, files, known, .. } = *job;
+        let written = users(load, url, known.iter().map(|known| (known.body.as_str(), Some(&known.truth))))?;
+        let context = || format!("can't write {}", files.requests.display());
+        std::fs::write(&files.requests, written.to_string()).with_context(context)?;
+        let dashboard = files.requests.with_extension("html");
+        let mut args = vec![
+            "run".to_owned(),
+            "--quiet".to_owned(),
+            "--no-color".to_owned(),
+            "--no-usage-report".to_owned(),
+            "--log-format=raw".to_owned(),
+            format!("--env=LOAD={}", absolute(&files.requests)?),
+            format!("--out=csv=fileName={},timeFormat=unix_micro", absolute(&files.answered)?),
+            // Without a port it serves no page while it runs.
+            format!("--out=web-dashboard=port=-1&period=1s&export={}", absolute(&dashboard)?),
+        ];
+        // k6 reads the address there by itself, and sends its samples on while it runs.
+        if std::env::var_os(REMOTE_WRITE).is_some() {
+            args.push("--out=experimental-prometheus-rw".to_owned());
+        }
+        args.push(absolute(&files.template)?);
+        Ok(Invocation { args, interrupted: false, bodies: u64::MAX })
+    }
+
+    fn read(&self, load: &Load, _: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        let summary: BTreeMap<String, Metric> =
+            serde_json::from_str(&text(printed)?).context("k6 printed no summary")?;
+        let context = || format!("k6's samples {}", files.answered.display());
+        let samples = File::open(&files.answered).map_err(Into::into).and_then(Samples::read);
+        let samples = samples.with_context(context)?;
+        let count = |metric: &str| summary.get(metric).map_or(0.0, |metric| metric.values.count) as u64;
+        ensure!(
+            samples.ended() == count(LATENCY),
+            "k6's summary has {} requests and its samples {}: they were cut off",
+            count(LATENCY),
+            samples.ended()
+        );
+        let bytes = (count("data_received"), count("data_sent"));
+        staged::sample(samples, duration_ms(load), bytes).map(|sample| Reading::Sample(Box::new(sample)))
+    }
+
+    fn said_nothing(&self, stderr: &str) -> bool {
+        stderr.lines().all(|line| line.is_empty() || USUAL.iter().any(|usual| line.starts_with(usual)))
+    }
+
+    /// With the script and the load in files: `k6.js` is kept with a run, and the load is printed into the other.
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
+        let Ok(written) = users(load, url, [(body, None)]) else { return Vec::new() };
+        let run = ["run", "--env=LOAD=/dev/stdin", "k6.js"].map(str::to_owned);
+        vec![command("echo", vec![written.to_string()]), command(self.about().name, run.into())]
+    }
+}
+
+/// A metric of k6's summary.
+#[derive(Deserialize)]
+struct Metric {
+    values: Values,
+}
+
+#[derive(Deserialize)]
+struct Values {
+    #[serde(default)]
+    count: f64,
+}
+
+/// What the script reads: requests, and the true answers where they are known.
+fn users<'a>(
+    load: &Load,
+    url: &str,
+    requests: impl IntoIterator<Item = (&'a str, Option<&'a Value>)>,
+) -> Result<Value> {
+    let request = |(body, expected): (&str, Option<&Value>)| {
+        let request: Value =
+            serde_json::from_str(body).context("k6 gives each request its own id, so it must be JSON")?;
+        ensure!(
+            request.is_object(),
+            "k6 gives each request its own id, so it must be one JSON-RPC request: {body}"
+        );
+        Ok(json!({ "request": request, "expected": expected }))
+    };
+    let requests: Vec<Value> = requests.into_iter().map(request).collect::<Result<_>>()?;
+    ensure!(!requests.is_empty(), "k6 got no request for its users");
+    let stages: Vec<(u32, u64)> = stages(load).iter().map(|stage| (stage.users, stage.duration_ms)).collect();
+    Ok(json!({
+        "url": url,
+        "requests": requests,
+        "stages": stages,
+        "timeout_ms": load.timeout_ms,
+    }))
+}
+
+/// The stages of a load: its own, or one in which all of its users come.
+fn stages(load: &Load) -> Vec<UserStage> {
+    if !load.stages.is_empty() {
+        return load.stages.clone();
+    }
+    vec![UserStage { users: load.connections, duration_ms: load.duration_ms }]
+}
+
+fn duration_ms(load: &Load) -> u64 {
+    stages(load).iter().map(|stage| stage.duration_ms).sum()
+}
+
+/// k6 takes a relative path in its script for one from the script's folder.
+fn absolute(path: &std::path::Path) -> Result<String> {
+    let path = std::path::absolute(path).context("the run's folder has no absolute path")?;
+    let path = path.display().to_string();
+    ensure!(
+        !path.contains([',', '=', '&', '+', '%', '#', ';']),
+        "k6 takes no file with one of , = & + % # ; in its path: {path}; choose another folder with --results"
+    );
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! What a load tool is to the harness. Each tool is a module that implements [`Driver`] and one entry of
+//! [`super::LoadTool`]'s table; nothing outside of `load` names what a tool can do, how it is called or what it prints.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use super::bodies::Bodies;
+use super::records::Record;
+use super::sample_details::MethodLatency;
+use super::toolchain::Build;
+use super::{Load, LoadSample};
+use crate::transport::Transport;
+use crate::workload::requests::Known;
+use anyhow::{Context, Result};
+
+/// What a load tool is: what it can do, its pinned version, and how that is built.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Its name: in campaigns, in results, and of its program.
+    pub name: &'static str,
+    /// How it can reach a server.
+    pub transports: &'static [Transport],
+    /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a
+    /// rate as an upper limit, for comparison.
+    pub open_loop: bool,
+    /// Loads with more than one body.
+    pub several_bodies: bool,
+    /// Loads with more than one request in flight on a connection.
+    pub several_in_flight: bool,
+    /// Loads with several calls in a request, as a JSON-RPC batch.
+    pub batches: bool,
+    /// Loads that hold connections and send nothing.
+    pub holds: bool,
+    /// Its results hold when each request was due, so that latency can count from then.
+    pub tells_when_due: bool,
+    /// So does the report that it prints for a person.
+    pub prints_from_due: bool,
+    /// The environment variable that names another program.
+    pub variable: &'static str,
+    /// The pinned version, for a person.
+    pub version: &'static str,
+    /// The option with which the program prints its version, and which word of that it is, from 0.
+    pub own_version: (&'static str, usize),
+    /// How it is built.
+    pub build: Build,
+    /// The package of this workspace whose program of that name prints its own record of the requests, where neither
+    /// the tool nor the harness reads that.
+    pub reader: Option<&'static str>,
+}
+
+/// The files of one load.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// For what the tool reads: a target or a body a line. Removed after the load.
+    pub requests: PathBuf,
+    /// For the tool's own record of its requests. Removed after the load.
+    pub answered: PathBuf,
+    /// The tool's [`Driver::template`].
+    pub template: PathBuf,
+    /// What the tool prints in the load, unless it prints its own record after it.
+    pub printed: PathBuf,
+}
+
+impl Files {
+    /// Writes a line into [`Files::requests`] for each request that is due, as long as there are bodies, and gives
+    /// their number. `write` appends a body's line to an empty one.
+    pub(super) fn write_requests(
+        &self,
+        load: &Load,
+        bodies: &mut Bodies<'_>,
+        write: impl Fn(&mut String, &str),
+    ) -> Result<u64> {
+        let context = || format!("can't write {}", self.requests.display());
+        let mut out = BufWriter::new(File::create(&self.requests).with_context(context)?);
+        let (mut line, mut written) = (String::new(), 0);
+        while written < load.intended()
+            && let Some(body) = bodies.take()?
+        {
+            line.clear();
+            write(&mut line, &body);
+            writeln!(out, "{line}").with_context(context)?;
+            written += 1;
+        }
+        out.flush().with_context(context)?;
+        Ok(written)
+    }
+}
+
+/// One load, as a tool gets it.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// How much.
+    pub load: &'a Load,
+    /// Where to.
+    pub url: &'a str,
+    /// Its files.
+    pub files: &'a Files,
+    /// What its users send, with the true answers, for a tool that has users: one for all of them, or one for each.
+    pub known: &'a [Known],
+    /// How long connecting may take, in milliseconds, where a closed loop's window begins once all connections are
+    /// established.
+    pub connecting_ms: Option<u64>,
+}
+
+/// How a tool is called for a load.
+#[derive(Debug)]
+pub struct Invocation {
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Whether it would run beyond the window, so that it is interrupted (SIGINT) when that ends.
+    pub interrupted: bool,
+    /// Requests that there are bodies for.
+    pub bodies: u64,
+}
+
+/// What a tool's results hold.
+#[derive(Debug)]
+pub enum Reading {
+    /// Counts and quantiles.
+    Sample(Box<LoadSample>),
+    /// Every request.
+    Records(Vec<Record>),
+}
+
+/// A load tool.
+pub trait Driver: Sync {
+    /// What it is.
+    fn about(&self) -> &'static About;
+
+    /// What to know of another version, where its figures do not compare with those of the pinned one. What a tool
+    /// prints may change at any time.
+    fn caveat(&self, version: &str) -> Option<String> {
+        let About { name, version: pinned, .. } = self.about();
+        (version.trim_start_matches('v') != *pinned)
+            .then(|| format!("{name} {version} was used, not {pinned}, with which the harness was tested"))
+    }
+
+    /// The name and the content of a file that it reads in every load.
+    fn template(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Whether its load has users who come and go, and not connections that are all there from the start.
+    fn has_users(&self) -> bool {
+        false
+    }
+
+    /// Writes what it reads, and gives its arguments. Bodies are taken from a stream here, all that the load needs.
+    ///
+    /// # Errors
+    /// It can't put that load on, the files can't be written, or a body has more than one line.
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation>;
+
+    /// The arguments that make it, or its [`About::reader`], print its own record of the requests, where only they can
+    /// read that.
+    fn decoding(&self, _files: &Files) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Reads what it printed in the load, or for [`Driver::decoding`], and its files. `bodies` is
+    /// [`Invocation::bodies`].
+    ///
+    /// # Errors
+    /// It is not what the tool writes: what is missing.
+    fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading>;
+
+    /// The latency of each method of a load with several, where the records are in the order of the bodies that it
+    /// read.
+    ///
+    /// # Errors
+    /// Its files can't be read.
+    fn by_method(&self, _bodies: u64, _files: &Files, _records: &[Record]) -> Result<Vec<MethodLatency>> {
+        Ok(Vec::new())
+    }
+
+    /// Whether what it wrote to standard error is only what it always writes.
+    fn said_nothing(&self, _stderr: &str) -> bool {
+        false
+    }
+
+    /// The commands that put a load on by hand, each piped into the next.
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>>;
+}
+
+/// The rate of a load, for a tool that has open loops only.
+pub(super) fn rate_of(load: &Load, tool: &dyn Driver) -> Result<u32> {
+    load.rate.with_context(|| format!("{} has no closed loop; give it a rate", tool.about().name))
+}
+
+/// The text that a tool printed.
+pub(super) fn text(printed: &mut dyn Read) -> Result<String> {
+    let mut text = String::new();
+    printed.read_to_string(&mut text).context("can't read what the tool printed")?;
+    Ok(text)
+}
+
+/// A program's name and its arguments.
+pub(super) fn command(program: &str, args: Vec<String>) -> Vec<String> {
+    std::iter::once(program.to_owned()).chain(args).collect()
+}

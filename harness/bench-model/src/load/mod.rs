@@ -1,0 +1,89 @@
+//! Load tools. To add one, write a module that implements [`load_tool::Driver`], and an entry in [`LoadTool`]'s table.
+//!
+//! A load is closed-loop (a connection sends again once it has its answer) or open-loop (requests are due at a rate,
+//! answered or not). Units are converted here, once. No other module reads a tool's output.
+
+pub mod bodies;
+pub mod bombardier;
+pub mod k6;
+pub mod latency;
+pub mod level;
+pub mod load_tool;
+pub mod oha;
+pub mod records;
+pub mod rpc_load;
+pub mod sample;
+pub mod sample_details;
+pub mod toolchain;
+pub mod vegeta;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::latency::Latency;
+pub use self::level::{Client, Level, Load, UserStage, at};
+use self::load_tool::{About, Driver};
+pub use self::sample::{Bin, LoadSample, OpenWindow};
+
+/// A load tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadTool {
+    /// Closed loop; with a limit on its rate, for comparison, still closed.
+    #[default]
+    Bombardier,
+    /// Open loop, one body a request in the order given.
+    Vegeta,
+    /// Open loop at higher rates; draws its bodies at random from those given.
+    Oha,
+    /// This workspace's own: closed or open loop.
+    RpcLoad,
+    /// Users who come and go in stages, each of whom sends one request a second.
+    K6,
+}
+
+impl LoadTool {
+    /// Every load tool: those of the closed loop first, then those of the open loop in the order in which they are
+    /// tried, and then that of users in stages.
+    pub const ALL: [Self; 5] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::K6];
+
+    /// The table: each tool's module.
+    pub fn driver(self) -> &'static dyn Driver {
+        match self {
+            Self::Bombardier => &bombardier::Bombardier,
+            Self::Vegeta => &vegeta::Vegeta,
+            Self::Oha => &oha::Oha,
+            Self::RpcLoad => &rpc_load::RpcLoad,
+            Self::K6 => &k6::K6,
+        }
+    }
+
+    /// The tool of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Those that have open loops, in the order in which they are tried.
+    pub fn of_open_loops() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|tool| tool.can().open_loop)
+    }
+
+    /// As campaigns and its authors call it.
+    pub fn name(self) -> &'static str {
+        self.can().name
+    }
+
+    /// Whether it reports when a request was due, so that latency can count from then.
+    pub fn tells_when_due(self) -> bool {
+        self.can().tells_when_due
+    }
+
+    /// What it is and can do.
+    pub fn can(self) -> &'static About {
+        self.driver().about()
+    }
+
+    /// Whether it is the default.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,332 @@
+//! rpc-load, the load generator of this workspace (see load-generator/README.md): closed and open loops.
+//!
+//! What to know of it: its connections are established before its window begins. Request `i` of an open loop is due on
+//! connection `i mod connections` and waits for that one, where vegeta's and oha's take any that is free; so at the
+//! same load more of its requests wait, and it reports itself which part of a lag is its own. Over HTTP it sends bodies
+//! as they are and a request has succeeded when its status is 200, as with the other tools; where a campaign compares
+//! transports, each request has an id of its own over HTTP too, and its answer is found by it, so that the tool does
+//! the same work.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::bodies::Bodies;
+use super::load_tool::{About, Driver, Files, Invocation, Job, Reading, command, text};
+use super::records::kept::shared;
+use super::records::methods;
+use super::records::{Record, not_sent};
+use super::sample_details::{Connects, Details, MethodLatency};
+use super::toolchain::Build;
+use super::{Latency, Load, LoadSample};
+use crate::transport::Transport;
+
+/// The line of names of the tool's records.
+const NAMES: [&str; 7] = ["connection", "due_ns", "sent_ns", "ended_ns", "own_lag_ns", "outcome", "bytes"];
+
+/// The tool of this workspace.
+pub struct RpcLoad;
+
+impl Driver for RpcLoad {
+    fn about(&self) -> &'static About {
+        &About {
+            name: "rpc-load",
+            transports: &Transport::ALL,
+            open_loop: true,
+            several_bodies: true,
+            several_in_flight: true,
+            batches: true,
+            holds: true,
+            tells_when_due: true,
+            prints_from_due: true,
+            variable: "RPC_LOAD",
+            // Built from the same workspace.
+            version: env!("CARGO_PKG_VERSION"),
+            // rpc-load 0.1.0
+            own_version: ("--version", 1),
+            build: Build::Workspace { package: "load-generator" },
+            reader: None,
+        }
+    }
+
+    fn prepare(&self, job: &Job<'_>, bodies: &mut Bodies<'_>) -> Result<Invocation> {
+        let Job { load, url, files, connecting_ms, .. } = *job;
+        let mut args = arguments(load, url);
+        args.push("--json".to_owned());
+        let bodies = if load.hold {
+            u64::MAX
+        } else if let Bodies::One(body) = bodies {
+            args.extend(["--body", *body].map(str::to_owned));
+            u64::MAX
+        } else {
+            ensure!(load.rate.is_some(), "rpc-load sends the same body again and again in a closed loop");
+            args.extend(["--bodies".to_owned(), files.requests.display().to_string()]);
+            files.write_requests(load, bodies, String::push_str)?
+        };
+        if load.rate.is_some() {
+            args.extend(["--records".to_owned(), files.answered.display().to_string()]);
+            if bodies != u64::MAX {
+                args.extend(["--requests".to_owned(), bodies.to_string()]);
+            }
+        }
+        if let Some(connecting_ms) = connecting_ms {
+            args.extend(["--connect-timeout".to_owned(), connecting_ms.max(1).to_string()]);
+        }
+        // It begins its window itself, a moment after the server holds all connections.
+        Ok(Invocation { args, interrupted: connecting_ms.is_some(), bodies })
+    }
+
+    fn read(&self, load: &Load, bodies: u64, files: &Files, printed: &mut dyn Read) -> Result<Reading> {
+        let printed = text(printed)?;
+        if load.rate.is_none() {
+            return closed(load, &printed).map(|sample| Reading::Sample(Box::new(sample)));
+        }
+        let file = File::open(&files.answered).context("rpc-load wrote no records")?;
+        let mut records = records(file)?;
+        let given = records.len() as u64;
+        ensure!(given <= bodies, "rpc-load gave {given} records for {bodies} bodies");
+        let due_us = |i| i * 1_000_000 / u64::from(load.rate.unwrap_or(1));
+        records.extend(not_sent(given..load.intended(), bodies, due_us));
+        Ok(Reading::Records(records))
+    }
+
+    fn by_method(&self, bodies: u64, files: &Files, records: &[Record]) -> Result<Vec<MethodLatency>> {
+        if bodies == u64::MAX {
+            return Ok(Vec::new());
+        }
+        let context = || format!("can't read {}", files.requests.display());
+        methods::by_method(&fs::read_to_string(&files.requests).with_context(context)?, records)
+    }
+
+    fn by_hand(&self, load: &Load, body: &str, url: &str) -> Vec<Vec<String>> {
+        let mut args = arguments(load, url);
+        if !load.hold {
+            args.extend(["--body", body].map(str::to_owned));
+        }
+        vec![command(self.about().name, args)]
+    }
+}
+
+fn arguments(load: &Load, url: &str) -> Vec<String> {
+    let mut options = vec![
+        ("--url", url.to_owned()),
+        ("--connections", load.connections.to_string()),
+        ("--duration", load.duration_ms.to_string()),
+        ("--timeout", load.timeout_ms.to_string()),
+    ];
+    options.extend(load.rate.map(|rate| ("--rate", rate.to_string())));
+    options.extend((load.in_flight > 1).then(|| ("--in-flight", load.in_flight.to_string())));
+    options.extend((load.batch > 1).then(|| ("--batch", load.batch.to_string())));
+    let is_http = url.starts_with(Transport::Http.scheme());
+    let as_is = is_http && !load.unique_ids && load.batch == 1 && !load.hold;
+    let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
+    let flags = [("--as-is", as_is), ("--hold", load.hold)].into_iter().filter(|(_, given)| *given);
+    options.chain(flags.map(|(flag, _)| flag.to_owned())).collect()
+}
+
+#[derive(Deserialize)]
+struct Printed {
+    succeeded: u64,
+    failed: BTreeMap<String, u64>,
+    seconds: f64,
+    bytes_read: u64,
+    bytes_written: u64,
+    #[serde(default)]
+    connections_lost: u64,
+    connect: Connect,
+    latency_us: Times,
+    quantiles_us: Vec<(f64, f64)>,
+    #[serde(default)]
+    hdr_log: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Connect {
+    failed: BTreeMap<String, u64>,
+    seconds: f64,
+    time_us: Times,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Times {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    #[serde(rename = "p99.9")]
+    p999: f64,
+    max: f64,
+}
+
+impl From<Times> for Latency {
+    fn from(times: Times) -> Self {
+        let Times { mean, p50, p90, p99, p999, max } = times;
+        Self { mean, p50, p90, p99, p999: Some(p999), max }
+    }
+}
+
+/// Reads what the tool printed of a closed loop, or of connections that it held.
+///
+/// # Errors
+/// It is not that: what is missing.
+fn closed(load: &Load, json: &str) -> Result<LoadSample> {
+    let printed: Printed = serde_json::from_str(json).context("rpc-load's output is not its JSON")?;
+    let mut failed: BTreeMap<String, u64> = BTreeMap::new();
+    for (outcome, count) in printed.failed {
+        *failed.entry(failure(&outcome).unwrap_or(outcome)).or_default() += count;
+    }
+    // As the other tools name what keeps a connection from being established.
+    failed.extend(printed.connect.failed.into_iter().map(|(kind, count)| (format!("dial: {kind}"), count)));
+    let lost = printed.connections_lost;
+    failed.extend((load.hold && lost > 0).then(|| ("a held connection was lost".to_owned(), lost)));
+    let Connect { seconds, time_us, .. } = printed.connect;
+    Ok(LoadSample {
+        succeeded: printed.succeeded,
+        failed,
+        time_taken_s: printed.seconds,
+        bytes_read: printed.bytes_read,
+        bytes_written: Some(printed.bytes_written),
+        latency_us: printed.latency_us.into(),
+        quantiles: printed.quantiles_us,
+        open: None,
+        series: Vec::new(),
+        staged: None,
+        details: Details {
+            batch: (load.batch > 1).then_some(load.batch),
+            held: load.hold,
+            connects: Some(Connects { all_s: seconds, each_us: time_us.into() }),
+            histogram: printed.hdr_log,
+            ..Details::default()
+        },
+    })
+}
+
+/// Why a request failed, if it did.
+fn failure(outcome: &str) -> Option<String> {
+    match outcome.strip_prefix("HTTP ").and_then(|status| status.chars().next()) {
+        _ if outcome == "ok" => None,
+        Some(class) => Some(format!("HTTP {class}xx")),
+        None => Some(outcome.to_owned()),
+    }
+}
+
+/// Reads the tool's records of an open loop, which have a line for each request that was due.
+///
+/// # Errors
+/// They are not that: where, and what is missing.
+fn records(csv: impl Read) -> Result<Vec<Record>> {
+    let mut lines = csv::Reader::from_reader(csv);
+    ensure!(lines.headers()?.iter().eq(NAMES), "rpc-load's records have no line of names");
+    let (mut records, mut kinds) = (Vec::new(), Vec::<Arc<str>>::new());
+    for (i, line) in lines.records().enumerate() {
+        let line = line.context("rpc-load's records are no CSV")?;
+        let field = |i: usize| line.get(i).unwrap_or_default();
+        let number = |at: usize| -> Result<u64> {
+            let context = || format!("rpc-load's records, line {}: {} is {:?}", i + 2, NAMES[at], field(at));
+            field(at).parse().with_context(context)
+        };
+        let sent_us = if field(2).is_empty() { None } else { Some(number(2)? / 1_000) };
+        records.push(Record {
+            intended_us: number(1)? / 1_000,
+            sent_us,
+            ended_us: sent_us.map(|_| number(3)).transpose()?.map(|ns| ns / 1_000),
+            own_lag_us: Some(number(4)? / 1_000),
+            bytes_in: number(6)?,
+            failure: failure(field(5)).map(|kind| shared(&mut kinds, &kind)),
+        });
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::tests::load;
+    use super::super::records::{HELD, sample};
+    use super::*;
+
+    #[test]
+    fn records_are_read_and_what_was_not_sent_is_the_servers() {
+        let names = NAMES.join(",");
+        let csv = "0,0,1500,901500,1500,ok,40\n1,50000000,50001000,50301000,1000,HTTP 503,7\n\
+                   0,100000000,100000000,200000000,0,timeout,0\n1,150000000,,200000000,0,not sent,0\n";
+        let records = records(format!("{names}\n{csv}").as_bytes()).unwrap();
+        let (first, last) = (&records[0], &records[3]);
+        assert_eq!((first.intended_us, first.sent_us, first.ended_us), (0, Some(1), Some(901)));
+        assert_eq!((first.own_lag_us, first.bytes_in), (Some(1), 40));
+        assert_eq!((last.intended_us, last.sent_us, last.ended_us), (150_000, None, None));
+        let load = Load { connections: 2, ..load(20, 200) };
+        let sample = sample(&records, &load).unwrap();
+        let failed: Vec<(&str, u64)> =
+            sample.failed.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
+        assert_eq!((sample.succeeded, failed), (1, vec![("HTTP 5xx", 1), (HELD, 1), ("timeout", 1)]));
+    }
+
+    #[test]
+    fn other_text_is_an_error() {
+        let names = NAMES.join(",");
+        for text in
+            ["a,b\n1,2\n".to_owned(), format!("{names}\n0,x,1,2,0,ok,3\n"), format!("{names}\n0,1,2\n")]
+        {
+            assert!(records(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(closed(&Load::default(), "{}").is_err());
+    }
+
+    #[test]
+    fn a_closed_loops_counts_are_read() {
+        let times = r#"{"count":2,"mean":2,"stddev":0,"min":1,"p50":2,"p75":2,"p90":2,"p95":2,"p99":3,"p99.9":3,"p99.99":3,"max":3}"#;
+        let json = format!(
+            r#"{{"succeeded":2,"failed":{{"HTTP 500":1,"HTTP 503":2,"timeout":1}},"seconds":1.5,"bytes_read":10,"bytes_written":20,
+                "connections_lost":2,
+                "connect":{{"established":1,"failed":{{"timeout":3}},"seconds":0.25,"time_us":{times}}},"latency_us":{times},"quantiles_us":[[0.5,2.0],[1.0,3.0]],"open":null}}"#
+        );
+        let sample = closed(&Load::default(), &json).unwrap();
+        assert_eq!((sample.succeeded, sample.failures(), sample.not_connected()), (2, 7, 3));
+        let batches = closed(&Load { batch: 30, ..Load::default() }, &json).unwrap();
+        assert_eq!(batches.requests_per_second() / sample.requests_per_second(), 30.0, "calls");
+        let connects = sample.details.connects.unwrap();
+        assert_eq!((connects.all_s, connects.each_us.p99, sample.details.held), (0.25, 3.0, false));
+        let held = closed(&Load { hold: true, ..Load::default() }, &json).unwrap();
+        assert_eq!((held.details.held, held.failures()), (true, 9), "those that were lost, too");
+        assert_eq!(
+            (sample.failed["HTTP 5xx"], sample.latency_us.p999, sample.bytes_written),
+            (3, Some(3.0), Some(20))
+        );
+    }
+
+    #[test]
+    fn a_load_is_given_as_arguments() {
+        let files = |name: &str| std::path::PathBuf::from(name);
+        let files = Files {
+            requests: files("requests"),
+            answered: files("answered"),
+            template: files("template"),
+            printed: files("printed"),
+        };
+        let load = Load { rate: None, ..load(20, 200) };
+        let job =
+            Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: Some(700), known: &[] };
+        let invocation = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap();
+        assert!(invocation.interrupted);
+        let args = invocation.args.join(" ");
+        assert!(
+            args.ends_with("--as-is --json --body {} --connect-timeout 700") && !args.contains("--rate"),
+            "{args}"
+        );
+        let load = Load { in_flight: 4, ..load };
+        let job = Job { load: &load, url: "ws://a:1/", files: &files, connecting_ms: None, known: &[] };
+        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
+        assert!(args.contains("--in-flight 4") && !args.contains("--as-is"), "{args}");
+        let load = Load { batch: 10, rate: Some(20), ..load };
+        let args = arguments(&load, "http://a:1/").join(" ");
+        assert!(args.contains("--batch 10") && !args.contains("--as-is"), "{args}");
+        let load = Load { hold: true, batch: 1, rate: None, ..load };
+        let job = Job { load: &load, url: "http://a:1/", files: &files, connecting_ms: None, known: &[] };
+        let args = RpcLoad.prepare(&job, &mut Bodies::One("{}")).unwrap().args.join(" ");
+        assert!(args.contains("--hold") && !args.contains("--body") && !args.contains("--as-is"), "{args}");
+    }
+}

@@ -1,0 +1,314 @@
+//! Where the load tools come from: an environment variable, the folder of the harness's own program where that is
+//! installed, the `PATH`, or the pinned version, built from its sums.
+
+mod build;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+pub use self::build::Build;
+use super::LoadTool;
+use super::load_tool::About;
+use bench_system::probe::host::on_path;
+use bench_system::repository;
+
+/// A load tool that was found, and what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    /// Where it is. Not kept in results: a path says nothing on another machine.
+    #[serde(skip)]
+    pub path: PathBuf,
+    /// Its name, as results and reports have it.
+    pub name: String,
+    /// Its version, as built or as it prints it.
+    pub version: String,
+    /// How it was found.
+    pub source: Source,
+    /// SHA-256 of the program, in hexadecimal.
+    pub sha256: String,
+}
+
+/// How a load tool was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Built at the pinned version, its sums checked.
+    Pinned,
+    /// Named by the tool's environment variable, such as `BOMBARDIER`.
+    Environment,
+    /// Found on the `PATH`, or next to the harness's own program.
+    Path,
+}
+
+/// The load tools that a run may use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tools {
+    found: BTreeMap<LoadTool, Tool>,
+    /// The folder with their pins.
+    pins: PathBuf,
+}
+
+impl Tools {
+    /// Finds the tool of closed loops and the others that are needed, or builds them. `pins` is the folder with their
+    /// pins.
+    ///
+    /// # Errors
+    /// One line: what is missing and what to install.
+    pub fn find(needed: &[LoadTool], pins: &Path) -> Result<Self> {
+        let mut tools = Self::of([], pins);
+        std::iter::once(&LoadTool::default()).chain(needed).try_for_each(|tool| tools.need(*tool))?;
+        Ok(tools)
+    }
+
+    /// Those that were found before.
+    pub fn of(found: impl IntoIterator<Item = (LoadTool, Tool)>, pins: &Path) -> Self {
+        Self { found: found.into_iter().collect(), pins: pins.to_owned() }
+    }
+
+    /// The folder with their pins.
+    pub fn pins(&self) -> &Path {
+        &self.pins
+    }
+
+    /// Finds one more of them, or builds it, where that was not done yet.
+    ///
+    /// # Errors
+    /// One line: what is missing and what to install.
+    pub fn need(&mut self, tool: LoadTool) -> Result<()> {
+        if let Entry::Vacant(place) = self.found.entry(tool) {
+            place.insert(Tool::find(tool, &self.pins)?);
+        }
+        Ok(())
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// The run was begun without it.
+    pub fn get(&self, tool: LoadTool) -> Result<&Tool> {
+        self.found.get(&tool).with_context(|| format!("this run was begun without {}", tool.name()))
+    }
+
+    /// One of them, by the name that results know it by.
+    ///
+    /// # Errors
+    /// The run was begun without it, or there is no such tool.
+    pub fn named(&self, name: &str) -> Result<&Tool> {
+        self.get(LoadTool::named(name).with_context(|| format!("there is no load tool {name:?}"))?)
+    }
+
+    /// The program that prints one's own record of its requests: that tool, or its [`About::reader`].
+    ///
+    /// # Errors
+    /// The run was begun without the tool, or the program is gone.
+    pub fn reader(&self, tool: LoadTool) -> Result<PathBuf> {
+        let found = self.get(tool)?;
+        Ok(found.reader(tool, &self.pins)?.unwrap_or_else(|| found.path.clone()))
+    }
+
+    /// Those of the open loop that are there.
+    pub fn open_loop(&self) -> Vec<Tool> {
+        LoadTool::of_open_loops().filter_map(|tool| self.found.get(&tool).cloned()).collect()
+    }
+}
+
+impl Tool {
+    /// Finds a tool, or builds it, and so its reader. `tools` is the folder with the tools' pins.
+    ///
+    /// # Errors
+    /// One line: what is missing and what to install.
+    pub fn find(tool: LoadTool, tools: &Path) -> Result<Self> {
+        let found = Self::find_or_build(tool, tools)?;
+        if let Some(package) = tool.can().reader {
+            let (root, workspace) = (cargo_root(tool, tools), workspace(tools));
+            let own = root.join("bin").join(package);
+            let there = found.reader(tool, tools).ok().flatten();
+            // Of one that was built here, cargo knows whether it is up to date.
+            if there.is_none_or(|path| path == own && workspace.join("Cargo.toml").is_file()) {
+                build::reader(tool, package, &root, &workspace)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn find_or_build(tool: LoadTool, tools: &Path) -> Result<Self> {
+        let build = tool.can().build;
+        if let Some(found) = Self::find_itself(tool, tools)?
+            && !(matches!(build, Build::Workspace { .. }) && found.source == Source::Pinned)
+        {
+            return Ok(found);
+        }
+        match build {
+            Build::Go { package, folder, .. } => {
+                build::go(tool, package, &tools.join(folder), &tools.join("bin"))?
+            }
+            Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
+            Build::Workspace { package } => build::here(tool, package, &workspace(tools))?,
+        }
+        Self::pinned(tool, tools)
+    }
+
+    /// Finds a tool that need not be built now.
+    ///
+    /// # Errors
+    /// What its environment variable names is not there, or it is there without its reader.
+    pub fn find_built(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
+        let found = Self::find_itself(tool, tools)?;
+        found.as_ref().map(|found| found.reader(tool, tools)).transpose()?;
+        Ok(found)
+    }
+
+    /// The program that prints the tool's own record of its requests, where that is another: next to it, next to this
+    /// program where that is installed, on the `PATH`, or where it is built.
+    fn reader(&self, tool: LoadTool, tools: &Path) -> Result<Option<PathBuf>> {
+        let Some(name) = tool.can().reader else { return Ok(None) };
+        let next_to_it = Some(self.path.with_file_name(name)).filter(|path| path.is_file());
+        let built = || Some(cargo_root(tool, tools).join("bin").join(name)).filter(|path| path.is_file());
+        let found = next_to_it.or_else(|| installed(name)).or_else(|| on_path(name)).or_else(built);
+        let missing = || {
+            let (tool, path) = (tool.name(), self.path.display());
+            format!(
+                "no {name}, which reads the results of {tool}, next to {path} or on the PATH; build it: just tools {tool}"
+            )
+        };
+        found.with_context(missing).map(Some)
+    }
+
+    fn find_itself(tool: LoadTool, tools: &Path) -> Result<Option<Self>> {
+        if let Some(found) = Self::foreign(tool)? {
+            return Ok(Some(found));
+        }
+        let is_built = match tool.can().build {
+            Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
+            Build::Cargo | Build::Workspace { .. } => built_at(tool, tools).is_file(),
+        };
+        is_built.then(|| Self::pinned(tool, tools)).transpose()
+    }
+
+    /// The pinned one, which is built.
+    fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
+        let version = match tool.can().build {
+            Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
+            Build::Cargo | Build::Workspace { .. } => format!("v{}", tool.can().version),
+        };
+        Self::at(built_at(tool, tools), tool, version, Source::Pinned)
+    }
+
+    /// Finds a tool that is not the pinned one: its environment variable's, one next to this program, or the `PATH`'s.
+    fn foreign(tool: LoadTool) -> Result<Option<Self>> {
+        let variable = tool.can().variable;
+        let (path, source) = if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
+            let path = PathBuf::from(path);
+            ensure!(path.is_file(), "{variable}={}: there is no such file", path.display());
+            (path, Source::Environment)
+        } else if let Some(path) = installed(tool.name()).or_else(|| on_path(tool.name())) {
+            (path, Source::Path)
+        } else {
+            return Ok(None);
+        };
+        let version = own_version(tool, &path)?;
+        Self::at(path, tool, version, source).map(Some)
+    }
+
+    fn at(path: PathBuf, tool: LoadTool, version: String, source: Source) -> Result<Self> {
+        let sha256 = repository::sha256_of_file(&path)?;
+        Ok(Self { path, name: tool.name().to_owned(), version, source, sha256 })
+    }
+
+    /// What to know of a version that is not the pinned one.
+    pub fn caveat(&self) -> Option<String> {
+        let Self { name, version, .. } = self;
+        let digits = version.trim_start_matches('v');
+        if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+            return Some(format!("the version of {name} is unknown (it says {version:?})"));
+        }
+        LoadTool::named(name)?.driver().caveat(version)
+    }
+}
+
+/// Where a pinned tool is once it is built.
+fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
+    match tool.can().build {
+        Build::Go { .. } => tools.join("bin").join(tool.name()),
+        Build::Cargo => cargo_root(tool, tools).join("bin").join(tool.name()),
+        Build::Workspace { .. } => workspace(tools).join("target/release").join(tool.name()),
+    }
+}
+
+/// The folder of this workspace: that of the tools' pins is two below it, where they are the repository's and not in a
+/// folder of a user's own; else that which this program was built in.
+fn workspace(tools: &Path) -> PathBuf {
+    let here = tools.join("../..");
+    let is_it = here.join("load-generator/Cargo.toml").is_file();
+    if is_it { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("../..") }
+}
+
+/// A program next to this one, where both are installed. In cargo's own folder it may be older than its source.
+fn installed(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().ok()?;
+    next_to(own.parent()?, name)
+}
+
+fn next_to(folder: &Path, name: &str) -> Option<PathBuf> {
+    let is_cargos = |folder: &Path| folder.join(".fingerprint").is_dir();
+    // A test's program lies one folder deeper.
+    if folder.ancestors().take(2).any(is_cargos) {
+        return None;
+    }
+    Some(folder.join(name)).filter(|path| path.is_file())
+}
+
+/// Whether a tool was built after its pins were last changed.
+fn is_built(path: &Path, pins: &Path) -> bool {
+    let built_after = |source: &str| Some(modified(path)? >= modified(&pins.join(source))?);
+    built_after("go.mod") == Some(true) && built_after("go.sum") == Some(true)
+}
+
+/// Where a crate's programs are installed: a folder a version, so that none is taken for another.
+fn cargo_root(tool: LoadTool, tools: &Path) -> PathBuf {
+    tools.join("bin").join(format!("{}-{}", tool.name(), tool.can().version))
+}
+
+fn modified(path: &Path) -> Option<std::time::SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
+
+fn pinned_version(package: &str, pins: &Path) -> Result<String> {
+    let path = pins.join("go.mod");
+    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let version = text.lines().find_map(|line| line.trim().strip_prefix(package)?.split_whitespace().next());
+    version.map(str::to_owned).with_context(|| format!("{} does not pin {package}", path.display()))
+}
+
+/// The version that a foreign program gives: in its own words, or in Go's record of how it was built.
+fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
+    let About { own_version: (option, word), build, .. } = *tool.can();
+    let output = Command::new(path)
+        .arg(option)
+        .output()
+        .with_context(|| format!("can't start {}; is it a program?", path.display()))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let word = said.split_whitespace().nth(word).unwrap_or("unknown");
+    if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(word.to_owned());
+    }
+    let Build::Go { package, .. } = build else { return Ok(word.to_owned()) };
+    let record = Command::new("go").args(["version", "-m"]).arg(path).output();
+    let recorded = record.ok().and_then(|output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line =
+            text.lines().find(|line| line.contains(package) && line.trim_start().starts_with("mod"))?;
+        line.split_whitespace().nth(2).map(str::to_owned)
+    });
+    Ok(recorded.unwrap_or_else(|| word.to_owned()))
+}

@@ -1,0 +1,150 @@
+//! How load tools are built.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::LoadTool;
+use super::super::load_tool::About;
+use bench_system::foreign_text::bounded;
+use bench_system::probe::host::on_path;
+
+/// How a tool is built.
+#[derive(Debug, Clone, Copy)]
+pub enum Build {
+    /// A package of a Go module; the folder of its `go.mod`, inside that of the tools.
+    Go {
+        /// The package.
+        package: &'static str,
+        /// The folder.
+        folder: &'static str,
+        /// Whether that takes seconds, and not minutes.
+        is_quick: bool,
+    },
+    /// A crate, which takes minutes.
+    Cargo,
+    /// A package of this workspace, whose program is called as the tool. Cargo itself knows whether it is up to date.
+    Workspace {
+        /// The package.
+        package: &'static str,
+    },
+}
+
+impl Build {
+    /// Whether a tool is built in seconds, and not in minutes.
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::Go { is_quick: true, .. })
+    }
+}
+
+/// Builds a pinned tool from the `go.mod` of a folder.
+pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Result<()> {
+    let About { name, variable, version, .. } = tool.can();
+    ensure!(
+        on_path("go").is_some(),
+        "no {name} and no Go to build it: install Go {} or newer, or set {variable}=path to {name} {version}",
+        oldest_go(pins).unwrap_or_else(|| "1.24".to_owned())
+    );
+    ensure!(
+        pins.join("go.mod").is_file(),
+        "no {name}, and no {} to build it from: put {name} {version} on the PATH, or set {variable}=path to it",
+        pins.join("go.mod").display()
+    );
+    let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
+    eprintln!("building {name} from {}", pins.join("go.mod").display());
+    // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
+    let output = Command::new("go")
+        .args(["install", "-trimpath", package])
+        .current_dir(pins)
+        .env("GOBIN", &bin)
+        .env_remove("GONOSUMDB")
+        .env_remove("GONOSUMCHECK")
+        .env_remove("GOPRIVATE")
+        .env_remove("GOSUMDB")
+        .output()
+        .context("can't start go")?;
+    ensure!(
+        output.status.success(),
+        "go could not build {name} in {}: {}",
+        pins.display(),
+        last_line(&output.stderr)
+    );
+    Ok(())
+}
+
+/// Builds a pinned tool from its crate, with the versions of its lock file.
+pub(super) fn cargo(tool: LoadTool, root: &Path) -> Result<()> {
+    let About { name, version, .. } = tool.can();
+    eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
+    let output = Command::new(cargos_program(tool)?)
+        .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
+        .arg(root)
+        .output()
+        .context("can't start cargo")?;
+    ensure!(output.status.success(), "cargo could not build {name} {version}: {}", last_line(&output.stderr));
+    Ok(())
+}
+
+/// Builds a tool from a package of this workspace.
+pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()> {
+    let About { name, variable, .. } = tool.can();
+    ensure!(
+        workspace.join("Cargo.toml").is_file(),
+        "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set {variable}=path to it"
+    );
+    let target =
+        std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
+    let output = Command::new(cargos_program(tool)?)
+        .args(["build", "--locked", "--quiet", "--release", "--package", package, "--target-dir"])
+        .arg(target)
+        .current_dir(workspace)
+        .output()
+        .context("can't start cargo")?;
+    ensure!(output.status.success(), "cargo could not build {name}: {}", last_line(&output.stderr));
+    Ok(())
+}
+
+/// Builds the package of this workspace that reads a tool's own record, and puts its program into the folder `root`.
+pub(super) fn reader(tool: LoadTool, package: &str, root: &Path, workspace: &Path) -> Result<()> {
+    let About { name, .. } = tool.can();
+    let folder = workspace.join("load-generator").join(package);
+    ensure!(
+        folder.join("Cargo.toml").is_file(),
+        "no {package}, which reads the results of {name}, next to it or on the PATH, and no repository to build it from: put it there"
+    );
+    // Nothing of it is measured.
+    let output = Command::new(cargos_program(tool)?)
+        .args(["install", "--locked", "--quiet", "--profile", "harness", "--path"])
+        .arg(&folder)
+        .arg("--root")
+        .arg(root)
+        .output()
+        .context("can't start cargo")?;
+    ensure!(output.status.success(), "cargo could not build {package}: {}", last_line(&output.stderr));
+    Ok(())
+}
+
+/// The program that builds crates.
+fn cargos_program(tool: LoadTool) -> Result<OsString> {
+    let About { name, variable, version, .. } = tool.can();
+    let cargo = env::var_os("CARGO").or_else(|| Some(on_path("cargo")?.into_os_string()));
+    cargo.with_context(|| {
+        format!(
+            "no {name} and no cargo to build it: install Rust, or set {variable}=path to {name} {version}"
+        )
+    })
+}
+
+fn last_line(said: &[u8]) -> String {
+    bounded(String::from_utf8_lossy(said).lines().last().unwrap_or("it said nothing"))
+}
+
+/// The oldest Go that builds a module, as its `go.mod` has it.
+pub(super) fn oldest_go(pins: &Path) -> Option<String> {
+    let text = fs::read_to_string(pins.join("go.mod")).ok()?;
+    text.lines().find_map(|line| Some(line.strip_prefix("go ")?.trim().to_owned()))
+}

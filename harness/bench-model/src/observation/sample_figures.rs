@@ -1,0 +1,117 @@
+//! The figures of a trial, as they are read from its sample.
+
+use super::Sample;
+use crate::figure::Figure;
+
+/// The share of the first half that the request for its count may take.
+const SLOW_QUESTION: f64 = 0.05;
+
+impl Sample {
+    /// The value of a figure; `None` where the machine or the tool does not report it.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        if self.load.details.held && !of_held_connections(figure) {
+            return None;
+        }
+        if self.load.details.no_percentiles
+            && matches!(figure, Figure::P50Us | Figure::P99Us | Figure::P999Us)
+        {
+            return None;
+        }
+        Some(match figure {
+            Figure::RequestsPerSecond => self.load.requests_per_second(),
+            Figure::CpuUsPerRequest => self.cpu_us_per_request()?,
+            Figure::P50Us => self.load.latency_us.p50,
+            Figure::P99Us => self.load.latency_us.p99,
+            Figure::P999Us => self.load.latency_us.p999?,
+            Figure::MaxUs => self.load.latency_us.max,
+            Figure::ServerCores => self.server_cores()?,
+            Figure::ClientCores => self.client_cores(),
+            Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
+            Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
+            Figure::HeldMemoryBytes => held_memory_bytes(self)?,
+            Figure::ConnectionMemoryBytes => connection_memory_bytes(self)?,
+            Figure::ActiveConnections => active_connections(self),
+            Figure::EstablishedConnections => self.established? as f64,
+            Figure::FirstHalfCpuRatio => first_half_cpu_ratio(self)?,
+            Figure::UserUsPerRequest => self.server_cpu?.user_s * 1e6 / self.served() as f64,
+            Figure::SystemUsPerRequest => self.server_cpu?.system_s * 1e6 / self.served() as f64,
+            Figure::SwitchesPerRequest => switches_per_request(self)?,
+            Figure::Stalls => f64::from(self.stalls?),
+            Figure::AchievedRate => self.load.open.as_ref()?.achieved_rate,
+            Figure::SendLagP99Us => self.load.open.as_ref()?.send_lag_us?.p99,
+            Figure::OwnLagP99Us => {
+                let open = self.load.open.as_ref()?;
+                open.own_lag_us.or(open.send_lag_us)?.p99
+            }
+            Figure::P50FromSendUs => self.load.open.as_ref()?.from_send_us.p50,
+            Figure::P99FromSendUs => self.load.open.as_ref()?.from_send_us.p99,
+            Figure::WireP50Us => self.wire.as_ref()?.p50_us()?,
+            Figure::UpstreamCpuUsPerRequest => self.upstream?.cpu.total_s() * 1e6 / self.served() as f64,
+            Figure::UpstreamMemoryBytes => self.upstream?.peak_memory_bytes? as f64,
+            Figure::RoundTripUs => self.link.as_ref()?.round_trip_us,
+            Figure::PacketLateP99Us => self.link.as_ref()?.late_p99_us?,
+            Figure::LinkCores => self.link.as_ref()?.cpu_s? / self.window_s,
+            Figure::PacketsPerSecond => self.link.as_ref()?.packets? as f64 / self.window_s,
+            Figure::SegmentsSentAgain => self.network.retransmits? as f64,
+            Figure::AnswerBytes => self.answer_bytes as f64,
+            Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
+        })
+    }
+
+    /// How far server and load tools disagree about the number of requests, relative to the tools'.
+    pub fn count_disagreement(&self) -> Option<f64> {
+        let loads = std::iter::once(&self.load).chain(self.background.as_deref());
+        let own = self.checked.as_ref().map_or(0, |checked| checked.asked);
+        let sent = loads.map(|load| load.calls(load.succeeded + load.failures())).sum::<u64>();
+        let tool = (sent + own) as f64;
+        Some((self.counted_of_load()? as f64 - tool).abs() / tool)
+    }
+}
+
+/// Little's law over all requests, failed ones included: how many were under way on average.
+fn active_connections(sample: &Sample) -> f64 {
+    let load = &sample.load;
+    let requests = (load.succeeded + load.failures()) as f64;
+    requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// Both kinds together: a thread that waits, and one that is taken off.
+fn switches_per_request(sample: &Sample) -> Option<f64> {
+    let last = sample.resources.last()?;
+    Some((last.voluntary_switches? + last.involuntary_switches?) as f64 / sample.served() as f64)
+}
+
+fn held_memory_bytes(sample: &Sample) -> Option<f64> {
+    sample.resources.iter().filter_map(|moment| moment.memory_bytes).max().map(|bytes| bytes as f64)
+}
+
+/// Whether connections that are held have a figure although nothing is sent on them.
+const fn of_held_connections(figure: Figure) -> bool {
+    matches!(
+        figure,
+        Figure::ServerCores
+            | Figure::ClientCores
+            | Figure::SystemShare
+            | Figure::PeakMemoryBytes
+            | Figure::HeldMemoryBytes
+            | Figure::ConnectionMemoryBytes
+            | Figure::EstablishedConnections
+    )
+}
+
+/// What the server held at most in the window, above what it held before, for each connection that it held.
+fn connection_memory_bytes(sample: &Sample) -> Option<f64> {
+    let held = held_memory_bytes(sample)?;
+    let connections = sample.established.filter(|count| *count > 0)?;
+    Some((held - sample.memory_before_bytes? as f64).max(0.0) / connections as f64)
+}
+
+fn first_half_cpu_ratio(sample: &Sample) -> Option<f64> {
+    let (first, second) = (sample.first_half?, sample.second_half()?);
+    // Where the server took long to report its count, the middle is not known well enough.
+    if first.question_s > SLOW_QUESTION * first.wall_s {
+        return None;
+    }
+    let cost = |cpu_s: f64, requests: u64| (requests > 0).then(|| cpu_s / requests as f64);
+    Some(cost(first.cpu_s, first.requests)? / cost(second.cpu_s, second.requests)?)
+}

@@ -1,0 +1,356 @@
+//! What a run is to do, resolved: its campaign, and the ordered list of its trials.
+//!
+//! Trials that will be compared stand next to each other, in an order drawn from the campaign's seed: on a machine that
+//! drifts, what ran just before decides more than one would like.
+
+pub mod layouts;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::config::layouts::{can_be_drawn, in_layout};
+use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
+use crate::load::{Client, Level, Load, LoadTool};
+use crate::transport::Transport;
+use crate::workload::Workload;
+
+/// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before;
+/// runs of another format are refused.
+pub const FORMAT: &str = "1";
+
+/// All that a run was to do, resolved: the report needs nothing else of the configuration.
+///
+/// The tag is written as its first field, `"format": "1"`: [`FORMAT`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "format", rename = "1")]
+pub struct Plan {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its workloads.
+    pub workloads: Vec<Workload>,
+    /// Its servers.
+    pub servers: Vec<Server>,
+    /// Threads that `{threads}` stood for.
+    pub threads: u32,
+    /// Connection counts of the campaign that this machine can't hold, and were left out.
+    pub left_out_connections: Vec<u32>,
+    /// Loads of an open loop that no load tool can send here, and were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out_rates: Vec<u32>,
+    /// The loads of an open loop, each with the tool that is to send it; empty in a campaign of closed loops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<Level>,
+    /// The load hosts, where several put the load on together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Pool>,
+    /// The trials, in order.
+    pub trials: Vec<Trial>,
+}
+
+/// An upper limit of the load on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MostLoad {
+    /// Connections at one time.
+    pub connections: u32,
+    /// Time under load in all, in seconds.
+    pub seconds: u64,
+}
+
+/// What a calibration's folder holds beyond a run's: `calibration.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationPlan {
+    /// What was requested.
+    pub calibration: Calibration,
+    /// How the handicaps were sized.
+    pub sizing: Sizing,
+    /// The servers that are compared with the base.
+    pub arms: Vec<Arm>,
+}
+
+/// What a why run's folder holds beyond a run's: `why.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WhyPlan {
+    /// What was requested.
+    pub why: Why,
+    /// The server whose difference is explained.
+    pub server: String,
+    /// The server that it is compared with.
+    pub over: String,
+    /// The request, by name.
+    pub workload: String,
+    /// Connections.
+    pub connections: u32,
+    /// Slots that the true answers of the slope's requests hold, by request; empty where no slope is measured.
+    pub returned: BTreeMap<String, u64>,
+}
+
+impl Plan {
+    /// The connection counts that are measured, as the campaign orders them.
+    pub fn connections(&self) -> Vec<u32> {
+        let left_out = |count: &u32| self.left_out_connections.contains(count);
+        self.campaign.connections.iter().copied().filter(|count| !left_out(count)).collect()
+    }
+
+    /// The loads that are measured: connection counts as the campaign orders them, or an open loop's rates.
+    pub fn levels(&self) -> Vec<Level> {
+        if !self.rates.is_empty() {
+            return self.rates.clone();
+        }
+        self.connections().into_iter().map(|connections| self.campaign.closed_loop(connections)).collect()
+    }
+
+    /// The load that the headline shows for a workload.
+    pub fn headline_level(&self, workload: &str) -> Level {
+        self.campaign.headline_level(workload, &self.levels())
+    }
+
+    /// The loads that the headline shows for a workload.
+    pub fn headline_levels(&self, workload: &str) -> Vec<Level> {
+        self.campaign.headline_levels(workload, &self.levels())
+    }
+
+    /// How much each of these loads is: connections, or requests a second, each once.
+    pub fn amounts(&self) -> Vec<u32> {
+        let mut amounts: Vec<u32> = self.levels().into_iter().map(Level::amount).collect();
+        amounts.dedup();
+        amounts
+    }
+
+    /// The most load that its sweep of closed loops puts on each server: nothing stops early, as many blocks as allowed
+    /// are run again, and connecting takes as long as it may.
+    pub fn most_load(&self) -> MostLoad {
+        let Campaign { warmup_ms, connect_ms, window_ms, .. } = self.campaign;
+        let trials = (self.trials.len() / self.servers.len().max(1)) as u64;
+        let connections = self.trials.iter().map(|trial| trial.connections).max().unwrap_or(0);
+        MostLoad { connections, seconds: (trials * (warmup_ms + connect_ms + window_ms)).div_ceil(1_000) }
+    }
+
+    /// The plan of the duets, where the campaign has them.
+    pub fn duets(&self) -> Option<Self> {
+        let campaign = self.campaign.duet_campaign()?;
+        let servers = self.servers.iter().filter(|server| campaign.servers.contains(&server.name));
+        Some(self.part(servers.cloned().collect(), campaign.clone()))
+    }
+
+    /// The plan of a part of its run: a campaign of its own over these servers.
+    #[must_use]
+    pub fn part(&self, servers: Vec<Server>, campaign: Campaign) -> Self {
+        let names = servers.iter().map(|server| server.name.clone()).collect();
+        let campaign = Campaign { servers: names, ..campaign };
+        let workloads = self.workloads.iter().filter(|workload| campaign.workloads.contains(&workload.name));
+        let mut trials = trials(&campaign);
+        layouts::draw(&campaign, &servers, &mut trials);
+        Self {
+            workloads: workloads.cloned().collect(),
+            trials,
+            campaign,
+            servers,
+            threads: self.threads,
+            hosts: self.hosts.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// What a server runs in, with its own settings.
+    pub fn environment_of(&self, server: &Server) -> Environment {
+        self.campaign.environment.with(&server.overrides)
+    }
+
+    /// A load as a server gets it: its connections share the requests in flight as the server's settings say, and where
+    /// some servers are reached over WebSocket or get batches, requests have ids of their own everywhere.
+    #[must_use]
+    pub fn load_of(&self, server: &Server, load: Load) -> Load {
+        let environment = self.environment_of(server);
+        let (in_flight, batch) = (environment.in_flight(), environment.batch());
+        let has_ids = |server: &Server| {
+            let environment = self.environment_of(server);
+            environment.transport() == Transport::WebSocket || environment.batch() > 1
+        };
+        let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
+        let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
+        Load { in_flight, batch, connections, unique_ids, hold, ..load }
+    }
+
+    /// Its server of that name.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn server(&self, name: &str) -> Result<&Server> {
+        let found = self.servers.iter().find(|server| server.name == name);
+        found.with_context(|| format!("the plan has no {name:?}"))
+    }
+
+    /// The server of a trial, as it is in the trial's layout.
+    ///
+    /// # Errors
+    /// The plan has no such server.
+    pub fn server_of(&self, trial: &Trial) -> Result<Cow<'_, Server>> {
+        let server = self.server(&trial.server)?;
+        Ok(match self.campaign.layouts.zip(trial.layout) {
+            Some((layouts, number)) => Cow::Owned(in_layout(server, layouts, number)),
+            None => Cow::Borrowed(server),
+        })
+    }
+
+    /// Whether a server only shows what the load tool can send: the campaign's ceiling, where that has one answer to
+    /// all. Any other server that a campaign names as its ceiling is measured like the rest.
+    pub fn is_ceiling(&self, server: &str) -> bool {
+        self.campaign.ceiling.as_deref() == Some(server)
+            && self.server(server).is_ok_and(Server::answers_one_request)
+    }
+
+    /// Whether trials of a server run one of its layouts each.
+    pub fn draws_layouts_of(&self, server: &Server) -> bool {
+        self.campaign.layouts.is_some() && can_be_drawn(server)
+    }
+
+    /// The programs that run as a server, relative to the repository's root: one for each layout. Empty where it runs
+    /// already.
+    pub fn programs(&self, server: &Server) -> Vec<String> {
+        let layouts = self.campaign.layouts.filter(|_| self.draws_layouts_of(server));
+        let Some(layouts) = layouts else {
+            return Some(&server.program)
+                .filter(|program| !program.is_empty())
+                .into_iter()
+                .cloned()
+                .collect();
+        };
+        layouts.numbers().map(|number| in_layout(server, layouts, number).program).collect()
+    }
+
+    /// Its workload of that name.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn workload(&self, name: &str) -> Result<&Workload> {
+        let found = self.workloads.iter().find(|workload| workload.name == name);
+        found.with_context(|| format!("the plan has no {name:?}"))
+    }
+}
+
+/// One server, one workload, one load, once.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its place in the plan, from 1.
+    pub number: u32,
+    /// Which repetition it belongs to, from 1.
+    pub block: u32,
+    /// The server.
+    pub server: String,
+    /// The workload.
+    pub workload: String,
+    /// Connections that the load tool holds.
+    pub connections: u32,
+    /// In a duet, the server that runs at the same time and that this one is compared with.
+    pub beside: Option<String>,
+    /// The load tool's client.
+    #[serde(default, skip_serializing_if = "Client::is_default")]
+    pub client: Client,
+    /// Requests a second in an open loop; `None` in a closed one.
+    pub rate: Option<u32>,
+    /// The load tool.
+    #[serde(default, skip_serializing_if = "LoadTool::is_default")]
+    pub tool: LoadTool,
+    /// Whether the campaign's background load runs at the same time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
+    /// Whether `connections` is the number of requests in flight; see [`Level::in_flight`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight: bool,
+    /// Which of its server's layouts runs, from 1; `None` is the program as cargo links it.
+    pub layout: Option<u32>,
+    /// The measured window in milliseconds, where it is not the campaign's.
+    pub window_ms: Option<u64>,
+}
+
+impl Trial {
+    /// The load on the server.
+    pub const fn level(&self) -> Level {
+        let Self { connections, rate, tool, disturbed, in_flight, .. } = *self;
+        Level { connections, rate, tool, disturbed, in_flight }
+    }
+}
+
+/// The trials of a campaign of closed loops, at all of its connection counts.
+pub fn trials(campaign: &Campaign) -> Vec<Trial> {
+    let levels: Vec<Level> =
+        campaign.connections.iter().map(|connections| campaign.closed_loop(*connections)).collect();
+    trials_at(campaign, &levels)
+}
+
+/// The trials of a campaign, in order, as if nothing stopped early and as many blocks as allowed had to be run again.
+/// Each block runs every trial once.
+pub fn trials_at(campaign: &Campaign, levels: &[Level]) -> Vec<Trial> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(campaign.seed);
+    let mut trials = Vec::new();
+    for block in 1..=campaign.max_blocks + campaign.extra_blocks() {
+        let mut cells: Vec<(&String, Level)> = Vec::new();
+        for workload in &campaign.workloads {
+            cells.extend(levels.iter().map(|level| (workload, *level)));
+        }
+        shuffle(&mut cells, &mut random);
+        for (workload, level) in cells {
+            let Level { connections, rate, tool, disturbed, in_flight } = level;
+            for (server, beside) in arms(campaign, &mut random) {
+                if !campaign.measures(&server, workload, level) {
+                    continue;
+                }
+                trials.push(Trial {
+                    number: trials.len() as u32 + 1,
+                    block,
+                    server,
+                    workload: workload.clone(),
+                    connections,
+                    beside,
+                    rate,
+                    tool,
+                    disturbed,
+                    in_flight,
+                    ..Trial::default()
+                });
+            }
+        }
+    }
+    trials
+}
+
+/// How many of a plan's trials are planned: the others may be run in place of lost ones.
+pub fn planned(campaign: &Campaign, trials: &[Trial]) -> usize {
+    trials.iter().filter(|trial| trial.block <= campaign.max_blocks).count()
+}
+
+/// The servers of a cell in a drawn order, each once; in a duet the compared pairs, the two of a pair next to each
+/// other.
+fn arms(campaign: &Campaign, random: &mut impl Rng) -> Vec<(String, Option<String>)> {
+    if campaign.environment.placement != Placement::Duet {
+        let mut servers: Vec<_> = campaign.servers.iter().map(|server| (server.clone(), None)).collect();
+        shuffle(&mut servers, random);
+        return servers;
+    }
+    let mut pairs = campaign.compared();
+    shuffle(&mut pairs, random);
+    let mut both = |(a, b): (String, String)| {
+        let mut both = [(a.clone(), Some(b.clone())), (b, Some(a))];
+        shuffle(&mut both, random);
+        both
+    };
+    pairs.into_iter().flat_map(&mut both).collect()
+}
+
+/// Fisher and Yates. The modulo's bias is below 2^-50 for lists of this length.
+pub fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
+    for last in (1..items.len()).rev() {
+        let other = (random.next_u64() % (last as u64 + 1)) as usize;
+        items.swap(last, other);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! The fingerprint of what a program is built from: the files of its package and of the packages of this repository
+//! below it, the features that are on in each, the versions of all other packages as `Cargo.lock` has them, the
+//! profile, and the rest of the build command. Nothing in it depends on where the repository lies, on git, or on what
+//! is downloaded or built.
+//!
+//! Cargo itself is not asked: `cargo metadata` unites the features of the whole workspace, so that a dependency of the
+//! harness would change every server, and it needs every crate of every platform.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use toml::Value;
+
+use super::build_command::BuildCommand;
+use super::manifests::{Dependency, Lock, Locked, Package, normal, profiles, read_table};
+use bench_system::repository::hex;
+
+/// Folders of a package that are in none of its programs.
+const OF_TESTS: [&str; 5] = ["tests", "benches", "examples", "fuzz", "target"];
+
+/// What a program is built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    /// SHA-256 of all of it, in hexadecimal.
+    pub fingerprint: String,
+    /// The files behind it, manifests and lock file too, from the root that was given.
+    pub files: Vec<PathBuf>,
+}
+
+/// A package and the features that are on in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct State {
+    features: BTreeSet<String>,
+    /// Optional dependencies that are on.
+    on: BTreeSet<String>,
+}
+
+/// The sources of what a command builds in the repository at `root`; `None` where the command is not cargo's.
+///
+/// # Errors
+/// A manifest or a file can't be read, or the lock file does not fit.
+pub fn sources(command: &[String], root: &Path) -> Result<Option<Sources>> {
+    let Some(command) = BuildCommand::read(command) else { return Ok(None) };
+    let manifest = command.manifest.as_deref().map(|path| root.join(path));
+    let start = manifest.as_ref().and_then(|path| path.parent()).unwrap_or(root);
+    let package = match &command.package {
+        Some(name) => Package::member(start, name)?,
+        None => Package::read(&normal(start))?,
+    };
+    let below = Below::of(&command, package)?;
+    let mut text = below.text(&command)?;
+    let mut files = below.files()?;
+    for (label, path) in &files {
+        let bytes = fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
+        text.push_str(&format!("file {label} {}\n", hex(&Sha256::digest(bytes))));
+    }
+    let mut paths: Vec<PathBuf> = files.drain(..).map(|(_, path)| path).collect();
+    paths.extend(below.packages.keys().map(|folder| folder.join("Cargo.toml")));
+    paths.extend(["Cargo.toml", "Cargo.lock"].map(|name| below.root.join(name)));
+    let relative = |path: PathBuf| path.strip_prefix(root).map_or_else(|_| path.clone(), Path::to_owned);
+    let paths: BTreeSet<PathBuf> = paths.into_iter().map(|path| relative(normal(&path))).collect();
+    Ok(Some(Sources { fingerprint: hex(&Sha256::digest(text)), files: paths.into_iter().collect() }))
+}
+
+/// A package with those of this machine below it.
+struct Below {
+    /// The folder of the package that is built.
+    built: PathBuf,
+    /// The folder of the workspace that it is built in.
+    root: PathBuf,
+    is_example: bool,
+    packages: BTreeMap<PathBuf, (Package, State)>,
+    lock: Lock,
+    /// All packages from elsewhere.
+    locked: BTreeSet<Locked>,
+}
+
+impl Below {
+    fn of(command: &BuildCommand, package: Package) -> Result<Self> {
+        let (built, root) = (package.folder.clone(), package.root.clone());
+        let mut state = State { features: command.features.iter().cloned().collect(), ..State::default() };
+        if command.all_features {
+            state.features.extend(package.features().into_keys());
+        }
+        if !command.no_default_features {
+            state.features.insert("default".to_owned());
+        }
+        let lock = Lock::read(&root)?;
+        let packages = BTreeMap::from([(built.clone(), (package, state))]);
+        let mut below =
+            Self { built, root, is_example: command.is_example, packages, lock, locked: BTreeSet::new() };
+        below.resolve()?;
+        below.lock()?;
+        Ok(below)
+    }
+
+    fn dependencies(&self, package: &Package) -> Result<Vec<Dependency>> {
+        package.dependencies(self.is_example && package.folder == self.built)
+    }
+
+    /// Turns features on until no more ask for others.
+    fn resolve(&mut self) -> Result<()> {
+        loop {
+            let before: Vec<State> = self.packages.values().map(|(_, state)| state.clone()).collect();
+            let folders: Vec<PathBuf> = self.packages.keys().cloned().collect();
+            for folder in folders {
+                self.resolve_one(&folder)?;
+            }
+            if self.packages.values().map(|(_, state)| state).eq(&before) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn resolve_one(&mut self, folder: &Path) -> Result<()> {
+        let Some((package, mut state)) = self.packages.get(folder).cloned() else { return Ok(()) };
+        let features = package.features();
+        let mut asked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut left: Vec<String> = state.features.iter().cloned().collect();
+        while let Some(feature) = left.pop() {
+            let Some(asks) = features.get(&feature) else {
+                // A dependency that is a feature of its own name.
+                state.on.insert(feature);
+                continue;
+            };
+            for ask in asks {
+                if let Some(dependency) = ask.strip_prefix("dep:") {
+                    state.on.insert(dependency.to_owned());
+                } else if let Some((dependency, feature)) = ask.split_once('/') {
+                    if !dependency.ends_with('?') {
+                        state.on.insert(dependency.to_owned());
+                    }
+                    let dependency = dependency.trim_end_matches('?').to_owned();
+                    asked.entry(dependency).or_default().insert(feature.to_owned());
+                } else if state.features.insert(ask.clone()) {
+                    left.push(ask.clone());
+                }
+            }
+        }
+        for dependency in self.dependencies(&package)? {
+            let Some(at) =
+                dependency.folder.filter(|_| !dependency.optional || state.on.contains(&dependency.key))
+            else {
+                continue;
+            };
+            let (_, its) = match self.packages.entry(at.clone()) {
+                std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::btree_map::Entry::Vacant(new) => {
+                    new.insert((Package::read(&at)?, State::default()))
+                }
+            };
+            its.features.extend(dependency.features);
+            its.features.extend(asked.get(&dependency.key).cloned().unwrap_or_default());
+            its.features.extend(dependency.default_features.then(|| "default".to_owned()));
+        }
+        let known = self.packages.get_mut(folder).map(|(_, known)| known);
+        if let Some(known) = known {
+            known.features.extend(state.features);
+            known.on.extend(state.on);
+        }
+        Ok(())
+    }
+
+    /// The dependencies of a package that are on.
+    fn active(&self, package: &Package, state: &State) -> Result<Vec<Dependency>> {
+        let mut all = self.dependencies(package)?;
+        all.retain(|dependency| !dependency.optional || state.on.contains(&dependency.key));
+        all.sort();
+        Ok(all)
+    }
+
+    /// Finds the packages from elsewhere, and those of this machine that take the place of such.
+    fn lock(&mut self) -> Result<()> {
+        let mut found: BTreeSet<Locked> = BTreeSet::new();
+        for (package, state) in self.packages.values() {
+            for dependency in
+                self.active(package, state)?.iter().filter(|dependency| dependency.folder.is_none())
+            {
+                let direct = self.lock.dependency(&package.name, &dependency.name)?;
+                found.extend(self.lock.below(direct).into_iter().cloned());
+            }
+        }
+        for name in found.iter().filter(|locked| locked.source.is_none()).map(|locked| locked.name.clone()) {
+            if self.packages.values().any(|(package, _)| package.name == name) {
+                continue;
+            }
+            let folder =
+                self.patched(&name)?.with_context(|| format!("Cargo.lock gives no source of {name}"))?;
+            if folder.components().any(|part| part.as_os_str() == "target") {
+                // Made by the build, from files of the package.
+                continue;
+            }
+            self.packages.insert(folder.clone(), (Package::read(&folder)?, State::default()));
+        }
+        self.locked = found;
+        Ok(())
+    }
+
+    /// The folder that the workspace takes a package from in the place of its registry's.
+    fn patched(&self, name: &str) -> Result<Option<PathBuf>> {
+        let manifest = read_table(&self.root.join("Cargo.toml"))?;
+        let patches = manifest.get("patch").and_then(Value::as_table).into_iter().flatten();
+        let entries = patches.filter_map(|(_, of)| of.as_table()).flatten();
+        let named =
+            entries.filter(|(key, spec)| spec.get("package").and_then(Value::as_str).unwrap_or(key) == name);
+        let mut paths = named.filter_map(|(_, spec)| spec.get("path").and_then(Value::as_str));
+        Ok(paths.next().map(|path| normal(&self.root.join(path))))
+    }
+
+    /// All but the files, a line each.
+    fn text(&self, command: &BuildCommand) -> Result<String> {
+        let mut lines = vec![format!("build {} {:?}", command.profile, command.rest)];
+        let workspace = read_table(&self.root.join("Cargo.toml"))?;
+        for (name, profile) in profiles(&workspace, &command.profile) {
+            lines.push(format!("profile {name} {profile}"));
+        }
+        let mut packages: Vec<&(Package, State)> = self.packages.values().collect();
+        packages.sort_by_key(|(package, _)| &package.name);
+        for (package, state) in packages {
+            let field = |name: &str| package.field(name).map_or_else(String::new, Value::to_string);
+            lines.push(format!("package {} {} {}", package.name, field("version"), field("edition")));
+            lines.push(format!("features {:?}", state.features));
+            for Dependency { key, name, folder, default_features, features, .. } in
+                self.active(package, state)?
+            {
+                let here = folder.is_some();
+                lines.push(format!("dependency {key} {name} {here} {default_features} {features:?}"));
+            }
+        }
+        lines.extend(self.locked.iter().map(|Locked { name, version, source, checksum, .. }| {
+            format!("locked {name} {version} {source:?} {checksum:?}")
+        }));
+        Ok(lines.join("\n") + "\n")
+    }
+
+    /// Each file of the packages with what it is called in every clone, in the order of these.
+    fn files(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut files = BTreeMap::new();
+        for (package, _) in self.packages.values() {
+            let with_examples = self.is_example && package.folder == self.built;
+            let mut found = files_of(&package.folder, with_examples)?;
+            found.extend(package.named_files());
+            for path in found {
+                let label = match path.strip_prefix(&package.folder) {
+                    Ok(inside) => inside.display().to_string(),
+                    Err(_) => format!("outside {}", path.file_name().unwrap_or_default().display()),
+                };
+                files.insert(format!("{} {label}", package.name), path);
+            }
+        }
+        Ok(files.into_iter().collect())
+    }
+}
+
+/// The files of a package that may be in its programs. Its manifest is not among them: what of it counts is read.
+fn files_of(folder: &Path, with_examples: bool) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(at) = left.pop() {
+        let entries = fs::read_dir(&at).with_context(|| format!("can't read {}", at.display()))?;
+        for entry in entries {
+            let path = entry.with_context(|| format!("can't read {}", at.display()))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let of_package = at == folder;
+            let is_left_out = name.starts_with('.')
+                || (of_package
+                    && OF_TESTS.contains(&name.as_str())
+                    && !(with_examples && name == "examples"))
+                || (of_package && ["Cargo.toml", "Cargo.lock"].contains(&name.as_str()))
+                || name.ends_with(".md");
+            if is_left_out {
+                continue;
+            }
+            match path.is_dir() {
+                // Another package.
+                true if path.join("Cargo.toml").is_file() => {}
+                true => left.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,252 @@
+//! The fingerprint of a small workspace, which is written afresh for each change.
+
+use super::*;
+use bench_system::repository::changed_files;
+
+/// A workspace of a server, a library below it, a tool next to it, and a patched crate.
+const FILES: [(&str, &str); 14] = [
+    (
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"servers/one\", \"kit\", \"tool\"]\n[workspace.package]\nedition = \"2024\"\n\
+         [workspace.dependencies]\nkit = { path = \"kit\", features = [\"base\"] }\nserde = \"1\"\nextra = \"1\"\n\
+         [profile.release]\nlto = \"thin\"\n[profile.dev]\ndebug = false\n\
+         [patch.crates-io]\npatched = { path = \"patched\" }\n",
+    ),
+    (
+        "Cargo.lock",
+        "[[package]]\nname = \"one\"\nversion = \"0.1.0\"\ndependencies = [\"kit\", \"patched\", \"proptest\", \"serde\"]\n\
+         [[package]]\nname = \"kit\"\nversion = \"0.1.0\"\ndependencies = [\"extra\", \"serde\"]\n\
+         [[package]]\nname = \"tool\"\nversion = \"0.1.0\"\ndependencies = [\"clap\"]\n\
+         [[package]]\nname = \"patched\"\nversion = \"2.0.0\"\n\
+         [[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"aa\"\ndependencies = [\"derive\"]\n\
+         [[package]]\nname = \"derive\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"bb\"\n\
+         [[package]]\nname = \"extra\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"cc\"\n\
+         [[package]]\nname = \"proptest\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"ee\"\n\
+         [[package]]\nname = \"clap\"\nversion = \"4.0.0\"\nsource = \"r\"\nchecksum = \"dd\"\n",
+    ),
+    (
+        "servers/one/Cargo.toml",
+        "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
+         [features]\ndefault = [\"fast\"]\nfast = [\"kit/fast\"]\nmore = [\"kit/extra\"]\n\
+         [dependencies]\nkit.workspace = true\nserde.workspace = true\npatched = \"2\"\n[dev-dependencies]\nproptest = \"1\"\n",
+    ),
+    ("servers/one/src/main.rs", "fn main() {}\n"),
+    ("servers/one/tests/it.rs", "// a test\n"),
+    ("servers/one/examples/minimal.rs", "fn main() {}\n"),
+    (
+        "kit/Cargo.toml",
+        "[package]\nname = \"kit\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
+         [features]\nbase = []\nfast = []\nextra = [\"dep:extra\"]\n\
+         [dependencies]\nserde.workspace = true\nextra = { workspace = true, optional = true }\n",
+    ),
+    ("kit/src/lib.rs", "pub fn answer() {}\n"),
+    ("kit/src/deep/table.txt", "1\n"),
+    ("tool/Cargo.toml", "[package]\nname = \"tool\"\nversion = \"0.1.0\"\n[dependencies]\nclap = \"4\"\n"),
+    ("tool/src/main.rs", "fn main() {}\n"),
+    ("patched/Cargo.toml", "[package]\nname = \"patched\"\nversion = \"2.0.0\"\n"),
+    ("patched/src/lib.rs", "pub fn patched() {}\n"),
+    ("README.md", "# One\n"),
+];
+
+fn written(to: &Path) {
+    for (name, text) in FILES {
+        let path = to.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn command(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+const PLAIN: &str = "cargo build --release --package one";
+
+fn fingerprint(root: &Path, build: &str) -> String {
+    sources(&command(build), root).unwrap().unwrap().fingerprint
+}
+
+/// What a change of one text in one file does to the fingerprint of a build.
+fn changes(build: &str, file: &str, from: &str, to: &str) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path());
+    let before = fingerprint(dir.path(), build);
+    let path = dir.path().join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{file}: {from}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+    fingerprint(dir.path(), build) != before
+}
+
+#[test]
+fn two_clones_have_one_fingerprint() {
+    let dir = tempfile::tempdir().unwrap();
+    let clones = ["a", "a/much/longer/path/to/the/same/files"].map(|name| dir.path().join(name));
+    clones.iter().for_each(|clone| written(clone));
+    let [first, second] = clones.each_ref().map(|clone| sources(&command(PLAIN), clone).unwrap().unwrap());
+    assert_eq!(first, second);
+    let files: Vec<&str> = first.files.iter().filter_map(|file| file.to_str()).collect();
+    assert!(
+        files.contains(&"servers/one/src/main.rs") && files.contains(&"kit/src/deep/table.txt"),
+        "{files:?}"
+    );
+    assert!(files.contains(&"Cargo.lock") && !files.contains(&"tool/src/main.rs"), "{files:?}");
+}
+
+#[test]
+fn what_is_in_the_program_changes_the_fingerprint() {
+    for (file, from, to) in [
+        ("servers/one/src/main.rs", "main", "other"),
+        ("kit/src/lib.rs", "answer", "other"),
+        ("kit/src/deep/table.txt", "1", "2"),
+        ("patched/src/lib.rs", "patched", "other"),
+        (
+            "Cargo.lock",
+            "1.0.1\"\nsource = \"r\"\nchecksum = \"bb\"",
+            "1.0.2\"\nsource = \"r\"\nchecksum = \"b2\"",
+        ),
+        ("Cargo.toml", "lto = \"thin\"", "lto = \"fat\""),
+        ("Cargo.toml", "features = [\"base\"]", "features = []"),
+        ("Cargo.toml", "edition = \"2024\"", "edition = \"2021\""),
+        ("servers/one/Cargo.toml", "default = [\"fast\"]", "default = []"),
+    ] {
+        assert!(changes(PLAIN, file, from, to), "{file}: {from}");
+    }
+}
+
+#[test]
+fn what_is_not_in_the_program_does_not() {
+    for (file, from, to) in [
+        ("README.md", "One", "Two"),
+        ("tool/src/main.rs", "main", "other"),
+        ("tool/Cargo.toml", "clap = \"4\"", "clap = \"4.0\""),
+        ("servers/one/tests/it.rs", "test", "tests"),
+        ("servers/one/examples/minimal.rs", "main", "other"),
+        ("servers/one/Cargo.toml", "proptest = \"1\"", "proptest = \"1.0\""),
+        ("Cargo.lock", "\"dd\"", "\"d2\""),
+        ("Cargo.lock", "\"cc\"", "\"c2\""),
+        ("Cargo.lock", "\"ee\"", "\"e2\""),
+        ("Cargo.toml", "debug = false", "debug = true"),
+    ] {
+        assert!(!changes(PLAIN, file, from, to), "{file}: {from}");
+    }
+}
+
+#[test]
+fn a_feature_or_an_example_brings_what_it_needs() {
+    let more = "cargo build --release --package one --features more";
+    assert!(changes(more, "Cargo.lock", "\"cc\"", "\"c2\""), "an optional dependency that is on");
+    let example = "cargo build --release --package one --example minimal";
+    assert!(changes(example, "servers/one/examples/minimal.rs", "main", "other"));
+    assert!(changes(example, "Cargo.lock", "\"ee\"", "\"e2\""), "examples are built with what tests need");
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path());
+    let of = |build: &str| fingerprint(dir.path(), build);
+    let builds = [
+        PLAIN,
+        more,
+        example,
+        "cargo build --package one",
+        "cargo build --release --package one --no-default-features",
+        "cargo rustc --release --package one -- -C link-arg=-Wl,--shuffle-sections=*=1",
+    ];
+    let mut all: Vec<String> = builds.iter().map(|build| of(build)).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), builds.len());
+    assert_eq!(of(PLAIN), of("cargo build --release --package one --target-dir target/elsewhere"));
+    assert_eq!(of(PLAIN), of("cargo build --release --manifest-path servers/one/Cargo.toml"));
+    assert_eq!(sources(&command("make server"), dir.path()).unwrap(), None);
+    let wrong = sources(&command("cargo build --package two"), dir.path()).unwrap_err();
+    assert!(wrong.to_string().contains("has no package two"), "{wrong}");
+}
+
+/// Every server of this repository has one, and quickly; a comment in what all of them share changes all of them.
+#[test]
+fn every_server_here_has_a_fingerprint() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let config = crate::config::ConfigDir::of_repository();
+    let of = |name: &str| sources(&config.server(name).unwrap().build, &root).unwrap();
+    let names = [
+        "legacy",
+        "jsonrpsee",
+        "actix",
+        "axum",
+        "control",
+        "gateway-http",
+        "legacy-minimal",
+        "legacy-tokio-1-20-6",
+        "axum-ajj",
+        "jsonrpsee-1652",
+    ];
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        let sources = of(name).unwrap();
+        let has = |file: &str| sources.files.iter().any(|path| path.ends_with(file));
+        assert!(has("validator-state/src/lib.rs"), "{name}: {:?}", sources.files);
+        assert!(!has("conformance/src/lib.rs") && !has("harness/bench-model/src/lib.rs"), "{name}");
+        found.push(sources.fingerprint);
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), names.len());
+    assert_eq!(of("actix"), of("actix-jsonrpc-core"), "one program that is started in two ways");
+    assert!(of("test-validator").is_none() && of("running-node").is_none());
+}
+
+#[test]
+fn the_program_itself_and_what_changed_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path());
+    let files = sources(&command(PLAIN), dir.path()).unwrap().unwrap().files;
+    assert_eq!(is_changed(dir.path(), &files), None, "no git");
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"];
+        let output =
+            Command::new("git").arg("-C").arg(dir.path()).args(identity).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "all"]);
+    assert_eq!((is_changed(dir.path(), &files), changed_files(dir.path())), (Some(false), Some(Vec::new())));
+    fs::write(dir.path().join("README.md"), "# Two\n").unwrap();
+    assert_eq!(is_changed(dir.path(), &files), Some(false), "no file of the server");
+    assert_eq!(changed_files(dir.path()), Some(vec!["README.md".to_owned()]));
+    fs::write(dir.path().join("kit/src/lib.rs"), "// changed\n").unwrap();
+    assert_eq!(is_changed(dir.path(), &files), Some(true));
+    let untracked = [PathBuf::from("kit/src/new.rs")];
+    assert_eq!(is_changed(dir.path(), &untracked), Some(false), "there is no such file");
+    fs::write(dir.path().join("kit/src/new.rs"), "").unwrap();
+    assert_eq!(is_changed(dir.path(), &untracked), Some(true), "a file that is in no commit");
+}
+
+#[test]
+fn builds_are_the_same_by_sources_and_compiler_or_by_the_file() {
+    let text = |text: &str| Some(text.to_owned());
+    let built = Program { sha256: text("1"), sources: text("s"), compiler: text("c"), ..Program::default() };
+    let same = |of: Program| built.is_same_build(&of);
+    assert!(same(built.clone()));
+    assert!(
+        same(Program { sha256: text("2"), changed: Some(false), ..built.clone() }),
+        "debug information has paths"
+    );
+    assert!(!same(Program { sources: text("t"), ..built.clone() }));
+    assert!(!same(Program { compiler: text("d"), ..built.clone() }));
+    assert!(!same(Program { flags: vec!["RUSTFLAGS=-Ctarget-cpu=native".to_owned()], ..built.clone() }));
+    let found = Program { sha256: text("1"), ..Program::default() };
+    assert!(
+        found.is_same_build(&found) && !found.is_same_build(&Program { sha256: text("2"), ..found.clone() })
+    );
+    let running = Program { unknown: text("it ran already"), ..Program::default() };
+    assert!(!running.is_same_build(&running), "nothing is known of it");
+}
+
+#[test]
+fn flags_from_outside_are_read() {
+    let config = "[build]\nrustflags = [\"-C\", \"target-cpu=native\"]\njobs = 2\n[alias]\nx = \"y\"\n[profile.release]\nlto = true\n";
+    let flags = configured(config);
+    assert_eq!(flags.len(), 2, "{flags:?}");
+    assert!(flags[0].starts_with("build.rustflags = ") && flags[1].starts_with("profile = "), "{flags:?}");
+    assert!(configured("[alias]\nx = \"y\"\n").is_empty() && configured("no toml").is_empty());
+}

@@ -1,0 +1,262 @@
+//! A mix: requests with weights, whose parameters are drawn from the ledger. What a person writes of it, and whether
+//! that makes sense; [`crate::workload::requests`] draws.
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use validator_state::Method;
+
+use crate::field_checks::within;
+
+/// The largest weight, so that shares can be distinguished and sums can't overflow.
+const MOST_WEIGHT: u64 = 1_000_000;
+
+/// The steepest law: almost every draw is the first account.
+const MOST_EXPONENT: f64 = 10.0;
+
+/// A request of a mix. Of `account`, `blocks` and `params` it has at most one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Its share is this over the sum of all weights.
+    pub weight: u64,
+    /// The JSON-RPC method.
+    pub method: String,
+    /// Which accounts it requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+    /// Which slots it requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlockRange>,
+    /// Fixed parameters: the text of a JSON array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<String>,
+}
+
+/// Which accounts a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", from = "WrittenAccount")]
+pub enum Account {
+    /// Each account of the ledger as often as any other.
+    Uniform,
+    /// By Zipf's law: the ledger's k-th account as often as k to the power of minus this exponent.
+    Zipf(f64),
+    /// Valid addresses that are not in the ledger.
+    Absent,
+}
+
+/// What a person writes for [`Account`]; in a shape of its own because the parser's words for a wrong one help nobody.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "give \"uniform\", \"absent\" or { zipf = 1.0 } with the exponent"
+)]
+enum WrittenAccount {
+    Word(Word),
+    Zipf { zipf: f64 },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Uniform,
+    Absent,
+}
+
+impl From<WrittenAccount> for Account {
+    fn from(written: WrittenAccount) -> Self {
+        match written {
+            WrittenAccount::Word(Word::Uniform) => Self::Uniform,
+            WrittenAccount::Word(Word::Absent) => Self::Absent,
+            WrittenAccount::Zipf { zipf } => Self::Zipf(zipf),
+        }
+    }
+}
+
+/// Which slots a request names. The chain does not advance while it is measured, so its tip is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockRange {
+    /// How many slots, skipped ones included; for getBlocksWithLimit the limit.
+    pub slots: u64,
+    /// Where they are.
+    pub from: Place,
+}
+
+/// Where in the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// The newest finalized ones.
+    Tip,
+    /// Anywhere below it, each place as often as any other.
+    Random,
+}
+
+impl Request {
+    /// What it requests, in a few words.
+    pub fn words(&self) -> String {
+        let Self { method, account, blocks, params, .. } = self;
+        let about = match (account, blocks, params) {
+            (Some(Account::Uniform), ..) => " of any account".to_owned(),
+            (Some(Account::Zipf(exponent)), ..) => format!(" of accounts by Zipf's law, exponent {exponent}"),
+            (Some(Account::Absent), ..) => " of absent accounts".to_owned(),
+            (_, Some(BlockRange { slots, from: Place::Tip }), _) => format!(" of the newest {slots} slots"),
+            (_, Some(BlockRange { slots, from: Place::Random }), _) => format!(" of {slots} slots anywhere"),
+            (_, _, Some(params)) => format!(" with {params}"),
+            (None, None, None) => String::new(),
+        };
+        format!("{method}{about}")
+    }
+
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn check(&self) -> Result<()> {
+        let Self { weight, method: name, account, blocks, params } = self;
+        within("weight", *weight, 1, MOST_WEIGHT)?;
+        let Some(method) = Method::from_name(name) else {
+            let known = Method::ALL.map(Method::name).join(", ");
+            bail!("field method: no {name:?}; there are: {known}")
+        };
+        let given =
+            usize::from(account.is_some()) + usize::from(blocks.is_some()) + usize::from(params.is_some());
+        ensure!(given <= 1, "fields account, blocks and params: give at most one of them");
+        let takes_account = method == Method::GetBalance;
+        let takes_blocks = matches!(method, Method::GetBlocks | Method::GetBlocksWithLimit);
+        ensure!(account.is_none() || takes_account, "field account: {method} takes no account; leave it out");
+        ensure!(blocks.is_none() || takes_blocks, "field blocks: {method} takes no slots; leave it out");
+        ensure!(
+            !takes_account || given == 1,
+            "field account: is missing; say which accounts {method} requests"
+        );
+        ensure!(!takes_blocks || given == 1, "field blocks: is missing; say which slots {method} requests");
+        if let Some(Account::Zipf(exponent)) = account {
+            ensure!(
+                *exponent > 0.0 && *exponent <= MOST_EXPONENT,
+                "field account: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, or \
+                 \"uniform\""
+            );
+        }
+        if let Some(BlockRange { slots, .. }) = blocks {
+            within("blocks.slots", *slots, 1, validator_state::MAX_BLOCKS_RANGE)?;
+        }
+        params.iter().try_for_each(|text| fixed_params(text).map(drop))
+    }
+}
+
+/// Fixed parameters on one line, without white space.
+pub(crate) fn fixed_params(text: &str) -> Result<String> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Array(values)) => Ok(Value::Array(values).to_string()),
+        Ok(_) => bail!("field params: no JSON array; give one such as '[0, 10]'"),
+        Err(error) => bail!("field params: not JSON: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::ConfigDir;
+    use crate::workload::Workload;
+
+    const GOOD: &str = "why = \"a test\"\n\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.5 }\n\n\
+                        [[request]]\nweight = 1\nmethod = \"getBlocks\"\nblocks = { slots = 50, from = \"tip\" }\n";
+
+    fn read(text: &str) -> Result<Workload, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("workloads")).unwrap();
+        std::fs::write(folder.path().join("workloads/bad.toml"), text).unwrap();
+        ConfigDir(folder.path().to_owned()).workload("bad").map_err(|error| format!("{error:#}"))
+    }
+
+    /// Each mistake, and what the one line must name.
+    #[test]
+    fn rubbish_in_a_mix_is_named() {
+        let cases = [
+            (
+                "why = \"a test\"",
+                "why = \"a test\"\nbody = '{}'\nexpected = \"ledger\"",
+                "has a body and [[request]]",
+            ),
+            ("why = \"a test\"", "why = \"a test\"\nexpected = \"ledger\"", "field expected"),
+            ("why = \"a test\"", "why = \"a test\"\nneeds_slots = 5", "field needs_slots"),
+            ("why = \"a test\"", "", "why"),
+            ("weight = 3", "weight = 0", "[[request]] 1: field weight"),
+            ("weight = 1", "weight = 1000001", "[[request]] 2: field weight"),
+            ("weight = 3", "weight = -3", "bad.toml:4: field weight"),
+            ("weight = 3", "", "weight"),
+            ("weight = 3", "weihgt = 3", "bad.toml:4: unknown field `weihgt`"),
+            (
+                "\"getBlocks\"",
+                "\"getBloks\"",
+                "[[request]] 2: field method: no \"getBloks\"; there are: getBalance",
+            ),
+            (
+                "{ zipf = 1.5 }",
+                "\"zipf\"",
+                "bad.toml:6: field account: give \"uniform\", \"absent\" or { zipf",
+            ),
+            ("{ zipf = 1.5 }", "{ zipf = 1.5, absent = 2 }", "bad.toml:6: field account: give \"uniform\""),
+            ("{ zipf = 1.5 }", "7", "bad.toml:6: field account: give \"uniform\""),
+            ("{ zipf = 1.5 }", "{ zipf = 0 }", "[[request]] 1: field account: an exponent of 0"),
+            ("{ zipf = 1.5 }", "{ zipf = nan }", "[[request]] 1: field account: an exponent of NaN"),
+            ("account = { zipf = 1.5 }", "", "[[request]] 1: field account: is missing"),
+            ("account = { zipf = 1.5 }", "account = \"absent\"\nparams = '[]'", "give at most one of them"),
+            ("account = { zipf = 1.5 }", "params = '[1'", "[[request]] 1: field params: not JSON"),
+            ("account = { zipf = 1.5 }", "params = '{}'", "[[request]] 1: field params: no JSON array"),
+            (
+                "account = { zipf = 1.5 }",
+                "blocks = { slots = 1, from = \"tip\" }",
+                "field blocks: getBalance takes no",
+            ),
+            (
+                "blocks = { slots = 50, from = \"tip\" }",
+                "account = \"uniform\"",
+                "field account: getBlocks takes no",
+            ),
+            ("blocks = { slots = 50, from = \"tip\" }", "", "[[request]] 2: field blocks: is missing"),
+            ("slots = 50", "slots = 0", "[[request]] 2: field blocks.slots"),
+            ("slots = 50", "slots = 500001", "[[request]] 2: field blocks.slots"),
+            ("slots = 50,", "", "bad.toml:11"),
+            ("\"tip\"", "\"top\"", "`top`, expected `tip` or `random`"),
+        ];
+        assert!(read(GOOD).is_ok());
+        for (good, bad, named) in cases {
+            assert!(GOOD.contains(good), "{good}");
+            let line = read(&GOOD.replacen(good, bad, 1)).unwrap_err();
+            assert!(line.contains("bad.toml") && line.contains(named), "{bad:?} gave {line:?}");
+            assert_eq!(line.lines().count(), 1, "{line:?}");
+        }
+        for (text, named) in [
+            ("why = \"a test\"", "has no body and no [[request]]"),
+            ("why = \"a test\"\nbody = '{}'", "field expected: is missing"),
+        ] {
+            let line = read(text).unwrap_err();
+            assert!(line.contains("bad.toml") && line.contains(named), "{text:?} gave {line:?}");
+        }
+    }
+
+    #[test]
+    fn a_mix_says_what_it_asks() {
+        let words = "getBalance of accounts by Zipf's law, exponent 1.5 (75 %), getBlocks of the newest 50 slots (25 %)";
+        assert_eq!(read(GOOD).unwrap().words(), words);
+    }
+
+    /// A plan keeps its workloads as JSON, and plans of before there were mixes must still be read.
+    #[test]
+    fn a_workload_survives_its_plan() {
+        let old = r#"{"name":"getBalance","body":"{}","expected":"ledger","why":"a test"}"#;
+        let workload: Workload = serde_json::from_str(old).unwrap();
+        assert_eq!(workload.body().unwrap(), "{}");
+        assert_eq!(serde_json::to_string(&workload).unwrap(), old);
+        let dir = ConfigDir::of_repository();
+        for entry in std::fs::read_dir(dir.0.join("workloads")).unwrap() {
+            let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+            let workload = dir.workload(&name).unwrap();
+            let text = serde_json::to_string(&workload).unwrap();
+            assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload, "{text}");
+        }
+    }
+}

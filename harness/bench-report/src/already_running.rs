@@ -1,0 +1,71 @@
+//! What a report says of servers that ran already, whose CPU time may be unknown and whose answers may be their own.
+
+use std::net::IpAddr;
+
+use super::Run;
+use bench_model::config::{RunningAt, Server};
+use bench_model::figure::Figure;
+use bench_model::target::Target;
+use bench_system::readable_numbers::counted;
+
+/// What limits a rate, and what CPU time is known: a line.
+pub fn sharing(run: &Run) -> String {
+    let cores = run.conditions.host.cores;
+    let Some((server, at)) = alone(run) else {
+        return format!(
+            "Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
+             server's own."
+        );
+    };
+    let place = match is_on_loopback(at) {
+        true => {
+            format!("It shares {cores} cores with the load generator: a rate is what both reach together.")
+        }
+        false => "The network between it and the load generator is in every figure.".to_owned(),
+    };
+    let has_cpu = run.summary.cells.iter().any(|cell| cell.figure(Figure::CpuUsPerRequest).is_some());
+    let cpu = match has_cpu {
+        true => "CPU per request is that of the process that listens at its port.",
+        false => {
+            "Its CPU time, memory and open files are unknown: no process that the harness may inspect listens there."
+        }
+    };
+    format!(
+        "{} ran already, at {}, and was not started afresh for each trial. {place} {cpu}",
+        server.label(),
+        at.url
+    )
+}
+
+/// Whether its URL names this machine; no name is looked up for a report.
+fn is_on_loopback(at: &RunningAt) -> bool {
+    let Ok(target) = Target::parse(&at.url) else { return false };
+    let host = target.addr().rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The bound on the load, and whose answers the reference is.
+pub fn notes(run: &Run) -> Vec<String> {
+    let Some((server, at)) = alone(run) else { return Vec::new() };
+    let load = run.plan.most_load();
+    let mut notes = vec![format!(
+        "Load on {} was bounded: at most {} at one time and {} s in all.",
+        server.label(),
+        counted(load.connections.into(), "connection"),
+        load.seconds
+    )];
+    if !at.own_answers.is_empty() {
+        notes.push(format!(
+            "Answers to {} were compared with the server's own answer, given twice before the run, and not with the campaign's \
+             ledger, which it does not have.",
+            at.own_answers.join(" and ")
+        ));
+    }
+    notes
+}
+
+/// The server of a run that has one server, which ran already.
+pub fn alone(run: &Run) -> Option<(&Server, &RunningAt)> {
+    let [server] = run.plan.servers.as_slice() else { return None };
+    Some((server, server.running_at()?))
+}

@@ -1,0 +1,282 @@
+//! The first thing that a reader sees: which server for whom, one table, one chart, and what was distrusted. The rest
+//! of a report says how sure each of it is.
+
+mod pooled;
+mod rows;
+
+use super::Run;
+use super::charts::{self, Picture};
+use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
+use bench_analysis::Better;
+use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
+use bench_system::readable_numbers::rounded;
+
+pub(super) use pooled::of_runs;
+pub(super) use rows::{of, short};
+
+/// A test reads the campaigns.
+const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and only `distance`, \
+                              `distance-batches` and `distance-rates` a network.";
+
+/// The chart of a run that has an answer.
+pub(super) fn chart(run: &Run) -> Option<Picture> {
+    of(run).and_then(|_| charts::ratios(run))
+}
+
+/// The answer in Markdown, without its chart.
+pub(super) fn markdown(answer: &Answer) -> String {
+    let decided = answer.recommendations();
+    let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
+    sections([
+        sentences
+            .chain(disagreements(answer).map(|said| format!("- {said}\n")))
+            .chain([format!("- {}\n", not_measured(&decided))])
+            .collect(),
+        table(answer).markdown(),
+        notes(answer),
+    ])
+}
+
+/// What a user should choose, why, and at what price; none where it was not measured.
+fn sentence(answer: &Answer, decided: &Recommendation) -> Option<String> {
+    let topic = decided.decided_by?;
+    let wants = decided.wants;
+    let rows = || answer.rows.iter().filter(|row| row.topic == topic);
+    if decided.best.is_empty() && rows().any(|row| !row.disagreements(answer.baseline).is_empty()) {
+        return Some(format!("**{wants}:** no server is best on every processor."));
+    }
+    if decided.best.is_empty() {
+        return Some(format!("**{wants}:** no server is surely better than the others."));
+    }
+    let choice = |(rows, servers): &(Vec<usize>, Vec<usize>)| {
+        let names: Vec<&str> = servers.iter().map(|server| answer.servers[*server].as_str()).collect();
+        let names = names.join(" or ");
+        match decided.best.as_slice() {
+            [_] => names,
+            _ => format!("{names} for {}", answer.rows[rows[0]].request),
+        }
+    };
+    let chosen: Vec<String> = decided.best.iter().map(choice).collect();
+    let because = decided.best.iter().map(|(rows, servers)| because(answer, topic, rows, servers));
+    let because: Vec<String> = because.collect();
+    let price = decided.price.iter().map(|row| {
+        let row = &answer.rows[*row];
+        let best = row.best().first().copied().unwrap_or(answer.baseline);
+        format!("{}, {}", phrase(row), against(answer, row, decided.best[0].1[0], best))
+    });
+    let price: Vec<String> = price.collect();
+    let price = if price.is_empty() { String::new() } else { format!(" The price: {}.", price.join("; ")) };
+    Some(format!("**{wants}: {}.** {}{price}", chosen.join("; "), because.join(" ")))
+}
+
+/// What rows show of a recommended server, next to the baseline or, where that is recommended itself, next to the
+/// worst; and who else may be as good in one of them.
+fn because(answer: &Answer, topic: Topic, rows: &[usize], servers: &[usize]) -> String {
+    let rows = || rows.iter().map(|row| &answer.rows[*row]);
+    let best = servers[0];
+    let ties = rows().filter_map(|row| {
+        let others = row.best().into_iter().filter(|server| !servers.contains(server));
+        let others: Vec<&str> = others.map(|server| answer.servers[server].as_str()).collect();
+        (!others.is_empty())
+            .then(|| format!(" For {}, {} may be as good.", row.request, others.join(" and ")))
+    });
+    let ties: String = ties.collect();
+    if topic == Topic::Cpu && best != answer.baseline {
+        let of: Vec<String> = rows().map(|row| format!("{} for {}", shown(row, best), row.request)).collect();
+        let baseline = &answer.servers[answer.baseline];
+        let times = |row: &AnswerRow| {
+            dash(row.range(best), |(low, high)| {
+                spanned((1.0 / high, 1.0 / low), |times| format!("{times:.1}"))
+            })
+        };
+        let times: Vec<String> = rows().map(times).collect();
+        return format!(
+            "CPU per request, with {baseline} as 1: {}. So {} times the requests for the same CPU.{ties}",
+            of.join(", "),
+            times.join(" and ")
+        );
+    }
+    let of = |row: &AnswerRow| {
+        let other = if best == answer.baseline { worst(row) } else { answer.baseline };
+        let phrase = phrase(row);
+        // A name keeps its small letter.
+        let phrase = if phrase.starts_with("p99") { phrase } else { capitalised(&phrase) };
+        format!("{phrase}: {}.", against(answer, row, best, other))
+    };
+    rows().map(of).collect::<Vec<_>>().join(" ") + &ties
+}
+
+/// `2.10 ms (jsonrpc-core: 4.30 ms)`.
+fn against(answer: &Answer, row: &AnswerRow, own: usize, other: usize) -> String {
+    format!("{} ({}: {})", shown(row, own), answer.servers[other], shown(row, other))
+}
+
+fn shown(row: &AnswerRow, server: usize) -> String {
+    dash(row.range(server), |ends| spanned(ends, |value| write(row.topic, value)))
+}
+
+/// `0.72 to 0.82`; one value where both read the same.
+fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
+    let (low, high) = (write(low), write(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// Where a server stands otherwise to the baseline on one processor than on another.
+fn disagreements(answer: &Answer) -> impl Iterator<Item = String> {
+    let baseline = &answer.servers[answer.baseline];
+    answer.rows.iter().flat_map(move |row| {
+        row.disagreements(answer.baseline).into_iter().map(move |(server, standings)| {
+            let on = standings.into_iter().map(|(processor, standing)| {
+                let how = match standing {
+                    Standing::Less => "less",
+                    Standing::More => "more",
+                    Standing::Open => "no difference resolved",
+                };
+                format!("{how} on {processor}")
+            });
+            format!(
+                "**Processors disagree** about {} of {} next to {baseline}'s: {}.",
+                phrase(row),
+                answer.servers[server],
+                list(on)
+            )
+        })
+    })
+}
+
+/// The server that is furthest behind the best.
+fn worst(row: &AnswerRow) -> usize {
+    let measured = row.values.iter().enumerate().filter_map(|(server, value)| Some((server, (*value)?)));
+    let order = |a: f64, b: f64| match row.topic.better() {
+        Better::More => b.total_cmp(&a),
+        Better::Less => a.total_cmp(&b),
+    };
+    let worst = measured.max_by(|(_, a), (_, b)| order(a.compared.value, b.compared.value));
+    worst.map_or(0, |(server, _)| server)
+}
+
+/// What has no row here, by the campaign that measures it; and what none does.
+fn not_measured(decided: &[Recommendation]) -> String {
+    let mut by_campaign: Vec<(&str, Vec<&str>)> = Vec::new();
+    for decided in decided.iter().filter(|decided| decided.decided_by.is_none()) {
+        let (what, campaign) = decided.measured_by;
+        match by_campaign.iter_mut().find(|(known, _)| *known == campaign) {
+            Some((_, missing)) => missing.push(what),
+            None => by_campaign.push((campaign, vec![what])),
+        }
+    }
+    if by_campaign.is_empty() {
+        return NEVER_MEASURED.to_owned();
+    }
+    let of_campaign =
+        |(campaign, missing): (&str, Vec<&str>)| format!("{} (`{campaign}`)", missing.join(" and "));
+    let missing = list(by_campaign.into_iter().map(of_campaign));
+    format!(
+        "**Not measured here:** {missing}. `just bench-all CAMPAIGN` runs the campaign in brackets. {NEVER_MEASURED}"
+    )
+}
+
+/// A row in a sentence: `p99 of getBalance`.
+fn phrase(row: &AnswerRow) -> String {
+    let topic = match row.topic {
+        Topic::Rate => "requests/s",
+        Topic::Cpu => "CPU per request",
+        Topic::P99 => "p99",
+        Topic::P99NextToHeavy => "p99 next to heavy requests",
+        Topic::AnsweredUnderLoad => "answered in time",
+        Topic::Recovery => "time until p99 is back",
+        Topic::Sustained => "highest rate",
+        Topic::ConnectionMemory => "memory for a connection",
+        Topic::Connections => "connections without a failed or late request",
+    };
+    if row.request.is_empty() { topic.to_owned() } else { format!("{topic}, {}", row.request) }
+}
+
+/// A topic's value with its unit.
+fn write(topic: Topic, value: f64) -> String {
+    match topic {
+        Topic::Rate | Topic::Sustained => rounded(value),
+        Topic::Cpu => format!("{value:.2}"),
+        Topic::P99 | Topic::P99NextToHeavy => time_us(value),
+        Topic::AnsweredUnderLoad => percent(value),
+        Topic::Recovery => time_us(value * 1e3),
+        Topic::ConnectionMemory => bytes(value),
+        Topic::Connections => thousands(value),
+    }
+}
+
+/// A row for each question, a column for each server.
+fn table(answer: &Answer) -> Table {
+    let mut headers = vec!["question"];
+    headers.extend(answer.servers.iter().map(String::as_str));
+    let mut table = Table::new(&headers, 1);
+    for row in answer.rows.iter().filter(|row| !is_bound(row)) {
+        let best = row.best();
+        let cell = |(server, value): (usize, &Option<_>)| {
+            let Some(value) = value else { return "not measured".to_owned() };
+            cell(answer, row, server, *value, best.contains(&server))
+        };
+        let name = format!("{} {}", name(answer, row), row.from).trim_end().to_owned();
+        table.row(std::iter::once(name).chain(row.values.iter().enumerate().map(cell)).collect());
+    }
+    table
+}
+
+fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
+    let bound = if value.at_least { "≥ " } else { "" };
+    let text = format!("{bound}{}", shown(row, server));
+    // Among the best no difference is claimed; what may equal the baseline is not shown as better than it.
+    match (is_best, is_open(answer, row, server)) {
+        (true, false) => format!("**{text}**"),
+        (true, true) if row.best().contains(&answer.baseline) => format!("**{text}**"),
+        (_, true) => format!("{text} ?"),
+        (false, false) => text,
+    }
+}
+
+/// Whether it is open if a server differs from the baseline, and not only because the load ended before either did.
+fn is_open(answer: &Answer, row: &AnswerRow, server: usize) -> bool {
+    let is_bound = |server: usize| row.values[server].is_some_and(|value| value.at_least);
+    row.values[server].is_some()
+        && !row.is_resolved(server, answer.baseline)
+        && !(is_bound(server) && is_bound(answer.baseline))
+}
+
+/// Whether the load ended before any server did: then no server differs from another.
+fn is_bound(row: &AnswerRow) -> bool {
+    row.values.iter().flatten().all(|value| value.at_least)
+}
+
+/// A row's question: `p99, getBalance at 125 connections`.
+fn name(answer: &Answer, row: &AnswerRow) -> String {
+    let one = match row.topic {
+        Topic::Cpu => format!(" ({} = 1)", answer.servers[answer.baseline]),
+        _ => String::new(),
+    };
+    let parts = [format!("{}{one}", phrase(row)), row.at.clone()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the table's signs mean, as far as it has them.
+fn notes(answer: &Answer) -> String {
+    let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
+    let mut notes = vec!["**Bold**: the best, or several that may be equally good.".to_owned()];
+    let cells = || cells().filter(|(row, _)| !is_bound(row));
+    if cells().any(|(row, server)| is_open(answer, row, server)) {
+        let baseline = &answer.servers[answer.baseline];
+        notes.push(format!("**?**: may equal {baseline}, because their intervals overlap."));
+    }
+    if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
+        notes
+            .push("**≥**: the load generator, or the highest load that was tried, was the limit.".to_owned());
+    }
+    let bound = answer.rows.iter().filter(|row| is_bound(row)).map(|row| {
+        let most = row.values.iter().flatten().map(|value| value.shown).fold(0.0, f64::max);
+        format!("{} up to {} {}", name(answer, row), write(row.topic, most), row.from).trim_end().to_owned()
+    });
+    let bound: Vec<String> = bound.collect();
+    if !bound.is_empty() {
+        notes.push(format!("No server reached its limit: {}.", bound.join("; ")));
+    }
+    format!("{}\n", notes.join(" "))
+}

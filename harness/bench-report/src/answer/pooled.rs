@@ -1,0 +1,137 @@
+//! The answer of several kept runs: ratios pooled over all runs of the same servers and settings, and what single runs
+//! measured beyond them.
+
+use anyhow::{Context, Result};
+
+use super::super::Run;
+use super::super::pooled::PooledRuns;
+use super::rows;
+use bench_analysis::answer::{Answer, AnswerRow, Direct, OnModel, Topic, Value};
+use bench_analysis::pooled::{Group, PooledFigure, Setting};
+use bench_model::config::Placement;
+use bench_model::results::DUETS;
+
+/// From the first run its servers and rows, from each other run the topics that those before it lack. Ratios are
+/// replaced by those of all runs of the same builds and settings, by model of processor; their intervals are those for
+/// one more run on it. Of one model that takes three runs. `links` are what a page calls all runs, and each of `runs`.
+///
+/// # Errors
+/// The first run compares nothing.
+pub(crate) fn of_runs(pooled: &PooledRuns, runs: &[Run], links: (&str, &[&str])) -> Result<Answer> {
+    let (first, others) = runs.split_first().context("an answer needs a run")?;
+    let mut answer = super::of(first).with_context(|| format!("{} compares nothing", first.name))?;
+    let names = first.plan.servers.iter().map(|server| server.name.as_str());
+    let names: Vec<&str> = names.filter(|name| !first.plan.is_ceiling(name)).collect();
+    let one = |rows: &mut [AnswerRow], link: &str| {
+        rows.iter_mut().for_each(|row| row.from = format!("([1 run][{link}])"))
+    };
+    let (all, links) = links;
+    one(&mut answer.rows, links[0]);
+    for (run, link) in others.iter().zip(&links[1..]) {
+        let known: Vec<Topic> = answer.rows.iter().map(|row| row.topic).collect();
+        let mut new = rows::rows(run, &names, answer.baseline);
+        one(&mut new, link);
+        answer.rows.extend(new.into_iter().filter(|row| !known.contains(&row.topic)));
+    }
+    for row in &mut answer.rows {
+        pool(row, (pooled, all), first, &names, answer.baseline);
+    }
+    Ok(answer)
+}
+
+/// Puts pooled ratios in the place of one run's.
+fn pool(
+    row: &mut AnswerRow,
+    (pooled, link): (&PooledRuns, &str),
+    run: &Run,
+    names: &[&str],
+    baseline: usize,
+) {
+    let figure = match row.topic {
+        Topic::Rate => PooledFigure::Rate,
+        Topic::Cpu => PooledFigure::Cpu,
+        _ => return,
+    };
+    let (placement, connections) = match (row.topic, &run.duets) {
+        (Topic::Cpu, Some(duets)) => (Placement::Duet, duets.plan.headline_level(&row.request).connections),
+        _ => (Placement::Free, run.plan.headline_level(&row.request).connections),
+    };
+    let own = if placement == Placement::Duet { format!("{}/{DUETS}", run.name) } else { run.name.clone() };
+    // Of the same sources and settings as the run's own; over many builds of each where they were measured, since the
+    // run's is of one.
+    let group = |name: &str| {
+        let own = pooled.groups.iter().find(|group| {
+            let setting = &group.setting;
+            (setting.figure, setting.placement, setting.connections) == (figure, placement, connections)
+                && (&*setting.workload, &*setting.server, &*setting.over)
+                    == (&*row.request, name, names[baseline])
+                && group.runs().any(|known| known.run == own)
+        })?;
+        let wanted = Setting { many_builds: true, ..own.setting.clone() };
+        pooled.groups.iter().find(|group| group.setting == wanted).or(Some(own))
+    };
+    let groups: Vec<Option<&Group>> = names.iter().map(|name| group(name)).collect();
+    let mut processors: Vec<&str> =
+        groups.iter().flatten().flat_map(|group| &group.models).map(|model| &*model.processor).collect();
+    processors.sort_unstable();
+    processors.dedup();
+    let on = |processor: &str| {
+        let value = |(server, group): (usize, &Option<&Group>)| {
+            let known = row.values[server]?;
+            if server == baseline {
+                return Some(known);
+            }
+            let model = group.as_ref()?.models.iter().find(|model| model.processor == processor)?;
+            let compared = model.next_run();
+            let shown = if row.topic == Topic::Cpu { compared.value } else { known.shown };
+            Some(Value { shown, compared, ..known })
+        };
+        let values = groups.iter().enumerate().map(value).collect();
+        OnModel { processor: processor.to_owned(), values, direct: direct(pooled, &groups, processor) }
+    };
+    let is_whole = |model: &OnModel| {
+        let mut both = model.values.iter().zip(&row.values);
+        both.all(|(there, here)| there.is_some() == here.is_some())
+    };
+    let models: Vec<OnModel> = processors.iter().map(|processor| on(processor)).filter(is_whole).collect();
+    let mut counts = Vec::new();
+    if models.len() > 1 {
+        row.models = models;
+        counts.extend(groups.iter().flatten().map(|group| group.runs().count()));
+    } else {
+        let processor = run.conditions.host.processor_name();
+        let here = on(&processor);
+        row.direct.extend(&here.direct);
+        for (server, group) in groups.iter().enumerate() {
+            let model =
+                group.and_then(|group| group.models.iter().find(|model| model.processor == processor));
+            if model.is_some_and(|model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some())) {
+                row.values[server] = here.values[server];
+                counts.extend(model.map(|model| model.runs.len()));
+            }
+        }
+    }
+    if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
+        let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let on =
+            if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
+        row.from = format!("([{runs} runs{on}][{link}])");
+    }
+}
+
+/// What runs on a processor say of two of the servers next to each other, of the same builds and settings as in
+/// `groups`: each server's with the baseline. Of the mean over runs, since the question is which is better and not what
+/// one more run may give.
+fn direct(pooled: &PooledRuns, groups: &[Option<&Group>], processor: &str) -> Vec<Direct> {
+    let pair = |server: usize, over: usize| {
+        let (a, b) = (groups[server]?, groups[over]?);
+        let mut wanted = a.setting.clone();
+        wanted.over.clone_from(&b.setting.server);
+        wanted.servers[1].clone_from(&b.setting.servers[0]);
+        let group = pooled.groups.iter().find(|group| group.setting == wanted)?;
+        let model = group.models.iter().find(|model| model.processor == processor)?;
+        Some(Direct { server, over, ratio: model.ratio() })
+    };
+    let all = 0..groups.len();
+    all.clone().flat_map(|server| all.clone().filter_map(move |over| pair(server, over))).collect()
+}

@@ -1,0 +1,338 @@
+//! The rows of an answer: what a run measured of every server, by topic.
+
+use super::super::format::{count, counted, known, load};
+use super::super::{Run, crossed, headline, original, sections};
+use bench_analysis::answer::{Answer, AnswerRow, Direct, Topic, Value};
+use bench_analysis::search::Ending;
+use bench_analysis::{Cell, Comparison, Finding, Mark};
+use bench_model::config::Tuning;
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_stats::Estimate;
+
+/// What a run answers; none where it has no baseline, has a question of its own, or measured nothing that servers are
+/// compared by.
+pub(crate) fn of(run: &Run) -> Option<Answer> {
+    if original::is_headline(run) || crossed::is_headline(run) || headline::compares_nothing(run) {
+        return None;
+    }
+    let campaign = &run.plan.campaign;
+    let (names, labels): (Vec<&str>, Vec<&str>) = run
+        .plan
+        .servers
+        .iter()
+        .filter(|server| !run.plan.is_ceiling(&server.name))
+        .map(|server| (server.name.as_str(), server.label()))
+        .unzip();
+    let baseline = names.iter().position(|name| Some(*name) == campaign.baseline.as_deref())?;
+    let rows = rows(run, &names, baseline);
+    (!rows.is_empty()).then_some(Answer { servers: short(&labels), baseline, rows })
+}
+
+/// Labels without what stands behind a plus, where each is still the only one of its name.
+pub(crate) fn short(labels: &[&str]) -> Vec<String> {
+    let all = labels.iter().map(|label| label.split(" + ").next().unwrap_or(label));
+    let all: Vec<&str> = all.collect();
+    let is_alone = |name: &str| all.iter().filter(|other| **other == name).count() == 1;
+    let names = labels.iter().zip(&all);
+    names.map(|(label, name)| if is_alone(name) { *name } else { *label }.to_owned()).collect()
+}
+
+/// What a run measured of these servers, by name: each row has values of two at least.
+pub(super) fn rows(run: &Run, names: &[&str], baseline: usize) -> Vec<AnswerRow> {
+    let mut rows = Measured { run, names, baseline: names[baseline] }.rows();
+    rows.retain(|row| row.values.iter().flatten().count() > 1);
+    rows
+}
+
+/// From when an open loop's latencies count.
+const FROM_DUE: &str = ", from the intended send";
+
+/// A workload at one of the headline's loads.
+struct Place<'a> {
+    workload: &'a str,
+    level: Level,
+    /// Whether the workload has other such loads.
+    is_one_of_several: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(run: &'a Run) -> Vec<Self> {
+        let of = |workload: &'a String| {
+            let levels = run.plan.headline_levels(workload);
+            let is_one_of_several = levels.len() > 1;
+            levels.into_iter().map(move |level| Self { workload, level, is_one_of_several })
+        };
+        run.plan.campaign.workloads.iter().flat_map(of).collect()
+    }
+}
+
+struct Measured<'a> {
+    run: &'a Run,
+    names: &'a [&'a str],
+    baseline: &'a str,
+}
+
+impl Measured<'_> {
+    fn rows(&self) -> Vec<AnswerRow> {
+        let mut rows = Vec::new();
+        if self.run.plan.campaign.open.is_some() {
+            if self.run.summary.isolation.is_empty() && self.run.summary.recovery.is_empty() {
+                rows.extend(self.at_a_rate());
+            }
+            rows.extend(self.next_to_heavy());
+            rows.extend(self.under_load());
+        } else {
+            rows.extend(self.sweep());
+        }
+        rows.extend(self.connections());
+        rows.extend(self.sustained());
+        rows
+    }
+
+    fn row(
+        &self,
+        topic: Topic,
+        request: &str,
+        at: String,
+        value: impl Fn(&str) -> Option<Value>,
+    ) -> AnswerRow {
+        let values = self.names.iter().map(|name| value(name)).collect();
+        AnswerRow {
+            topic,
+            request: request.to_owned(),
+            at,
+            from: String::new(),
+            values,
+            direct: Vec::new(),
+            models: Vec::new(),
+        }
+    }
+
+    /// A row of a workload at a load. Where it has several, the load is part of what the row is about.
+    fn at_place(
+        &self,
+        topic: Topic,
+        place: &Place<'_>,
+        behind: &str,
+        value: impl Fn(&str) -> Option<Value>,
+    ) -> AnswerRow {
+        let at = at(place.level);
+        match place.is_one_of_several {
+            false => self.row(topic, place.workload, at + behind, value),
+            true => self.row(topic, &format!("{} {at}", place.workload), behind.to_owned(), value),
+        }
+    }
+
+    /// A closed loop: rates, CPU time and latency at the headline's loads, and memory at the highest.
+    fn sweep(&self) -> Vec<AnswerRow> {
+        let run = self.run;
+        let mut rows = Vec::new();
+        let places = Place::of(run);
+        if run.has_sweep() && !sections::is_duet(run) {
+            rows.extend(places.iter().map(|place| {
+                let Place { workload, level, .. } = *place;
+                self.at_place(Topic::Rate, place, "", |server| self.rate(server, workload, level))
+            }));
+        }
+        rows.extend(self.cpu());
+        if !run.has_sweep() || sections::is_duet(run) {
+            return rows;
+        }
+        rows.extend(places.iter().map(|place| {
+            let value = |server: &str| {
+                self.cell(server, place.workload, place.level)?.figure(Figure::P99Us).map(Value::of)
+            };
+            self.at_place(Topic::P99, place, "", value)
+        }));
+        // At the headline's load there are trials enough for an interval.
+        let most = places.iter().max_by_key(|place| place.level.amount());
+        rows.extend(most.map(|place| {
+            let Place { workload, level, .. } = *place;
+            let figure = Figure::ConnectionMemoryBytes;
+            // A group's memory that did not grow measures no connection, and least of all wins.
+            let resolved = |cell: &Cell| cell.figure(figure).filter(|estimate| estimate.value > 0.0);
+            let value = |server: &str| resolved(self.cell(server, workload, level)?).map(Value::of);
+            let at = format!("with {} open", count(level.connections.into()));
+            self.row(Topic::ConnectionMemory, workload, at, value)
+        }));
+        rows
+    }
+
+    fn cell(&self, server: &str, workload: &str, level: Level) -> Option<&Cell> {
+        self.run.summary.cell(server, workload, level)
+    }
+
+    fn rate(&self, server: &str, workload: &str, level: Level) -> Option<Value> {
+        let cell = self.cell(server, workload, level)?;
+        let shown = cell.figure(Figure::RequestsPerSecond)?.value;
+        let finding = |pair: &Comparison| pair.rate;
+        let compared = self
+            .compared(self.run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
+        Some(Value { shown, compared, at_least: cell.marks.contains(&Mark::ClientBound) })
+    }
+
+    /// From duets where the run has them: they are sharper.
+    fn cpu(&self) -> Vec<AnswerRow> {
+        let run = self.run.duets.as_deref().unwrap_or(self.run);
+        Place::of(run).iter().map(|place| self.cpu_at(run, place)).collect()
+    }
+
+    fn cpu_at(&self, run: &Run, place: &Place<'_>) -> AnswerRow {
+        let Place { workload, level, .. } = *place;
+        let value = |server: &str| {
+            let finding = |pair: &Comparison| pair.cpu;
+            let compared = self
+                .compared(run, server, finding, |pair| (&*pair.workload, pair.level) == (workload, level))?;
+            Some(Value { shown: compared.value, compared, at_least: false })
+        };
+        let direct = run.summary.comparisons.iter().filter_map(|pair| {
+            let place = |server: &str| self.names.iter().position(|name| *name == server);
+            let (server, over) = (place(&pair.server)?, place(&pair.over)?);
+            let is_it = (&*pair.workload, pair.level) == (workload, level) && pair.over != self.baseline;
+            is_it.then_some(Direct { server, over, ratio: pair.cpu.ratio })
+        });
+        AnswerRow { direct: direct.collect(), ..self.at_place(Topic::Cpu, place, "", value) }
+    }
+
+    /// A server's ratio to the baseline; the baseline's own is 1.
+    fn compared(
+        &self,
+        run: &Run,
+        server: &str,
+        finding: impl Fn(&Comparison) -> Finding,
+        is_at: impl Fn(&Comparison) -> bool,
+    ) -> Option<Estimate> {
+        if server == self.baseline {
+            return Some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) });
+        }
+        let of_pair = |pair: &&Comparison| pair.server == server && pair.over == self.baseline && is_at(pair);
+        run.summary.comparisons.iter().find(of_pair).map(|pair| finding(pair).ratio)
+    }
+
+    /// An open loop: CPU time and latency at the headline's rates.
+    fn at_a_rate(&self) -> Vec<AnswerRow> {
+        let p99 = |place: &Place<'_>| {
+            let Place { workload, level, .. } = *place;
+            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
+            let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
+            self.at_place(Topic::P99, place, FROM_DUE, value)
+        };
+        self.cpu().into_iter().chain(Place::of(self.run).iter().map(p99)).collect()
+    }
+
+    /// An open loop with and without a background load.
+    fn next_to_heavy(&self) -> Vec<AnswerRow> {
+        let mut places: Vec<(&str, Level)> = Vec::new();
+        for isolation in &self.run.summary.isolation {
+            let place = (isolation.workload.as_str(), Level { disturbed: true, ..isolation.level });
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let row = |(workload, level): (&str, Level)| {
+            let figure = |cell: &Cell| cell.figure(Figure::P99Us).filter(|_| level.tool.tells_when_due());
+            let value = |server: &str| self.cell(server, workload, level).and_then(figure).map(Value::of);
+            let other = known(self.background(), "", |other| format!(", next to {other}"));
+            self.row(Topic::P99NextToHeavy, workload, at(level) + &other + FROM_DUE, value)
+        };
+        places.into_iter().map(row).collect()
+    }
+
+    /// The load in the background, of which much more or much heavier requests come than a server is measured with.
+    fn background(&self) -> Option<String> {
+        let other = self.run.plan.campaign.open.as_ref()?.background.as_ref()?;
+        Some(match other.rate {
+            Some(rate) => format!("{} {}/s", count(rate.into()), other.workload),
+            None => format!("{} of {}", counted(other.connections.into(), "connection"), other.workload),
+        })
+    }
+
+    /// Of requests while many heavy ones come. These are more than some servers can answer and less than others can, so
+    /// the rows say what came and speak of no overload.
+    fn under_load(&self) -> Vec<AnswerRow> {
+        let all = &self.run.summary.recovery;
+        let Some(first) = all.first() else { return Vec::new() };
+        let of = |server: &str| all.iter().find(|recovery| recovery.server == server);
+        let answered = |server: &str| over_trials(of(server)?.answered_by_trial.clone());
+        let after =
+            |server: &str| over_trials(of(server)?.after_ms.iter().copied().collect::<Option<Vec<f64>>>()?);
+        let during = known(self.background(), "", |other| format!(" while {other} come, too"));
+        let behind = known(self.background(), "", |other| format!("after {other}"));
+        vec![
+            self.row(Topic::AnsweredUnderLoad, &first.workload, at(first.level) + &during, answered),
+            self.row(Topic::Recovery, &first.workload, behind, after),
+        ]
+    }
+
+    fn connections(&self) -> Vec<AnswerRow> {
+        let Some(found) = &self.run.summary.threshold else { return Vec::new() };
+        let tuning = self.run.plan.campaign.environment.tuning;
+        let settings = match tuning {
+            Tuning::Equal => "with equal settings",
+            Tuning::Shipped => "with each framework's own settings",
+        };
+        let mut workloads: Vec<&str> =
+            found.searches.iter().map(|search| search.searched.workload.as_str()).collect();
+        workloads.dedup();
+        let value = |server: &str, workload: &str| {
+            let search = found.searches.iter().find(|search| {
+                let of = &search.searched;
+                (of.base.as_str(), of.workload.as_str()) == (server, workload)
+                    && of.client.is_default()
+                    && of.tuning.is_none_or(|own| own == tuning)
+            })?;
+            let low = f64::from(search.found.last_passing?.connections);
+            let at_least = search.found.ending == Ending::HoldsToHighest && search.found.fails_at().is_none();
+            let high = match search.found.first_failing {
+                Some(failing) => f64::from(failing.connections),
+                None => f64::INFINITY,
+            };
+            Some(Value {
+                shown: low,
+                compared: Estimate { value: low, interval: Some((low, high)) },
+                at_least,
+            })
+        };
+        let row = |workload: &str| {
+            self.row(Topic::Connections, workload, settings.to_owned(), |server| value(server, workload))
+        };
+        workloads.into_iter().map(row).collect()
+    }
+
+    fn sustained(&self) -> Vec<AnswerRow> {
+        let Some(found) = &self.run.summary.slo else { return Vec::new() };
+        let mut workloads: Vec<&str> =
+            found.searches.iter().map(|search| search.searched.workload.as_str()).collect();
+        workloads.dedup();
+        let value = |server: &str, workload: &str| {
+            let search = found.searches.iter().find(|search| {
+                (search.searched.server.as_str(), search.searched.workload.as_str()) == (server, workload)
+            })?;
+            let low = f64::from(search.found.lower?.rate);
+            let high = search.found.upper.map_or(f64::INFINITY, |upper| f64::from(upper.rate));
+            let compared = Estimate { value: low, interval: Some((low, high)) };
+            Some(Value { shown: low, compared, at_least: search.found.upper.is_none() })
+        };
+        let level = format!("with p99 below {} ms", found.slo.p99_ms);
+        let row = |workload: &str| {
+            self.row(Topic::Sustained, workload, level.clone(), |server| value(server, workload))
+        };
+        workloads.into_iter().map(row).collect()
+    }
+}
+
+/// The median of a few trials and their range: two servers differ where every trial of one lies beyond every trial of
+/// the other. By chance alone that happens once in 35 times for four and four trials, and once in 126 for five and
+/// five; of fewer nothing is said.
+fn over_trials(mut trials: Vec<f64>) -> Option<Value> {
+    trials.sort_by(f64::total_cmp);
+    let (low, high) = (*trials.first()?, *trials.last()?);
+    let interval = (trials.len() >= 4).then_some((low, high));
+    Some(Value::of(Estimate { value: trials[trials.len() / 2], interval }))
+}
+
+/// `at 125 connections`.
+fn at(level: Level) -> String {
+    format!("at {}", load(level))
+}

@@ -1,0 +1,142 @@
+//! "Why it fails": each likely cause as a sentence with its evidence, and what came of trying its remedy.
+
+use std::fmt::Write;
+
+use super::Run;
+use super::format::{known, load, percent, time_us};
+use bench_analysis::diagnosis::{Cause, Confirmation, Diagnosis, Standing, Symptom};
+use bench_analysis::{Diagnosed, TriedRemedy};
+use bench_system::readable_numbers::count;
+
+/// The section; empty where nothing failed and no server was held back.
+pub fn section(run: &Run) -> String {
+    let found = &run.summary.causes;
+    if found.is_empty() {
+        return String::new();
+    }
+    let cells: String = found.iter().map(|cell| explained(cell, &run.summary.remedies)).collect();
+    format!(
+        "## Why it fails\n\n\
+         A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and explains at \
+         least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. It is \
+         *likely* until a remedy was tried.\n\n{cells}"
+    )
+}
+
+/// One server and load: how much failed, and each of its causes.
+pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
+    if let Some(level) = cell.open {
+        let background = if level.disturbed { ", with the background load" } else { "" };
+        let at = format!(" at {} by {}{background}", load(level), level.tool.name());
+        return explained_at(cell, &at, remedies);
+    }
+    let client =
+        if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
+    explained_at(cell, &format!(" at {}{client}", count(u64::from(cell.connections))), remedies)
+}
+
+/// The same where the load is more than connections: `at` says what it was.
+pub(super) fn explained_at(cell: &Diagnosed, at: &str, remedies: &[TriedRemedy]) -> String {
+    let (server, workload) = (&cell.server, &cell.workload);
+    let mut out = format!("- **{server}, {workload}{at}**: {}\n", extent(cell));
+    for cause in &cell.diagnosis.causes {
+        let tried: Vec<&TriedRemedy> = remedies.iter().filter(|tried| is_of(tried, cell, cause)).collect();
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "  - {}", cause_line(cause, &tried));
+    }
+    if cell.diagnosis.is_unknown() {
+        let _ = writeln!(out, "  - {}", unknown(cell));
+    }
+    out
+}
+
+fn is_of(tried: &TriedRemedy, cell: &Diagnosed, cause: &Cause) -> bool {
+    let plan = &tried.plan;
+    plan.server == cell.server
+        && plan.workload == cell.workload
+        && plan.connections == cell.connections
+        && plan.client == cell.client
+        && plan.cause.kind == cause.kind
+}
+
+/// How much failed.
+fn extent(cell: &Diagnosed) -> String {
+    let Diagnosis { trials, failed_trials, bad_requests, failed_requests, timeout_ms, .. } = cell.diagnosis;
+    let held = known(cell.diagnosis.held, "", |held| {
+        format!("; no more than {} connections were held where not all were", count(held))
+    });
+    if failed_trials == 0 {
+        return format!("no request was bad, but it is held back{held}");
+    }
+    let slow = match bad_requests.saturating_sub(failed_requests) {
+        0 => String::new(),
+        slow => format!(", at least {} took longer than {}", count(slow), time_us(timeout_ms as f64 * 1e3)),
+    };
+    format!(
+        "{} of {} requests bad ({} failed{slow}), in {failed_trials} of {trials} trials{held}",
+        count(bad_requests),
+        count(cell.diagnosis.requests),
+        count(failed_requests),
+    )
+}
+
+/// A cause, how sure it is, and what its remedies did.
+fn cause_line(cause: &Cause, tried: &[&TriedRemedy]) -> String {
+    let of = match cause.symptom {
+        Symptom::Failing => "bad requests",
+        Symptom::Slow | Symptom::Uneven => "time",
+        Symptom::Stepped => "requests slower than 0.95 s",
+    };
+    let explains = percent(cause.explains);
+    let mut line =
+        format!("{}: {} (explains {explains} of the {of}).", standing_words(tried), cause.sentence);
+    for tried in tried {
+        match (&tried.confirmation, &tried.plan.remedied, &tried.plan.refused) {
+            (Some(confirmation), Some((_, change)), _) => {
+                line += &outcome(change, confirmation, cause.symptom);
+            }
+            (_, _, Some(reason)) => line += &format!(" The remedy can't be tried: {reason}."),
+            _ => {}
+        }
+    }
+    line
+}
+
+/// How sure a cause is after its remedies: confirmed by any of them that took the symptom away, refuted where none
+/// changed it.
+fn standing_words(tried: &[&TriedRemedy]) -> &'static str {
+    let standings: Vec<Standing> =
+        tried.iter().filter_map(|tried| Some(tried.confirmation?.standing)).collect();
+    if standings.is_empty() {
+        "likely"
+    } else if standings.contains(&Standing::Confirmed) {
+        "**confirmed**"
+    } else if standings.iter().all(|standing| *standing == Standing::Refuted) {
+        "**refuted**"
+    } else {
+        "likely, and not decided by the remedy"
+    }
+}
+
+fn outcome(change: &str, confirmation: &Confirmation, symptom: Symptom) -> String {
+    let Confirmation { before, after, chance, .. } = confirmation;
+    let what = match symptom {
+        Symptom::Failing => "failed",
+        Symptom::Uneven => "had a median far below their mean",
+        Symptom::Slow | Symptom::Stepped => "were slow",
+    };
+    format!(
+        " With {change}, {} of {} trials {what}; without it {} of {} (by luck alone: {:.1} %).",
+        after.bad,
+        after.of,
+        before.bad,
+        before.of,
+        chance * 100.0
+    )
+}
+
+fn unknown(cell: &Diagnosed) -> String {
+    let lacks = cell.diagnosis.unavailable.join(", ");
+    let lacks = if lacks.is_empty() { lacks } else { format!("; unavailable were {lacks}") };
+    format!("unknown: nothing that is counted explains half of it{lacks}.")
+}

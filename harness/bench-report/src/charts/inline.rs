@@ -1,0 +1,73 @@
+//! A chart inside a web page: the SVG file's drawing, with a name and a description.
+
+use super::svg::{drawing, escaped};
+use super::{Chart, Forest, Plot, Row};
+
+/// The chart as an element of a page with the style of [`page_style`](super::page_style). `id` is one that the page has
+/// once; `title` is what a reader who can't see it hears first.
+pub(crate) fn inline(chart: &Chart, id: &str, title: &str) -> String {
+    let names = format!(
+        "<title id=\"{id}-title\">{}</title>\n<desc id=\"{id}-desc\">{}</desc>\n",
+        escaped(title),
+        escaped(&description(chart))
+    );
+    drawing(chart, &format!("role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" "), |_| names)
+}
+
+/// What is drawn, in words: the panels, and whose lines or bars stand in them.
+fn description(chart: &Chart) -> String {
+    let mut parts: Vec<String> = chart.rows.iter().map(row).collect();
+    if !chart.legend.is_empty() {
+        let names: Vec<&str> = chart.legend.iter().map(|(_, name)| name.as_str()).collect();
+        parts.push(format!("Shown: {}.", names.join(", ")));
+    }
+    parts.push("The figures stand in the tables of this page.".to_owned());
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+fn row(row: &Row) -> String {
+    let joined = |names: &mut dyn Iterator<Item = &str>| {
+        names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join("; ")
+    };
+    match row {
+        Row::Plot(Plot { title, axes, panels, .. }) => {
+            let names = joined(
+                &mut std::iter::once(title.as_str()).chain(panels.iter().map(|panel| panel.title.as_str())),
+            );
+            let axes = joined(&mut axes.iter().rev().map(|axis| axis.name.as_str()));
+            format!("{names}. Axes: {axes}.")
+        }
+        Row::Bars(bars) => {
+            format!("Bars of {}.", joined(&mut bars.names.iter().map(|(name, _)| name.as_str())))
+        }
+        Row::Forest(Forest { names, columns }) => format!(
+            "Ratios of {} for {}.",
+            joined(&mut columns.iter().map(|(title, _)| title.as_str())),
+            joined(&mut names.iter().map(String::as_str))
+        ),
+        Row::Heat(heat) => format!(
+            "A heat map of {} by {}.",
+            joined(&mut heat.columns.iter().map(|(title, _)| title.as_str())),
+            joined(&mut heat.names.iter().map(String::as_str))
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charts::{COLOURS, Key, svg};
+
+    #[test]
+    fn a_chart_has_a_name_a_description_and_the_colours_of_its_file() {
+        let legend = vec![(Key::Patch(COLOURS[0]), "a <b>".to_owned())];
+        let chart = Chart { title: "rates".to_owned(), legend, ..Chart::default() };
+        let drawn = inline(&chart, "c1", "a & b");
+        assert!(drawn.starts_with("<svg role=\"img\" aria-labelledby=\"c1-title c1-desc\""), "{drawn}");
+        assert!(drawn.contains("<title id=\"c1-title\">a &amp; b</title>"), "{drawn}");
+        assert!(drawn.contains("Shown: a &lt;b&gt;."), "{drawn}");
+        let after = |text: &str, end: &str| text.split_once(end).unwrap().1.to_owned();
+        assert_eq!(after(&drawn, "</desc>"), after(&svg(&chart), "</style>"));
+    }
+}

@@ -1,0 +1,303 @@
+//! Charts: one model (rows of panels with common axes, series of points, bars, a legend) and one renderer ([`svg`],
+//! [`named_rows`]).
+//!
+//! Every chart is as wide as a page on GitHub, so its text is read at the size in which it is written. It is light or
+//! dark, as its reader prefers ([`palette`]).
+
+mod boxed;
+mod by_rate;
+mod curves;
+mod distance;
+mod gateways;
+mod heat;
+mod inline;
+mod named_rows;
+mod original;
+mod palette;
+mod pixels;
+mod power;
+mod quantiles;
+mod ratios;
+mod recovery;
+mod resources;
+mod run;
+mod scale;
+mod series;
+mod slo;
+mod stages;
+mod svg;
+mod view;
+mod why;
+
+pub(super) use boxed::chart as boxed;
+pub(super) use by_rate::chart as by_rate;
+pub(super) use curves::{Curve, Scales, curves};
+pub(super) use distance::chart as distance;
+pub(super) use gateways::chart as gateways;
+pub(super) use heat::{Heat, Tile};
+pub(super) use inline::inline;
+pub(super) use palette::{COLOURS, page_style, variable};
+pub(super) use power::power;
+pub(super) use ratios::{picture as ratios, pooled};
+pub(super) use recovery::chart as recovery;
+pub(super) use run::pictures;
+pub(super) use series::styles;
+pub(super) use slo::chart as slo;
+pub(super) use stages::chart as stages;
+pub(super) use svg::svg;
+pub(super) use view::chart as view;
+pub(super) use why::{ladder, slope};
+
+use super::format::{significant, time_us};
+
+/// A chart of a report.
+pub(super) struct Picture {
+    /// Its file in the run's folder.
+    pub file: String,
+    /// What stands in its place where it can't be shown.
+    pub alt: String,
+    /// How it is read; empty where the next picture says it.
+    pub note: String,
+    pub chart: Chart,
+}
+
+impl Picture {
+    /// The picture and how it is read, in Markdown.
+    pub fn markdown(&self) -> String {
+        let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
+        format!("![{}]({})\n{note}", self.alt, self.file)
+    }
+}
+
+/// A chart: rows of panels, a legend and a note below.
+#[derive(Default)]
+pub(super) struct Chart {
+    /// What stands above all; may be empty.
+    pub title: String,
+    pub rows: Vec<Row>,
+    pub legend: Vec<(Key, String)>,
+    /// What stands below; may be empty.
+    pub note: String,
+}
+
+/// One row of a chart.
+pub(super) enum Row {
+    Plot(Plot),
+    Bars(Bars),
+    Forest(Forest),
+    Heat(Heat),
+}
+
+/// A chart of one heat map.
+pub(super) fn heat_chart(title: String, heat: Heat) -> Chart {
+    Chart { title, rows: vec![Row::Heat(heat)], ..Chart::default() }
+}
+
+/// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
+pub(super) struct Forest {
+    pub names: Vec<String>,
+    /// A column's title, and a ratio for each row.
+    pub columns: Vec<(String, Vec<Option<Ratio>>)>,
+}
+
+/// One ratio of a forest plot.
+pub(super) struct Ratio {
+    pub style: Style,
+    pub value: f64,
+    pub interval: Option<(f64, f64)>,
+    /// The ratio of each block.
+    pub blocks: Vec<f64>,
+}
+
+/// Panels with the same axes and the same scales.
+pub(super) struct Plot {
+    /// What stands above the panels; may be empty.
+    pub title: String,
+    /// The horizontal and the vertical one.
+    pub axes: [Axis; 2],
+    pub panels: Vec<Panel>,
+    /// How many panels stand side by side at most.
+    pub columns: usize,
+    /// Of a panel, in pixels.
+    pub height: f64,
+}
+
+/// An axis of all panels of a row.
+pub(super) struct Axis {
+    /// What it shows, with its unit; may be empty.
+    pub name: String,
+    /// How values become places.
+    pub kind: Kind,
+    /// From where to where; `None`: as the points need it.
+    pub range: Option<(f64, f64)>,
+    /// Where its ticks stand; none: at round values.
+    pub ticks: Vec<f64>,
+    /// How a tick is written.
+    pub write: fn(f64) -> String,
+}
+
+/// How an axis places values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// From zero.
+    Linear,
+    /// By powers.
+    Log,
+    /// A slot as wide as any other for each tick, in which series stand side by side.
+    Slots,
+}
+
+impl Axis {
+    /// A logarithmic axis with round ticks.
+    pub fn log(name: &str, write: fn(f64) -> String) -> Self {
+        Self { name: format!("{name} (log scale)"), kind: Kind::Log, range: None, ticks: Vec::new(), write }
+    }
+
+    /// A linear axis from zero.
+    pub fn linear(name: &str, write: fn(f64) -> String) -> Self {
+        Self { name: name.to_owned(), kind: Kind::Linear, range: None, ticks: Vec::new(), write }
+    }
+
+    /// A slot for each of these values.
+    pub fn slots(name: &str, values: impl IntoIterator<Item = f64>, write: fn(f64) -> String) -> Self {
+        let ticks: Vec<f64> = values.into_iter().collect();
+        let range = Some((0.0, ticks.len() as f64));
+        Self { name: name.to_owned(), kind: Kind::Slots, range, ticks, write }
+    }
+}
+
+/// One panel.
+#[derive(Default)]
+pub(super) struct Panel {
+    pub title: String,
+    /// From the back to the front.
+    pub series: Vec<Series>,
+    /// A horizontal line across.
+    pub level: Option<f64>,
+    /// A shaded part of the horizontal axis.
+    pub band: Option<(f64, f64)>,
+    /// What stands in a panel without points.
+    pub empty: &'static str,
+}
+
+/// Points of the same kind.
+pub(super) struct Series {
+    pub style: Style,
+    /// The width of the line through them, in pixels; 0: none.
+    pub width: f64,
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A line without marks.
+    pub fn line(style: Style, width: f64, points: &[(f64, f64)]) -> Self {
+        let points = points.iter().map(|(x, y)| Point { x: *x, y: *y, interval: None, mark: Mark::None });
+        Self { style, width, points: points.collect() }
+    }
+
+    /// A line with about as many marks, at moments of its own, so that lines on top of each other are distinguishable.
+    pub fn marked(style: Style, points: &[(f64, f64)], marks: usize, (index, of): (usize, usize)) -> Self {
+        let mut line = Self::line(style, 2.0, points);
+        let every = (points.len() / marks).max(of).max(1);
+        for point in line.points.iter_mut().skip(index * every / of.max(1)).step_by(every) {
+            point.mark = Mark::Full;
+        }
+        line
+    }
+}
+
+/// A point, in the units of its axes.
+pub(super) struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// The ends of its vertical interval.
+    pub interval: Option<(f64, f64)>,
+    pub mark: Mark,
+}
+
+/// What stands at a point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    None,
+    Full,
+    Small,
+    Hollow,
+    SmallHollow,
+    Crossed,
+}
+
+/// How a series looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Style {
+    /// Its place in [`COLOURS`], or behind these in [`OTHERS`], which gives the shape of its marks, too.
+    pub colour: usize,
+    /// 0, or which of the lines of that colour it is: others are dashed and have hollow marks.
+    pub variant: usize,
+}
+
+/// An entry of a legend.
+pub(super) enum Key {
+    /// A line with this mark.
+    Line(Style, f64, Mark),
+    /// A filled patch.
+    Patch(&'static str),
+}
+
+/// Horizontal bars from zero: a row for each name, a column for each figure.
+pub(super) struct Bars {
+    /// Each row's name, and whether it is set apart from the one above.
+    pub names: Vec<(String, bool)>,
+    /// A column's title, and a bar for each row.
+    pub columns: Vec<(String, Vec<Bar>)>,
+    /// The height of a bar and the gap between two, in pixels.
+    pub sizes: (f64, f64),
+    /// Whether values stand below.
+    pub has_axis: bool,
+}
+
+/// One bar; empty where nothing is known.
+#[derive(Default)]
+pub(super) struct Bar {
+    /// One behind the other.
+    pub pieces: Vec<Piece>,
+    /// What stands behind it.
+    pub text: String,
+    /// A mark across, and what stands above it.
+    pub mark: Option<(f64, String)>,
+}
+
+/// A part of a bar.
+pub(super) struct Piece {
+    pub value: f64,
+    pub colour: &'static str,
+    pub opacity: f64,
+    /// What stands in it, where it is wide enough.
+    pub text: String,
+}
+
+/// A time in microseconds as a tick has it, without digits that say nothing.
+pub(super) fn time_tick(value_us: f64) -> String {
+    let text = time_us(value_us);
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    format!("{} {unit}", trimmed(number))
+}
+
+/// A number as a tick has it, without digits that say nothing.
+fn short(value: f64) -> String {
+    trimmed(&significant(value)).to_owned()
+}
+
+fn trimmed(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_the_digits_that_they_need() {
+        assert_eq!([0.0, 0.25, 2.0, 10.0, 40_000.0].map(short), ["0", "0.25", "2", "10", "40,000"]);
+        assert_eq!([500.0, 1_000.0, 2.5e6].map(time_tick), ["500 µs", "1 ms", "2.5 s"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The quantile function of latency, to 99.999 % where the trials have requests enough for it.
+
+use super::super::Run;
+use super::super::format::load;
+use super::run::by_workload;
+use super::series::{legend, series};
+use super::{Axis, Chart, Mark, Panel, Picture, Plot, Row, Series, Style, time_tick};
+use bench_analysis::Cell;
+
+/// The probabilities that the axis names, and between which lines are drawn. Faster requests than the median spread so
+/// widely that they would take most of the height.
+const NAMED: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.999_99];
+
+/// A percentile is well supported where at least this many requests of every trial took longer. Below it one slow
+/// request more or less moves the percentile a lot.
+const ENOUGH: u64 = 10;
+
+const HOW_TO_READ: &str =
+    "Read it upwards: at 99, one request in a hundred took longer than the line's height";
+const HOW_FAR: &str = "A thin line with hollow marks: fewer than 10 requests of a trial took longer, so chance moves it a lot. Lines end \
+                       where not every trial has a slower request.";
+
+/// The place of a probability on the logarithmic axis: of how many requests one took longer.
+fn place(probability: f64) -> f64 {
+    1.0 / (1.0 - probability)
+}
+
+/// The percentile at a place: 99.9.
+fn percentile(place: f64) -> String {
+    let text = format!("{:.4}", (1.0 - 1.0 / place) * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How many of a trial's requests lie beyond a probability.
+fn beyond(requests: u64, probability: f64) -> u64 {
+    // 100,000 requests have ten beyond 0.9999, and not the 9.99999 of binary fractions.
+    (requests as f64 * (1.0 - probability) + 1e-6).floor() as u64
+}
+
+/// A cell's quantile function: the part that is well supported, and where that ends the part with few requests beyond
+/// it.
+fn lines(cell: &Cell, style: Style) -> [Series; 2] {
+    let requests = cell.requests_of_a_trial.unwrap_or(0);
+    let [first, .., last] = NAMED;
+    let drawn = cell.quantiles.iter().filter(|(of, us)| (first..=last).contains(of) && *us > 0.0);
+    let (mut sure, mut few) = (Vec::new(), Vec::new());
+    for (probability, us) in drawn {
+        let point = (place(*probability), *us);
+        match beyond(requests, *probability) {
+            ENOUGH.. => sure.push(point),
+            1.. => few.push(point),
+            0 => {}
+        }
+    }
+    // So that the two parts meet.
+    let end = sure.last().copied().filter(|_| !few.is_empty());
+    few.splice(0..0, end);
+    let marked_before = usize::from(end.is_some());
+    [marked(style, 2.0, &sure, Mark::Full, 0), marked(style, 1.0, &few, Mark::Hollow, marked_before)]
+}
+
+/// A line with a mark at each named percentile from its `from`th point on.
+fn marked(style: Style, width: f64, points: &[(f64, f64)], mark: Mark, from: usize) -> Series {
+    let mut line = Series::line(style, width, points);
+    let is_named = |x: f64| NAMED.iter().any(|named| place(*named) == x);
+    line.points.iter_mut().skip(from).filter(|point| is_named(point.x)).for_each(|point| point.mark = mark);
+    line
+}
+
+/// The quantile function of latency at the headline's load; the tail is stretched so that from 90 on each step to the
+/// right leaves a tenth of the requests.
+pub(super) fn picture(run: &Run) -> Option<Picture> {
+    run.summary.cells.iter().find(|cell| !cell.quantiles.is_empty())?;
+    let panel = |workload: &str| {
+        let level = run.plan.headline_level(workload);
+        let cells = series(run)
+            .into_iter()
+            .filter_map(|series| Some(lines(series.cell(run, workload, level.amount())?, series.style)));
+        Panel {
+            title: format!("{workload} at {}: latency", load(level)),
+            series: cells.flatten().collect(),
+            empty: "latency was not measured",
+            ..Panel::default()
+        }
+    };
+    let panels = by_workload(run, panel);
+    let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let last = points.map(|point| point.x).fold(place(0.99), f64::max);
+    let x = Axis {
+        name: "percentile of requests, % (the tail is stretched)".to_owned(),
+        range: Some((place(0.5) / 1.25, last * 1.25)),
+        ticks: NAMED.map(place).to_vec(),
+        ..Axis::log("", percentile)
+    };
+    let (alt, note) = match run.plan.campaign.open {
+        None => (
+            "Quantile function of latency",
+            format!(
+                "{HOW_TO_READ}; from 90 on each step to the right leaves a tenth of the requests. Points are medians over blocks of that \
+                 percentile, at the headline's load. {HOW_FAR}"
+            ),
+        ),
+        Some(_) => (
+            "Latency by percentile",
+            format!(
+                "{HOW_TO_READ}, counted from the moment at which it was to be sent (by bombardier from the send); from 90 on each step to \
+                 the right leaves a tenth of the requests. Medians over blocks, at the headline's rate. {HOW_FAR}"
+            ),
+        ),
+    };
+    let axes = [x, Axis::log("latency", time_tick)];
+    Some(Picture {
+        file: "quantiles.svg".to_owned(),
+        alt: alt.to_owned(),
+        note,
+        chart: Chart {
+            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
+            legend: legend(run, 2.0),
+            ..Chart::default()
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_is_named_by_percentiles() {
+        let names = NAMED.map(|probability| percentile(place(probability)));
+        assert_eq!(names, ["50", "90", "99", "99.9", "99.99", "99.999"]);
+    }
+
+    #[test]
+    fn requests_beyond_a_percentile_are_counted_whole() {
+        assert_eq!(beyond(100_000, 0.9999), 10);
+        assert_eq!(beyond(99_999, 0.9999), 9);
+        assert_eq!(beyond(100_000, 0.999_99), 1);
+        assert_eq!(beyond(99_999, 0.999_99), 0);
+    }
+}

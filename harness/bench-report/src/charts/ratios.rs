@@ -1,0 +1,137 @@
+//! Each server's ratio to the baseline with its interval and, behind it, the ratio of every block: a forest plot, equal
+//! at 1.
+
+use std::collections::BTreeMap;
+
+use super::super::Run;
+use super::super::answer::short;
+use super::super::sections::is_duet;
+use super::series::{known_colour, known_label, styles};
+use super::{COLOURS, Chart, Forest, Picture, Ratio, Row, Style};
+use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
+use bench_analysis::{Comparison, Finding, JUDGED};
+use bench_stats::Estimate;
+
+/// A column: the run whose comparisons it shows, the request, and which of [`JUDGED`].
+struct Column<'a> {
+    title: String,
+    run: &'a Run,
+    workload: &'a str,
+    figure: usize,
+}
+
+impl Column<'_> {
+    fn ratio(&self, server: &str, over: &str, style: Style) -> Option<Ratio> {
+        let level = self.run.plan.headline_level(self.workload);
+        let pair: &Comparison = self.run.summary.comparison(server, over, self.workload, level)?;
+        let finding: &Finding = [&pair.rate, &pair.cpu][self.figure];
+        let Estimate { value, interval } = finding.ratio;
+        Some(Ratio { style, value, interval, blocks: pair.block_ratios[self.figure].clone() })
+    }
+}
+
+/// The chart; none where nothing is compared with a baseline.
+pub(crate) fn picture(run: &Run) -> Option<Picture> {
+    let campaign = &run.plan.campaign;
+    let baseline = campaign.baseline.as_ref()?;
+    // With a background load the CPU time is that of both loads.
+    if campaign.open.as_ref().is_some_and(|open| open.background.is_some()) {
+        return None;
+    }
+    let mut columns = Vec::new();
+    for workload in &campaign.workloads {
+        for figure in 0..JUDGED.len() {
+            let (name, run) = match figure {
+                0 => ("requests/s", run),
+                _ => ("CPU/request", run.duets.as_deref().unwrap_or(run)),
+            };
+            if figure == 0 && (is_duet(run) || campaign.open.is_some()) {
+                continue;
+            }
+            columns.push(Column { title: format!("{workload}: {name}"), run, workload, figure });
+        }
+    }
+    let servers: Vec<_> = run.plan.servers.iter().zip(styles(&run.plan.servers)).collect();
+    let ratios = |column: &Column<'_>| -> Vec<Option<Ratio>> {
+        servers.iter().map(|(server, style)| column.ratio(&server.name, baseline, *style)).collect()
+    };
+    let all: Vec<Vec<Option<Ratio>>> = columns.iter().map(ratios).collect();
+    let is_shown = |server: &usize| all.iter().any(|column| column[*server].is_some());
+    let shown: Vec<usize> = (0..servers.len()).filter(is_shown).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let labels: Vec<&str> = shown.iter().map(|server| servers[*server].0.label()).collect();
+    let names = short(&labels);
+    let titles = columns.into_iter().map(|column| column.title);
+    let take = |mut column: Vec<Option<Ratio>>| shown.iter().map(|server| column[*server].take()).collect();
+    let forest = Forest { names, columns: titles.zip(all.into_iter().map(take)).collect() };
+    let chart = chart(run.label(baseline), forest, "its interval; dots: blocks");
+    Some(Picture {
+        file: "ratios.svg".to_owned(),
+        alt: format!("Each server's requests/s and CPU per request over those of {}", run.label(baseline)),
+        note: String::new(),
+        chart,
+    })
+}
+
+/// Ratios of all kept runs of the newest builds to the baseline that most of them have; none where nothing was pooled
+/// of three runs on one model of processor. Of several models the bar is the range over them.
+pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
+    let is_predicted = |model: &Model| model.pooled.is_some_and(|pooled| pooled.prediction.is_some());
+    let enough = |group: &&Group| group.newest && group.models.iter().any(is_predicted);
+    let shown: Vec<&Group> = groups.iter().filter(enough).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    shown.iter().for_each(|group| *counts.entry(&group.setting.over).or_default() += 1);
+    let (baseline, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let shown: Vec<&Group> = shown.into_iter().filter(|group| group.setting.over == baseline).collect();
+    let column = |group: &Group| {
+        let setting = &group.setting;
+        let figure = match setting.figure {
+            PooledFigure::Cpu => "CPU/request",
+            PooledFigure::Rate => "requests/s",
+        };
+        format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
+    };
+    let mut titles: Vec<String> = shown.iter().map(|group| column(group)).collect();
+    titles.sort();
+    titles.dedup();
+    let mut names: Vec<String> = shown.iter().map(|group| group.setting.server.clone()).collect();
+    names.sort();
+    names.dedup();
+    let ratio = |title: &String, name: &String| {
+        let of = |group: &&&Group| column(group) == *title && group.setting.server == *name;
+        let group = shown.iter().filter(of).max_by_key(|group| group.runs().count())?;
+        let colour = known_colour(name).unwrap_or(COLOURS.len());
+        let next = group.models.first()?.next_run();
+        let (value, interval) = match group.across {
+            None => (next.value, next.interval),
+            Some(Across { range: (low, high), .. }) => ((low * high).sqrt(), Some((low, high))),
+        };
+        let blocks = group.runs().map(|run| run.ratio.value).collect();
+        Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
+    };
+    let columns = titles.iter().map(|title| {
+        (title.clone(), names.iter().map(|name| ratio(title, name)).collect::<Vec<Option<Ratio>>>())
+    });
+    let columns = columns.collect();
+    let names = short(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
+    let key = match shown.iter().any(|group| group.across.is_some()) {
+        false => "the range in which one more run on this processor is expected; dots: runs",
+        true => "the range over models of processors; dots: runs",
+    };
+    Some(chart(known_label(baseline), Forest { names, columns }, key))
+}
+
+fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
+    let has_rates = forest.columns.iter().any(|(title, _)| title.contains("requests/s"));
+    Chart {
+        title: format!("Ratio to {baseline}"),
+        rows: vec![Row::Forest(forest)],
+        note: format!(
+            "Vertical line: equal. {}CPU/request: left of it is better. Large mark: the ratio; bar: {key}. Logarithmic scale, the same in all panels.",
+            if has_rates { "Requests/s: right of it is better. " } else { "" }
+        ),
+        ..Chart::default()
+    }
+}

@@ -1,0 +1,185 @@
+//! Each server through the window: a row for each resource. At the headline's load of each workload, or, in a chart for
+//! each workload, at each rate of an open loop with its latency.
+
+use super::super::Run;
+use super::super::format::{at, thousands};
+use super::series::{legend, series};
+use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
+use bench_analysis::{Cell, Moment};
+
+/// About as many marks on a line; more would hide it.
+const MARKS: usize = 4;
+
+/// Milliseconds of the window, and values.
+type Line = Vec<(f64, f64)>;
+
+/// What is drawn of each cell: its name, its unit, the thick line and the thin one.
+type Resource = (&'static str, &'static str, fn(&Cell) -> Line, Option<fn(&Cell) -> Line>);
+
+const CPU: Resource = (
+    "CPU (thin: of it in the kernel)",
+    "cores",
+    |cell| over_time(cell, |moment| moment.cores),
+    Some(|cell| over_time(cell, |moment| moment.system_cores)),
+);
+const MEMORY: Resource = (
+    "resident memory",
+    "MiB",
+    |cell| held(cell, |moment| moment.memory_bytes.map(|bytes| bytes / 1024.0 / 1024.0)),
+    None,
+);
+const CONNECTIONS: Resource =
+    ("open connections", "connections", |cell| held(cell, |moment| moment.connections), None);
+const SWITCHES: Resource = (
+    "context switches, voluntary (thin: involuntary)",
+    "switches/s",
+    |cell| over_time(cell, |moment| moment.voluntary_switches_per_s),
+    Some(|cell| over_time(cell, |moment| moment.involuntary_switches_per_s)),
+);
+const RUN_DELAY: Resource = (
+    "run delay: waiting for a core, all threads",
+    "ms waited per s",
+    |cell| over_time(cell, |moment| moment.run_delay_ms_per_s),
+    None,
+);
+const LATENCY: Resource = (
+    "p99 latency (thin: median)",
+    "ms",
+    |cell| cell.latency.iter().map(|moment| (moment.t_ms, moment.p99_us / 1e3)).collect(),
+    Some(|cell| cell.latency.iter().map(|moment| (moment.t_ms, moment.p50_us / 1e3)).collect()),
+);
+
+/// What is held at moments.
+fn held(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
+    cell.timeline.iter().filter_map(|moment| Some((moment.t_ms, value(moment)?))).collect()
+}
+
+/// What is counted over the time since the moment before, and so belongs to its middle. Moments are evenly spaced, and
+/// the first one is a step from the start.
+fn over_time(cell: &Cell, value: fn(&Moment) -> Option<f64>) -> Line {
+    let back_ms = cell.timeline.first().map_or(0.0, |first| first.t_ms / 2.0);
+    held(cell, value).into_iter().map(|(t_ms, value)| (t_ms - back_ms, value)).collect()
+}
+
+/// The charts of a run whose servers were watched: at the headline's loads, and where the load rises in steps of rate,
+/// and not several tools send it, one for each workload.
+pub(super) fn pictures(run: &Run) -> Vec<Picture> {
+    if run.summary.cells.iter().all(|cell| cell.timeline.is_empty()) {
+        return Vec::new();
+    }
+    let open = run.plan.campaign.open.as_ref();
+    let has_curves = !run.summary.by_rate.is_empty();
+    let mut pictures: Vec<Picture> =
+        (!has_curves).then(|| at_headline(run, open.is_some())).into_iter().collect();
+    if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
+        pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
+        if let Some(last) = pictures.last_mut() {
+            last.note = "Each row has one scale, so that the steps of the rate compare. A part of the window holds few requests at a \
+                         low rate; of fewer than a hundred the 99th percentile is the slowest."
+                .to_owned();
+        }
+    }
+    pictures
+}
+
+fn at_headline(run: &Run, is_open: bool) -> Picture {
+    let note = if is_open {
+        "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
+    } else {
+        "Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks at \
+         the headline's load. A line that is not level says that the window was not steady."
+    };
+    let columns: Vec<(String, &str, u32)> = run
+        .measured_workloads()
+        .map(|workload| (workload.name.as_str(), run.plan.headline_level(&workload.name)))
+        .map(|(workload, level)| (at(workload, level), workload, level.amount()))
+        .collect();
+    let below = "Medians over blocks. A rate stands in the middle of the time that it is of.".to_owned();
+    let resources: &[Resource] = if run.summary.soaks.is_empty() {
+        &[CPU, MEMORY, CONNECTIONS, SWITCHES, RUN_DELAY]
+    } else {
+        &[MEMORY, LATENCY, CPU, CONNECTIONS]
+    };
+    Picture {
+        file: "resources.svg".to_owned(),
+        alt: "Each server's resources through the window".to_owned(),
+        note: note.to_owned(),
+        chart: chart(run, &columns, resources, 2, below),
+    }
+}
+
+fn steps(run: &Run, workload: &str) -> Picture {
+    let column = |rate: u32| (format!("{} requests/s", thousands(rate.into())), workload, rate);
+    let columns: Vec<(String, &str, u32)> = run.plan.amounts().into_iter().map(column).collect();
+    // The kernel's part is counted in ticks, of which a low rate fills few.
+    let cpu = ("CPU", CPU.1, CPU.2, None);
+    let below = format!(
+        "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts of the window."
+    );
+    Picture {
+        file: format!("steps-{workload}.svg"),
+        alt: format!("{workload}: CPU, memory and latency through the window, rate by rate"),
+        note: String::new(),
+        chart: chart(run, &columns, &[cpu, MEMORY, CONNECTIONS, LATENCY], 6, below),
+    }
+}
+
+/// A row for each resource, a panel for each column: its title, its workload and its load.
+fn chart(
+    run: &Run,
+    columns: &[(String, &str, u32)],
+    resources: &[Resource],
+    most: usize,
+    note: String,
+) -> Chart {
+    let window_ms = run.plan.campaign.window_ms as f64;
+    let (unit_ms, time, write): (f64, &str, fn(f64) -> String) = match window_ms {
+        60e3.. => (60e3, "time in the window, minutes", short),
+        _ => (1.0, "time in the window, ms", thousands),
+    };
+    let row = |(place, resource): (usize, &Resource)| {
+        let (title, unit, whole, part) = *resource;
+        let panel = |(column, workload, amount): &(String, &str, u32)| {
+            let all = series(run);
+            let cells: Vec<Option<&Cell>> =
+                all.iter().map(|series| series.cell(run, workload, *amount)).collect();
+            let in_unit = |(t_ms, value): (f64, f64)| (t_ms / unit_ms, value);
+            let line = |index: usize, of: fn(&Cell) -> Line| -> Line {
+                cells[index].map_or_else(Vec::new, of).into_iter().map(in_unit).collect()
+            };
+            let thin = part.into_iter().flat_map(|part| (0..all.len()).map(move |index| (index, part)));
+            let thin = thin.map(|(index, part)| Series::line(all[index].style, 1.0, &line(index, part)));
+            let thick = (0..all.len()).map(|index| {
+                Series::marked(all[index].style, &line(index, whole), MARKS, (index, all.len()))
+            });
+            Panel {
+                title: column.clone(),
+                series: thin.chain(thick).collect(),
+                empty: "not read, or unavailable here",
+                ..Panel::default()
+            }
+        };
+        let name = if place + 1 == resources.len() { time } else { "" };
+        Row::Plot(Plot {
+            title: title.to_owned(),
+            axes: [
+                Axis { range: Some((0.0, window_ms / unit_ms)), ..Axis::linear(name, write) },
+                Axis::linear(unit, short),
+            ],
+            panels: columns.iter().map(panel).collect(),
+            columns: most,
+            height: 110.0,
+        })
+    };
+    let rows: Vec<Row> = resources.iter().enumerate().map(row).collect();
+    let mut legend = legend(run, 2.0);
+    // A ceiling may have been measured elsewhere and have no line here.
+    legend.retain(|(key, _)| rows.iter().any(|row| has_line(row, key)));
+    Chart { rows, legend, note, ..Chart::default() }
+}
+
+fn has_line(row: &Row, key: &Key) -> bool {
+    let (Row::Plot(plot), Key::Line(style, ..)) = (row, key) else { return false };
+    let mut series = plot.panels.iter().flat_map(|panel| &panel.series);
+    series.any(|series| series.style == *style && !series.points.is_empty())
+}

@@ -1,0 +1,207 @@
+//! The charts of a campaign's run: figures against the load, latency against the rate, and CPU time for a request.
+
+use anyhow::Result;
+
+use super::super::format::{at, thousands, time_us};
+use super::super::{Run, original as report_original, sections};
+use super::series::{SeriesOf, legend, series, styles};
+use super::{
+    Axis, Bar, Bars, Chart, Mark, Panel, Picture, Piece, Plot, Point, Row, Series, Style, original,
+    quantiles, resources, short, time_tick,
+};
+use bench_model::figure::Figure;
+
+/// A chart of a figure against the load: its file, what it is called, its axis, the figure and the axis' unit of it.
+type AgainstLoad = (&'static str, &'static str, &'static str, Figure, f64, fn(f64) -> String);
+
+const MIB: f64 = 1024.0 * 1024.0;
+const P99: AgainstLoad = ("p99.svg", "p99 latency", "latency", Figure::P99Us, 1.0, time_tick);
+const CLOSED: [AgainstLoad; 2] = [
+    (
+        "throughput.svg",
+        "successful requests a second",
+        "requests/s",
+        Figure::RequestsPerSecond,
+        1.0,
+        thousands,
+    ),
+    P99,
+];
+const OPEN: [AgainstLoad; 3] = [
+    P99,
+    ("cpu.svg", "server CPU", "cores", Figure::ServerCores, 1.0, short),
+    ("memory.svg", "peak memory of the server", "MiB", Figure::PeakMemoryBytes, MIB, short),
+];
+
+/// The charts of a run's report, in its order.
+pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
+    if report_original::is_headline(run) {
+        return original::pictures(run);
+    }
+    // Such a campaign is about memory alone, which has a chart of its own.
+    if !run.summary.in_flight_memory.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A soak is about one rate through time.
+    if !run.summary.soaks.is_empty() {
+        return Ok(resources::pictures(run));
+    }
+    let mut pictures = against_load(run);
+    pictures.extend(latency_against_rate(run));
+    pictures.extend(cpu_bars(run));
+    // Curves are of all rates; these charts are of one.
+    if run.summary.by_rate.is_empty() {
+        pictures.extend(quantiles::picture(run));
+    }
+    pictures.extend(resources::pictures(run));
+    Ok(pictures)
+}
+
+/// A panel for each workload that the run measures.
+pub(super) fn by_workload(run: &Run, panel: impl Fn(&str) -> Panel) -> Vec<Panel> {
+    run.measured_workloads().map(|workload| panel(&workload.name)).collect()
+}
+
+/// Figures against connections or, in an open loop, against the rate. Arms are too many for lines of a chart.
+fn against_load(run: &Run) -> Vec<Picture> {
+    if !run.has_sweep() || sections::is_duet(run) {
+        return Vec::new();
+    }
+    let is_open = run.plan.campaign.open.is_some();
+    // Curves show CPU and memory already.
+    let open: &[AgainstLoad] = if run.summary.by_rate.is_empty() { &OPEN } else { &[P99] };
+    let charts = if is_open { open } else { &CLOSED };
+    let against = if is_open { "the rate" } else { unit_of(run) };
+    let picture = |(place, chart): (usize, &AgainstLoad)| {
+        let (file, title, axis, figure, unit, write) = *chart;
+        let x = if is_open { "requested requests/s" } else { unit_of(run) };
+        let amounts = run.plan.amounts().into_iter().map(f64::from);
+        let panel = |workload: &str| Panel {
+            title: format!("{workload}: {title}"),
+            series: series(run).iter().map(|series| of_load(run, series, workload, figure, unit)).collect(),
+            empty: "nothing was measured",
+            ..Panel::default()
+        };
+        let alt = match figure {
+            Figure::RequestsPerSecond => "Successful requests a second",
+            Figure::P99Us => "99th percentile of latency",
+            Figure::ServerCores => "Server CPU",
+            _ => "Server memory",
+        };
+        let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side at each load. Panels \
+                    side by side have the same scale.";
+        let is_last = place + 1 == charts.len();
+        Picture {
+            file: file.to_owned(),
+            alt: format!("{alt} against {against}"),
+            note: if is_last { note.to_owned() } else { String::new() },
+            chart: Chart {
+                rows: vec![Row::Plot(Plot {
+                    title: String::new(),
+                    axes: [Axis::slots(x, amounts, thousands), Axis::log(axis, write)],
+                    panels: by_workload(run, panel),
+                    columns: 2,
+                    height: 260.0,
+                })],
+                legend: legend(run, 2.0),
+                ..Chart::default()
+            },
+        }
+    };
+    charts.iter().enumerate().map(picture).collect()
+}
+
+/// A server's figure at each load.
+fn of_load(run: &Run, series: &SeriesOf<'_>, workload: &str, figure: Figure, unit: f64) -> Series {
+    let is_open = run.plan.campaign.open.is_some();
+    let point = |amount: u32| {
+        let cell = series.cell(run, workload, amount)?;
+        // Its latency is from the send, and the others' from when a request was due.
+        if is_open && figure == Figure::P99Us && !cell.level.tool.tells_when_due() {
+            return None;
+        }
+        let estimate = cell.figure(figure)?.map(|value| value / unit);
+        Some(Point { x: amount.into(), y: estimate.value, interval: estimate.interval, mark: Mark::Full })
+    };
+    let mut points: Vec<Point> = run.plan.amounts().into_iter().filter_map(point).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Series { style: series.style, width: 2.0, points }
+}
+
+/// What is varied in a closed loop.
+fn unit_of(run: &Run) -> &'static str {
+    run.plan.levels().first().copied().unwrap_or_default().unit()
+}
+
+/// p99 against the rate that was achieved, a line for each server through the loads of a closed loop: where more
+/// connections bring more latency and no more rate, the server is saturated. None with fewer than three loads.
+fn latency_against_rate(run: &Run) -> Option<Picture> {
+    if run.plan.campaign.open.is_some() || run.plan.amounts().len() < 3 || sections::is_duet(run) {
+        return None;
+    }
+    let line = |series: SeriesOf<'_>, workload: &str| {
+        let point = |amount: u32| {
+            let cell = series.cell(run, workload, amount)?;
+            let figure = |figure: Figure| Some(cell.figure(figure)?.value);
+            let (x, y) = (figure(Figure::RequestsPerSecond)?, figure(Figure::P99Us)?);
+            Some(Point { x, y, interval: None, mark: Mark::Full })
+        };
+        let mut amounts = run.plan.amounts();
+        amounts.sort_unstable();
+        Series { style: series.style, width: 2.0, points: amounts.into_iter().filter_map(point).collect() }
+    };
+    let panel = |workload: &str| Panel {
+        title: format!("{workload}: p99 against the rate reached"),
+        series: series(run).into_iter().map(|series| line(series, workload)).collect(),
+        empty: "nothing was measured",
+        ..Panel::default()
+    };
+    let axes = [Axis::linear("successful requests/s", thousands), Axis::log("p99 latency", time_tick)];
+    let panels = by_workload(run, panel);
+    let loads: Vec<String> = run.plan.amounts().into_iter().map(|amount| thousands(amount.into())).collect();
+    let unit = unit_of(run);
+    Some(Picture {
+        file: "latency-rate.svg".to_owned(),
+        alt: "99th percentile of latency against the rate reached".to_owned(),
+        note: format!(
+            "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, more {unit} \
+             bring only waiting.",
+            loads.join(", ")
+        ),
+        chart: Chart {
+            rows: vec![Row::Plot(Plot { title: String::new(), axes, panels, columns: 2, height: 260.0 })],
+            legend: legend(run, 2.0),
+            ..Chart::default()
+        },
+    })
+}
+
+/// CPU time for a request at the headline's load, as bars from zero.
+fn cpu_bars(run: &Run) -> Option<Picture> {
+    if !run.has_sweep() || run.plan.campaign.open.is_some() || sections::is_duet(run) {
+        return None;
+    }
+    let servers = || run.plan.servers.iter().zip(styles(&run.plan.servers));
+    let column = |workload: &str| {
+        let level = run.plan.headline_level(workload);
+        let bar = |(server, style): (&bench_model::config::Server, Style)| {
+            let cpu = run.summary.cell(&server.name, workload, level)?.figure(Figure::CpuUsPerRequest)?;
+            let piece = Piece { value: cpu.value, colour: style.colour(), opacity: 1.0, text: String::new() };
+            Some(Bar { pieces: vec![piece], text: time_us(cpu.value), mark: None })
+        };
+        let title = format!("{}: CPU time for a request", at(workload, level));
+        (title, servers().map(|server| bar(server).unwrap_or_default()).collect())
+    };
+    let bars = Bars {
+        names: servers().map(|(server, _)| (server.label().to_owned(), false)).collect(),
+        columns: run.measured_workloads().map(|workload| column(&workload.name)).collect(),
+        sizes: (15.0, 7.0),
+        has_axis: false,
+    };
+    Some(Picture {
+        file: "cpu-per-request.svg".to_owned(),
+        alt: "Server CPU time for a request".to_owned(),
+        note: "Bars begin at zero; each column has a scale of its own.".to_owned(),
+        chart: Chart { rows: vec![Row::Bars(bars)], ..Chart::default() },
+    })
+}

@@ -1,0 +1,250 @@
+//! The chart of a view: a panel for each of its panels and, where it has ratios, a second row with these.
+
+use std::collections::BTreeSet;
+
+use super::super::Run;
+use super::super::format::{bytes, thousands};
+use super::super::views::{axis, is_bytes};
+use super::series::known_colour;
+use super::{
+    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Piece, Plot, Point, Ratio, Row, Series, Style,
+    short, time_tick,
+};
+use bench_analysis::views::{self, Shown};
+use bench_model::config::Along;
+use bench_model::figure::{Figure, Unit};
+
+/// The widths of a measured line and of what arithmetic allows, in pixels.
+const WIDTHS: (f64, f64) = (2.0, 1.0);
+
+/// What arithmetic allows is no series.
+const ALLOWED: Style = Style { colour: COLOURS.len(), variant: 1 };
+
+/// Of a bar and of the gap between two, in pixels.
+const BAR: (f64, f64) = (16.0, 6.0);
+
+/// An axis whose values span more than this is logarithmic.
+const WIDE: f64 = 8.0;
+
+/// The chart; `None` where nothing was measured.
+pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
+    let figure = *shown.view.figure.first()?;
+    let points = || shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    points().find(|point| point.figures.contains_key(&figure))?;
+    let names = names(shown);
+    let style = |name: &str| style(shown, &names, name);
+    // A place without a number, such as the loopback interface among networks, stands in the table alone.
+    let numbers: BTreeSet<u64> = points().filter_map(|point| point.x.map(f64::to_bits)).collect();
+    let has_numbers = numbers.len() > 1 || points().all(|point| point.x.is_some());
+    let mut chart = match has_numbers {
+        true => lines(run, shown, figure, style),
+        false => bars(shown, figure, style),
+    };
+    if !shown.view.over.is_empty() && !has_numbers {
+        chart.rows.push(Row::Forest(forest(shown, figure, style)));
+    }
+    Some(chart)
+}
+
+/// The names of all series, each once.
+fn names(shown: &Shown) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in shown.panels.iter().flat_map(|panel| &panel.series) {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    names
+}
+
+/// A server has its colour; any other series the next one.
+fn style(shown: &Shown, names: &[&str], name: &str) -> Style {
+    let place = names.iter().position(|known| *known == name).unwrap_or(0);
+    let is_server = Along::named(&shown.view.series) == Some(Along::Server);
+    let colour = |name: &str| known_colour(name).filter(|_| is_server);
+    let own = colour(name).unwrap_or(place % COLOURS.len());
+    let before =
+        names[..place].iter().filter(|other| colour(other).is_some() && colour(other) == colour(name));
+    Style { colour: own, variant: before.count() }
+}
+
+fn vertical(run: &Run, figure: Figure) -> Axis {
+    let name = axis(run, &figure.name());
+    match figure.described().1 {
+        Unit::Us => Axis::log(&name, time_tick),
+        Unit::Bytes => Axis::log(&name, bytes),
+        Unit::Share => Axis::linear(&name, short),
+        Unit::Number => Axis::log(&name, short),
+    }
+}
+
+fn horizontal(run: &Run, shown: &Shown, values: &[f64]) -> Axis {
+    let name = axis(run, &shown.view.x);
+    let write = match Along::named(&shown.view.x) {
+        _ if is_bytes(&shown.view.x) => bytes,
+        Some(Along::Figure(figure)) if figure.described().1 == Unit::Us => time_tick,
+        Some(Along::Figure(_)) => short,
+        Some(Along::Setting("network")) => return Axis::linear("delay each way, ms", short),
+        _ => thousands,
+    };
+    let (least, most) = views::range(values.iter().copied()).unwrap_or((1.0, 1.0));
+    match least > 0.0 && most / least > WIDE {
+        true => Axis::log(&name, write),
+        false => Axis::linear(&name, write),
+    }
+}
+
+fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Chart {
+    let values: Vec<f64> = shown
+        .panels
+        .iter()
+        .flat_map(|panel| &panel.series)
+        .flat_map(|series| &series.points)
+        .filter_map(|point| point.x)
+        .collect();
+    let measured = |series: &views::Series| {
+        let point = |point: &views::Point| {
+            let (x, y) = (point.x?, point.figures.get(&figure)?);
+            Some(Point { x, y: y.value, interval: y.interval, mark: Mark::Full })
+        };
+        let width = if series.line.is_some() { 0.0 } else { WIDTHS.0 };
+        Series { style: style(&series.name), width, points: series.points.iter().filter_map(point).collect() }
+    };
+    let fitted = |series: &views::Series| {
+        let line = series.line.as_ref()?;
+        let (at_0, slope) = (line.intercept?.value, line.slope?.value);
+        let (from, to) = (line.points.first()?.x, line.points.last()?.x);
+        let is_wide = from > 0.0 && to / from > WIDE;
+        let at = |step: u32| {
+            let part = f64::from(step) / 60.0;
+            let x = if is_wide { from * (to / from).powf(part) } else { from + (to - from) * part };
+            (x, at_0 + slope * x)
+        };
+        let through: Vec<(f64, f64)> = (0..=60).map(at).filter(|(_, y)| *y > 0.0).collect();
+        Some(Series::line(style(&series.name), WIDTHS.0, &through))
+    };
+    // A line for all series where arithmetic allows all of them the same, and otherwise one for each.
+    let allowed = |panel: &views::Panel| {
+        let of = |series: &views::Series| -> Vec<(f64, f64)> {
+            series.points.iter().filter_map(|point| Some((point.x?, point.bound?))).collect()
+        };
+        let all: Vec<(Style, Vec<(f64, f64)>)> = panel
+            .series
+            .iter()
+            .map(|series| (Style { variant: 1, ..style(&series.name) }, of(series)))
+            .collect();
+        let longest = all.iter().map(|(_, points)| points).max_by_key(|points| points.len());
+        let is_one = |longest: &Vec<(f64, f64)>| {
+            all.iter().flat_map(|(_, points)| points).all(|point| longest.contains(point))
+        };
+        match longest.filter(|longest| is_one(longest)).cloned() {
+            Some(points) => vec![Series::line(ALLOWED, WIDTHS.1, &points)],
+            None => all.iter().map(|(style, points)| Series::line(*style, WIDTHS.1, points)).collect(),
+        }
+    };
+    let panel = |panel: &views::Panel| Panel {
+        title: panel.name.clone(),
+        series: allowed(panel)
+            .into_iter()
+            .chain(panel.series.iter().filter_map(fitted))
+            .chain(panel.series.iter().map(measured))
+            .collect(),
+        empty: "not measured",
+        ..Panel::default()
+    };
+    let mut rows = vec![Row::Plot(Plot {
+        title: String::new(),
+        axes: [horizontal(run, shown, &values), vertical(run, figure)],
+        panels: shown.panels.iter().map(panel).collect(),
+        columns: 2,
+        height: 260.0,
+    })];
+    if !shown.view.over.is_empty() {
+        let ratios = |series: &views::Series| {
+            let point = |point: &views::Point| {
+                let (x, y) = (point.x?, point.ratios.get(&figure)?);
+                Some(Point { x, y: y.value, interval: y.interval, mark: Mark::Full })
+            };
+            Series {
+                style: style(&series.name),
+                width: WIDTHS.0,
+                points: series.points.iter().filter_map(point).collect(),
+            }
+        };
+        let panel = |panel: &views::Panel| Panel {
+            title: panel.name.clone(),
+            series: panel.series.iter().map(ratios).collect(),
+            level: Some(1.0),
+            empty: "the denominator",
+            ..Panel::default()
+        };
+        rows.push(Row::Plot(Plot {
+            title: String::new(),
+            axes: [horizontal(run, shown, &values), Axis::log("ratio", short)],
+            panels: shown.panels.iter().map(panel).collect(),
+            columns: 2,
+            height: 200.0,
+        }));
+    }
+    let names = names(shown);
+    let mut legend: Vec<(Key, String)> =
+        names.iter().map(|name| (Key::Line(style(name), WIDTHS.0, Mark::Full), (*name).to_owned())).collect();
+    if let Some(bound) = &shown.view.bound {
+        legend.push((Key::Line(ALLOWED, WIDTHS.1, Mark::None), bound.to_string()));
+    }
+    Chart { rows, legend, ..Chart::default() }
+}
+
+/// A row's name: the panel, the series and the place on x.
+fn row_name(panel: &views::Panel, series: &views::Series, point: &views::Point) -> String {
+    [panel.name.as_str(), series.name.as_str(), point.place.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn each(shown: &Shown) -> impl Iterator<Item = (&views::Panel, &views::Series, &views::Point)> {
+    shown.panels.iter().flat_map(|panel| {
+        panel
+            .series
+            .iter()
+            .flat_map(move |series| series.points.iter().map(move |point| (panel, series, point)))
+    })
+}
+
+fn bars(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Chart {
+    let write = super::super::views::writer(figure);
+    let bar = |(_, series, point): (&views::Panel, &views::Series, &views::Point)| {
+        point.figures.get(&figure).map_or_else(Bar::default, |estimate| Bar {
+            pieces: vec![Piece {
+                value: estimate.value,
+                colour: style(&series.name).colour(),
+                opacity: 1.0,
+                text: String::new(),
+            }],
+            text: write(estimate.value),
+            mark: None,
+        })
+    };
+    let names = each(shown).map(|(panel, series, point)| (row_name(panel, series, point), false)).collect();
+    let columns = vec![(figure.described().0.to_owned(), each(shown).map(bar).collect())];
+    Chart { rows: vec![Row::Bars(Bars { names, columns, sizes: BAR, has_axis: false })], ..Chart::default() }
+}
+
+fn forest(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Forest {
+    let with = || each(shown).filter(|(.., point)| point.ratios.contains_key(&figure));
+    let ratio = |(_, series, point): (&views::Panel, &views::Series, &views::Point)| {
+        let ratio = point.ratios.get(&figure)?;
+        Some(Ratio {
+            style: style(&series.name),
+            value: ratio.value,
+            interval: ratio.interval,
+            blocks: Vec::new(),
+        })
+    };
+    Forest {
+        names: with().map(|(panel, series, point)| row_name(panel, series, point)).collect(),
+        columns: vec![(format!("ratio of {}", figure.described().0), with().map(ratio).collect())],
+    }
+}

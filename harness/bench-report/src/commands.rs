@@ -1,0 +1,174 @@
+//! The commands that make a figure again by hand.
+
+use super::format::shell;
+use super::{Run, already_running};
+use bench_model::config::{Campaign, Placement, Server};
+use bench_model::load::toolchain::Source;
+use bench_model::load::{Level, Load, LoadTool};
+use bench_model::plan::Trial;
+use bench_model::target::Target;
+use bench_model::transport::Transport;
+use bench_model::workload::Workload;
+
+/// The address that the commands use: one that a person can type.
+const ADDR: &str = "127.0.0.1:8899";
+
+/// The address of WebSockets that have a port of their own: the next one, as a node has it.
+const WS_ADDR: &str = "127.0.0.1:8900";
+
+/// The same two for the server behind a gateway.
+const BEHIND_ADDR: &str = "127.0.0.1:8901";
+const BEHIND_WS_ADDR: &str = "127.0.0.1:8902";
+
+/// What a server's arguments say where any free port will do.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// The command that starts a server as it was measured.
+pub fn server(run: &Run, server: &Server, workload: &Workload) -> String {
+    if let Some(at) = server.running_at() {
+        return format!("# runs already, at {}", at.url);
+    }
+    let mut behind = String::new();
+    if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
+        let arguments = arguments(run, upstream, workload, BEHIND_ADDR, BEHIND_WS_ADDR);
+        behind = format!("{} &\n", on_its_core(run, &shell(&arguments)));
+    }
+    let command = arguments(run, server, workload, ADDR, WS_ADDR);
+    behind + &on_its_core(run, &shell(&command))
+}
+
+/// The program and the arguments of a server on these addresses.
+fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_addr: &str) -> Vec<String> {
+    let mut environment = run.plan.campaign.environment.clone();
+    environment.threads = Some(run.plan.threads);
+    let mut command = vec![server.program.clone()];
+    // A ledger that lacks what a workload requests was never measured.
+    let request = workload.opening(&environment.ledger()).unwrap_or_default();
+    let mut values = server.placeholders(&environment, addr, &request);
+    if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
+        values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
+    }
+    command.extend(server.arguments(&values));
+    if run.plan.environment_of(server).transport() == Transport::WebSocket {
+        let typed = |arg: &String| if arg == ANY_PORT { ws_addr.to_owned() } else { arg.clone() };
+        command.extend(server.ws_args.iter().map(typed));
+    }
+    command
+}
+
+/// The servers that a load needs commands of their own for, each with what its heading ends with: one for all, where
+/// all are reached in the same way.
+pub fn loaded_alike(run: &Run) -> Vec<(String, Option<&Server>)> {
+    let servers = &run.plan.servers;
+    let way = |server: &Server| {
+        let environment = run.plan.environment_of(server);
+        (environment.transport(), environment.in_flight(), environment.batch())
+    };
+    if servers.iter().all(|server| way(server) == (Transport::Http, 1, 1)) {
+        return vec![(String::new(), None)];
+    }
+    servers.iter().map(|server| (format!(", {}", server.name), Some(server))).collect()
+}
+
+/// The command that puts the campaign's closed loop on a server; of a mix, what it sends, for which its load tool has
+/// no command.
+pub fn load(run: &Run, server: Option<&Server>, workload: &Workload, connections: u32) -> String {
+    let Campaign { window_ms, timeout_ms, tool, .. } = run.plan.campaign;
+    let load = Load { connections, duration_ms: window_ms, timeout_ms, ..Load::default() };
+    closed_load(run, server, workload, tool, load)
+}
+
+/// The commands that make a trial again: its server's, where the plan has it, and its load's, where one command can
+/// send that. What ran at the same time stands before them as a comment.
+pub fn of_trial(run: &Run, trial: &Trial) -> Vec<String> {
+    let of_name = |workload: &&Workload| workload.name == trial.workload;
+    let Some(workload) = run.plan.workloads.iter().find(of_name) else { return Vec::new() };
+    let Campaign { window_ms, timeout_ms, .. } = run.plan.campaign;
+    let duration_ms = trial.window_ms.unwrap_or(window_ms);
+    let paired =
+        trial.beside.as_ref().map(|other| format!("# at the same time: {other} under the same load"));
+    let disturbed = trial.disturbed.then(|| "# at the same time: the campaign's background load".to_owned());
+    let own = run.plan.servers.iter().find(|server| server.name == trial.server);
+    let load = match trial.rate {
+        Some(_) => open_load(run, own, workload, trial.level(), duration_ms),
+        None => {
+            let Trial { connections, client, tool, .. } = *trial;
+            let load = Load { connections, duration_ms, timeout_ms, client, ..Load::default() };
+            Some(closed_load(run, own, workload, tool, load))
+        }
+    };
+    let own = own.map(|own| server(run, own, workload));
+    paired.into_iter().chain(disturbed).chain(own).chain(load).collect()
+}
+
+/// The command that puts a closed loop's load on a server.
+fn closed_load(
+    run: &Run,
+    server: Option<&Server>,
+    workload: &Workload,
+    tool: LoadTool,
+    load: Load,
+) -> String {
+    let Ok(body) = workload.body() else {
+        return format!("# a mix, and {} sends one body only: {}", tool.name(), workload.words());
+    };
+    let folder = match run.conditions.tool.source {
+        Source::Pinned if tool.is_default() => "bench-scripts/tools/bin/",
+        Source::Pinned | Source::Environment | Source::Path => "",
+    };
+    let commands = tool.driver().by_hand(&shared(run, server, load), body, &url(run, server));
+    on_its_core(run, &format!("{folder}{}", piped(&commands)))
+}
+
+/// The command that puts an open loop's load on it for `duration_ms`; `None` for a mix, which is drawn as it is sent.
+pub fn open_load(
+    run: &Run,
+    server: Option<&Server>,
+    workload: &Workload,
+    level: Level,
+    duration_ms: u64,
+) -> Option<String> {
+    let (body, rate) = (workload.body().ok()?, level.rate?);
+    let timeout_ms = run.plan.campaign.timeout_ms;
+    let connections = level.connections;
+    let load = Load { rate: Some(rate), connections, duration_ms, timeout_ms, ..Load::default() };
+    Some(piped(&level.tool.driver().by_hand(&shared(run, server, load), body, &url(run, server))))
+}
+
+/// A load as a server gets it; as it is where no server is named.
+fn shared(run: &Run, server: Option<&Server>, load: Load) -> Load {
+    match server {
+        Some(server) => run.plan.load_of(server, load),
+        None => load,
+    }
+}
+
+/// Commands of which each gets the output of the one before.
+fn piped(commands: &[Vec<String>]) -> String {
+    commands.iter().map(|command| shell(command)).collect::<Vec<_>>().join(" | ")
+}
+
+/// Where the commands send their load: to the run's server, where it has one that runs already.
+fn url(run: &Run, server: Option<&Server>) -> String {
+    if let Some((_, at)) = already_running::alone(run) {
+        return at.url.clone();
+    }
+    server.map_or_else(|| Target::http(ADDR), |server| at(run, server, ADDR, WS_ADDR)).url()
+}
+
+/// Where a server answers that is started on these addresses.
+fn at(run: &Run, server: &Server, addr: &str, ws_addr: &str) -> Target {
+    match (run.plan.environment_of(server).transport(), server.ws_args.is_empty()) {
+        (Transport::Http, _) => Target::http(addr),
+        (Transport::WebSocket, true) => Target::websocket(addr),
+        (Transport::WebSocket, false) => Target::websocket(ws_addr),
+    }
+}
+
+/// The command on the one core that server and load tool shared, where they did.
+fn on_its_core(run: &Run, command: &str) -> String {
+    match (run.plan.campaign.environment.placement, run.conditions.host.one_core) {
+        (Placement::OneCore | Placement::Duet, Some(core)) => format!("taskset -c {core} {command}"),
+        _ => command.to_owned(),
+    }
+}

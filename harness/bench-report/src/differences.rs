@@ -1,0 +1,167 @@
+//! What differs between two runs beyond their figures, and which of it must be known before a figure is believed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::format::{Table, available, bytes, known};
+use bench_analysis::two_runs::{Between, Both, Measured};
+use bench_model::config::Placement;
+use bench_model::plan::layouts;
+use bench_system::probe::processor::Processor;
+
+const MISSING: &str = "unavailable";
+
+/// Something that differs between two runs.
+struct Difference {
+    what: String,
+    values: Both<String>,
+    /// Whether it may move figures by itself.
+    weighs: bool,
+}
+
+/// What must be known before any ratio is believed; each without its full stop.
+pub(super) fn warnings(runs: Both<&Measured>, between: &Between) -> Vec<String> {
+    let mut out: Vec<String> = differences(runs)
+        .into_iter()
+        .filter(|difference| difference.weighs)
+        .map(|Difference { what, values, .. }| {
+            format!("another {what}: {} before, {} after", values.before, values.after)
+        })
+        .collect();
+    let states =
+        [("before", runs.before, &between.summaries.before), ("after", runs.after, &between.summaries.after)];
+    for (when, run, summary) in states {
+        let name = &run.name;
+        if summary.left > 0 {
+            out.push(format!(
+                "{name} ({when}) is incomplete: {} trials have run, at least {} are still needed",
+                summary.observed, summary.left
+            ));
+        }
+        let wrong = summary.failed.iter().filter(|trial| trial.wrong_answer).count();
+        if wrong > 0 {
+            out.push(format!("{name} ({when}) has {wrong} trials with a wrong answer"));
+        }
+        if summary.failed.len() > wrong {
+            out.push(format!("{name} ({when}) has {} trials that failed", summary.failed.len() - wrong));
+        }
+        let requests: u64 = summary.cells.iter().flat_map(|cell| cell.failed_requests.values()).sum();
+        if requests > 0 {
+            out.push(format!("{name} ({when}) has {requests} failed requests, which no rate counts"));
+        }
+        if let Some(commit) = run.conditions.host.commit.as_ref().filter(|commit| commit.ends_with('+')) {
+            out.push(format!(
+                "{name} ({when}): files had changed since commit {commit}; it measured no commit"
+            ));
+        }
+    }
+    let commits = runs.map(|run| run.conditions.host.commit.as_ref().filter(|commit| !commit.ends_with('+')));
+    if commits.before.is_some() && commits.before == commits.after {
+        out.push("both runs measured the same commit, so what differs is not the servers' code".to_owned());
+    }
+    out
+}
+
+/// What is not the same, as a table.
+pub(super) fn table(runs: Both<&Measured>) -> Table {
+    let row = |Difference { what, values, weighs }| {
+        vec![what, values.before, values.after, if weighs { "**yes**" } else { "" }.to_owned()]
+    };
+    Table::of("what | before | after | may move figures by itself", 3, differences(runs).into_iter().map(row))
+}
+
+/// What is not the same, the commit and the time always first.
+fn differences(runs: Both<&Measured>) -> Vec<Difference> {
+    let facts = runs.map(|run| facts(run));
+    let of_machine =
+        facts.before.into_iter().zip(facts.after).map(|((what, before, weighs), (_, after, _))| Difference {
+            what: what.to_owned(),
+            values: Both { before, after },
+            weighs,
+        });
+    let differs = |difference: &Difference| {
+        difference.values.before != difference.values.after || difference.what == "commit"
+    };
+    of_machine.filter(differs).chain(settings(runs)).collect()
+}
+
+/// What a run was measured with and on: its name, its value, and whether it may move figures by itself.
+fn facts(run: &Measured) -> Vec<(&'static str, String, bool)> {
+    let host = &run.conditions.host;
+    let of_processor = |field: &dyn Fn(&Processor) -> Option<String>| host.processor.as_ref().and_then(field);
+    let tool = &run.conditions.tool;
+    let campaign = &run.plan.campaign;
+    let is_pinned = campaign.environment.placement != Placement::Free;
+    let one_core = known(host.one_core.filter(|_| is_pinned), MISSING, |core| core.to_string());
+    let ports = known(host.client_ports, MISSING, |(first, last)| format!("{first} to {last}"));
+    let precision = known(campaign.precision, "none", |precision| precision.to_string());
+    let settings = campaign.environment.described(run.plan.threads).into_iter();
+    let mut facts: Vec<_> = settings.map(|setting| (setting.name, setting.words, true)).collect();
+    facts.extend([
+        ("commit", available(host.commit.as_ref()), false),
+        ("begun", run.conditions.started_at.clone(), false),
+        ("processor", host.processor_name(), true),
+        ("microcode", available(of_processor(&|known| known.microcode.clone()).as_ref()), true),
+        ("hypervisor", available(of_processor(&|known| known.hypervisor.clone()).as_ref()), true),
+        ("number of cores", host.cores.to_string(), true),
+        ("memory", known(host.memory_bytes, MISSING, |size| bytes(size as f64)), true),
+        ("kernel", available(host.kernel.as_ref()), true),
+        ("governor", available(host.governor.as_ref()), true),
+        ("compiler", available(host.rustc.as_ref()), true),
+        ("core that trials are put on", one_core, true),
+        ("load tool", format!("{} {}", tool.name, tool.version), true),
+        ("SHA-256 of the load tool", tool.sha256.clone(), true),
+        ("limit of open files", host.open_files.to_string(), false),
+        ("range of client ports", ports, false),
+        ("longest accept queue", known(host.max_backlog, MISSING, |most| most.to_string()), false),
+        ("campaign", campaign.name.clone(), false),
+        ("margin", campaign.margin.to_string(), false),
+        ("requested precision", precision, false),
+        ("most blocks", campaign.max_blocks.to_string(), false),
+        ("seed of the order", campaign.seed.to_string(), false),
+        (
+            "layouts of the servers",
+            known(layouts::words(&run.plan), "one of each server", |words| words),
+            true,
+        ),
+    ]);
+    facts
+}
+
+/// Where common servers were started in another way or reported other settings when ready. A setting that only one
+/// version of a server reports is not known to have changed.
+fn settings(runs: Both<&Measured>) -> Vec<Difference> {
+    let mut changed: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
+    for server in &runs.after.plan.servers {
+        let Some(earlier) = runs.before.plan.servers.iter().find(|earlier| earlier.name == server.name)
+        else {
+            continue;
+        };
+        if earlier.args != server.args {
+            let key = ("command line".to_owned(), earlier.args.join(" "), server.args.join(" "));
+            changed.entry(key).or_default().push(&server.name);
+        }
+        let programs = runs.map(|run| run.conditions.programs.get(&server.name));
+        if let (Some(before), Some(after)) = (programs.before, programs.after)
+            && !before.is_same_build(after)
+        {
+            let key = ("build".to_owned(), before.words(), after.words());
+            changed.entry(key).or_default().push(&server.name);
+        }
+        let ready = runs.map(|run| run.conditions.servers.get(&server.name).and_then(Value::as_object));
+        let (Some(before), Some(after)) = (ready.before, ready.after) else { continue };
+        for (key, value) in after {
+            if let Some(earlier) = before.get(key).filter(|earlier| *earlier != value) {
+                let key = (format!("setting `{key}`"), earlier.to_string(), value.to_string());
+                changed.entry(key).or_default().push(&server.name);
+            }
+        }
+    }
+    let difference = |((what, before, after), servers): ((String, String, String), Vec<&str>)| Difference {
+        what: format!("{what} of {}", servers.join(", ")),
+        values: Both { before, after },
+        weighs: true,
+    };
+    changed.into_iter().map(difference).collect()
+}

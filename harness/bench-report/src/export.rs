@@ -1,0 +1,242 @@
+//! A run's figures in the formats that other tools read: those of a dashboard that keeps them over time, and of a CI
+//! that shows tests.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Run;
+use super::format::at;
+use bench_analysis::Cell;
+use bench_model::figure::Figure;
+use bench_stats::Estimate;
+
+/// A format that another tool reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Bencher Metric Format, a JSON object: rate, CPU time per request and 99th percentile of each server, request and
+    /// load, with intervals.
+    Bmf,
+    /// What github-action-benchmark reads as `customSmallerIsBetter`, a JSON list: CPU time per request and 99th
+    /// percentile.
+    GithubActionBenchmark,
+    /// JUnit XML: a test for each server, request and load, which fails where a trial failed, and one for each bound of
+    /// the campaign.
+    Junit,
+}
+
+/// A figure as these formats name it.
+struct Measure {
+    figure: Figure,
+    /// In Bencher's words.
+    slug: &'static str,
+    /// In a reader's.
+    words: &'static str,
+    unit: &'static str,
+    is_smaller_better: bool,
+}
+
+const MEASURES: [Measure; 3] = [
+    Measure {
+        figure: Figure::RequestsPerSecond,
+        slug: "throughput",
+        words: "requests/s",
+        unit: "requests/s",
+        is_smaller_better: false,
+    },
+    Measure {
+        figure: Figure::CpuUsPerRequest,
+        slug: "cpu-per-request",
+        words: "CPU per request",
+        unit: "µs",
+        is_smaller_better: true,
+    },
+    Measure {
+        figure: Figure::P99Us, slug: "latency-p99", words: "p99", unit: "µs", is_smaller_better: true
+    },
+];
+
+/// The figures of a run, and of its duets, in a format.
+///
+/// # Errors
+/// The text can't be written.
+pub fn export(run: &Run, format: Format) -> Result<String> {
+    Ok(match format {
+        Format::Bmf => serde_json::to_string_pretty(&bmf(run))? + "\n",
+        Format::GithubActionBenchmark => serde_json::to_string_pretty(&smaller_is_better(run))? + "\n",
+        Format::Junit => junit(run)?,
+    })
+}
+
+/// The cells of a run and of its duets with a name of their own each.
+fn cells(run: &Run) -> impl Iterator<Item = (String, &Cell)> {
+    let parts = [Some(run), run.duets.as_deref()].into_iter().flatten();
+    parts.flat_map(|part| {
+        part.summary
+            .cells
+            .iter()
+            .map(|cell| (format!("{}, {}", part.cell_name(cell), at(&cell.workload, cell.level)), cell))
+    })
+}
+
+fn figures(cell: &Cell) -> impl Iterator<Item = (Measure, Estimate)> {
+    MEASURES.into_iter().filter_map(|measure| {
+        let estimate = cell.figure(measure.figure)?;
+        Some((measure, estimate))
+    })
+}
+
+fn bmf(run: &Run) -> BTreeMap<String, BTreeMap<&'static str, Value>> {
+    let metric = |(measure, Estimate { value, interval }): (Measure, Estimate)| {
+        let metric = match interval {
+            Some((lower, upper)) => json!({ "value": value, "lower_value": lower, "upper_value": upper }),
+            None => json!({ "value": value }),
+        };
+        (measure.slug, metric)
+    };
+    let metrics = |cell: &Cell| figures(cell).map(metric).collect::<BTreeMap<_, _>>();
+    let named = cells(run).map(|(name, cell)| (name, metrics(cell)));
+    named.filter(|(_, metrics)| !metrics.is_empty()).collect()
+}
+
+fn smaller_is_better(run: &Run) -> Vec<Value> {
+    let of_cell = |(name, cell): (String, &Cell)| {
+        let smaller = figures(cell).filter(|(measure, _)| measure.is_smaller_better);
+        let entry = |(measure, Estimate { value, interval }): (Measure, Estimate)| {
+            let range = interval.map_or_else(String::new, |(low, high)| format!("{low:.3} to {high:.3}"));
+            json!({
+                "name": format!("{name}: {}", measure.words),
+                "unit": measure.unit,
+                "value": value,
+                "range": range,
+                "extra": format!("{} trials", cell.completed),
+            })
+        };
+        smaller.map(entry).collect::<Vec<_>>()
+    };
+    cells(run).flat_map(of_cell).collect()
+}
+
+/// A test of JUnit's.
+#[derive(Serialize)]
+struct Case {
+    name: String,
+    /// Why it failed; empty where it did not.
+    reasons: Vec<String>,
+    /// Whether nothing was measured.
+    skipped: bool,
+}
+
+/// Named for minijinja, which escapes what it puts into a file of this ending.
+const JUNIT: &str = "junit.xml";
+
+const TEMPLATE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="{{ run }}">
+  <testsuite name="{{ campaign }}" tests="{{ cases | length }}" failures="{{ failures }}" skipped="{{ skipped }}">
+{%- for case in cases %}
+    <testcase name="{{ case.name }}" classname="{{ campaign }}">
+{%- if case.reasons %}<failure message="{{ case.reasons | first }}">{{ case.reasons | join("\n") }}</failure>
+{%- elif case.skipped %}<skipped/>
+{%- endif %}</testcase>
+{%- endfor %}
+  </testsuite>
+</testsuites>
+"#;
+
+fn junit(run: &Run) -> Result<String> {
+    let mut cases: Vec<Case> = cells(run).map(|(name, cell)| case_of(run, name, cell)).collect();
+    cases.extend(run.summary.bounds.iter().map(|bound| {
+        let rule = &bound.rule;
+        let missed = if bound.holds { Vec::new() } else { vec!["not shown to hold".to_owned()] };
+        let name = format!("{} over {}, {}: {}", rule.server, rule.over, bound.workload, rule.words());
+        Case { name, reasons: missed, skipped: false }
+    }));
+    let mut environment = Environment::new();
+    environment.add_template(JUNIT, TEMPLATE)?;
+    let failures = cases.iter().filter(|case| !case.reasons.is_empty()).count();
+    let skipped = cases.iter().filter(|case| case.reasons.is_empty() && case.skipped).count();
+    let (run, campaign, cases) = (&run.name, &run.plan.campaign.name, Serde(cases));
+    Ok(environment.get_template(JUNIT)?.render(context! { run, campaign, cases, failures, skipped })?)
+}
+
+fn case_of(run: &Run, name: String, cell: &Cell) -> Case {
+    let place = (&cell.server, &cell.beside, &cell.workload, cell.level);
+    let of_cell = run
+        .failed()
+        .filter(|failed| (&failed.server, &failed.beside, &failed.workload, failed.level) == place);
+    // XML has no characters for most control codes, and a server may print any.
+    let plain = |text: String| text.replace(|c: char| c.is_control(), " ");
+    let reasons =
+        of_cell.map(|failed| plain(format!("trial {}: {}", failed.number, failed.reason))).collect();
+    Case { name, reasons, skipped: cell.completed == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use bench_model::results::{RunFolder, kept};
+
+    /// The newest kept run of `quick`.
+    fn quick() -> Run {
+        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+        let is_quick = |path: &PathBuf| path.to_string_lossy().ends_with("Z-quick");
+        let newest = kept(&results).unwrap().into_iter().rfind(is_quick).unwrap();
+        Run::load(&RunFolder::open(&newest).unwrap()).unwrap()
+    }
+
+    fn json_of(run: &Run, format: Format) -> Value {
+        serde_json::from_str(&export(run, format).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn each_figure_is_the_summary_s() {
+        let run = quick();
+        let has_interval =
+            |cell: &&Cell| cell.figure(Figure::CpuUsPerRequest).is_some_and(|cpu| cpu.interval.is_some());
+        let cell = run.summary.cells.iter().filter(has_interval).find(|cell| cell.server == "actix").unwrap();
+        let name = format!("{}, {}", run.cell_name(cell), at(&cell.workload, cell.level));
+        let cpu = cell.figure(Figure::CpuUsPerRequest).unwrap();
+        let bmf = json_of(&run, Format::Bmf);
+        let is = |shown: &Value, value: f64| (shown.as_f64().unwrap() / value - 1.0).abs() < 1e-12;
+        assert!(is(&bmf[&name]["cpu-per-request"]["value"], cpu.value));
+        assert!(is(&bmf[&name]["cpu-per-request"]["upper_value"], cpu.interval.unwrap().1));
+        assert_eq!(bmf[&name].as_object().unwrap().len(), 3, "{bmf}");
+        assert!(bmf.as_object().unwrap().keys().any(|name| name.contains("paired with")), "duets too");
+        let list = json_of(&run, Format::GithubActionBenchmark);
+        let entry =
+            list.as_array().unwrap().iter().find(|one| one["name"] == format!("{name}: CPU per request"));
+        assert!(is(&entry.unwrap()["value"], cpu.value) && entry.unwrap()["unit"] == "µs");
+        assert!(list.as_array().unwrap().iter().all(|one| one["unit"] == "µs"), "a rate is not better small");
+    }
+
+    #[test]
+    fn a_failed_trial_fails_a_test_and_no_text_breaks_the_xml() {
+        let mut run = quick();
+        let text = export(&run, Format::Junit).unwrap();
+        assert!(text.contains(r#"failures="0" skipped="0""#) && !text.contains("<failure"), "{text}");
+        let cell = run.summary.cells[0].clone();
+        run.summary.failed.push(bench_analysis::FailedTrial {
+            number: 7,
+            block: 1,
+            server: cell.server,
+            beside: cell.beside,
+            workload: cell.workload,
+            level: cell.level,
+            wrong_answer: false,
+            reason: "it said <a & \"b\">\u{1b}[0m".to_owned(),
+        });
+        let text = export(&run, Format::Junit).unwrap();
+        assert_eq!(
+            (text.matches("<failure").count(), text.matches(r#"failures="1""#).count()),
+            (1, 1),
+            "{text}"
+        );
+        assert!(text.contains("trial 7: it said &lt;a &amp; &quot;b&quot;&gt; [0m"), "{text}");
+    }
+}

@@ -1,0 +1,286 @@
+//! The headline: who is faster, by how much, how sure that is, and what must be known before it is believed.
+
+use std::fmt::Write;
+
+use super::format::{
+    PAIRED_RATIOS, Table, at, bullets, count, dash, known, list, load, ratio, thousands, time_us,
+};
+use super::tables::bare;
+use super::{
+    Run, answer, batches, crossed, distance, duets, in_flight_memory, invalid_trials, open_loop, original,
+    sections, sizes, slo, soak, stages, stores, threshold, views,
+};
+use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
+use bench_model::config::Percent;
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_model::load::toolchain::Tool;
+
+/// Rows of figures that a first screen has where nothing is compared.
+const MOST_ROWS: usize = 16;
+
+/// The first screen in Markdown: what must be known before anything is believed, and the answer.
+pub fn headline(run: &Run) -> String {
+    incomplete(run) + &so_far(run)
+}
+
+/// The same without a word on what is still to be measured, for a run that goes on.
+pub fn so_far(run: &Run) -> String {
+    let first =
+        warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
+    let views = views::headline(run);
+    if !views.is_empty() {
+        return first + &views;
+    }
+    let long = distance::headline(run) + &soak::headline(run) + &in_flight_memory::headline(run);
+    if !long.is_empty() {
+        return first + &long;
+    }
+    if open_loop::of(run).is_some() {
+        return first + &open_loop::headline(run);
+    }
+    if compares_nothing(run) {
+        return first + &works(run);
+    }
+    let searched = known(run.summary.threshold.as_ref(), "", |found| threshold::headline(run, found))
+        + &known(run.summary.slo.as_ref(), "", |found| slo::headline(run, found))
+        + &stores::headline(run)
+        + &stages::headline(run)
+        + &sizes::headline(run);
+    if !run.has_sweep() {
+        return first + &searched;
+    }
+    if original::is_headline(run) {
+        return warnings(run) + &original::tables(run);
+    }
+    if crossed::is_headline(run) {
+        return warnings(run) + &crossed::tables(run);
+    }
+    let compared = if run.plan.campaign.baseline.is_none() { verdicts(run) } else { String::new() };
+    // A first screen has a row for what the searches found, and their section the rest.
+    if answer::of(run).is_some() {
+        return first;
+    }
+    let rest = compared + &searched;
+    first + &if rest.is_empty() { figures(run) } else { rest }
+}
+
+/// What was measured where nothing is compared: of one server, say, or of several without a baseline. Connections that
+/// are held answer nothing, and what fills more than a screen has its tables below.
+fn figures(run: &Run) -> String {
+    let is_shown = |cell: &&Cell| run.plan.headline_levels(&cell.workload).contains(&cell.level);
+    let of = if batches::of(run) { "call" } else { "request" };
+    let headers = format!("request | server | {of}s/s | p50 | p99 | CPU per {of}");
+    let row = |cell: &Cell| {
+        let time = |figure| bare(cell, figure, time_us);
+        vec![
+            at(&cell.workload, cell.level),
+            run.cell_name(cell),
+            bare(cell, Figure::RequestsPerSecond, thousands),
+            time(Figure::P50Us),
+            time(Figure::P99Us),
+            time(Figure::CpuUsPerRequest),
+        ]
+    };
+    let rows: Vec<_> = run.summary.cells.iter().filter(is_shown).map(row).collect();
+    if run.plan.campaign.hold || rows.len() > MOST_ROWS {
+        return String::new();
+    }
+    Table::of(&headers, 2, rows).markdown()
+}
+
+/// What is left of a run that was stopped.
+fn incomplete(run: &Run) -> String {
+    let mut out = String::new();
+    if run.left() > 0 {
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            run.observed(),
+            run.left(),
+            run.name
+        );
+    }
+    if run.searches_left() {
+        let summary = &run.summary;
+        let thresholds =
+            summary.threshold.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let rates = summary.slo.as_ref().map_or(0, |summary| summary.searches.len() - summary.left);
+        let ended = thresholds + rates;
+        let _ = writeln!(
+            out,
+            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            run.name
+        );
+    }
+    out
+}
+
+/// Whether each trial of its sweep is made once: that shows that everything works, and no difference.
+pub(super) fn compares_nothing(run: &Run) -> bool {
+    run.has_sweep() && run.plan.campaign.max_blocks == 1
+}
+
+/// What a run shows that compares nothing.
+fn works(run: &Run) -> String {
+    let failed = run.failed().count();
+    let killed = run.killed_in_boxes();
+    let measured = run.observed() - failed - killed;
+    let answers = match failed {
+        // A closed loop sends one request again and again.
+        0 => "Everything works: the server's answer to 1 request before and 1 after each window was the true one; under load, answers were \
+              counted by status and time, and their content was not compared."
+            .to_owned(),
+        1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
+        more => format!("**{more} trials failed**: \"What failed\" says why."),
+    };
+    let boxes = match killed {
+        0 => String::new(),
+        _ => format!(
+            "- In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at which numbers.\n",
+            count(killed as u64)
+        ),
+    };
+    format!(
+        "- {answers}\n- {} trials were measured, each once, so nothing is compared.\n{boxes}",
+        count(measured as u64)
+    )
+}
+
+/// The compared pairs of a sweep at the headline's loads, each with its comparison where there is one.
+fn pairs(run: &Run) -> impl Iterator<Item = (String, String, &str, Level, Option<&Comparison>)> {
+    let compared = run.plan.campaign.compared();
+    let workloads = run.plan.campaign.workloads.iter();
+    let places = workloads.flat_map(|workload| {
+        run.plan.headline_levels(workload).into_iter().map(move |level| (workload, level))
+    });
+    places.flat_map(move |(workload, level)| {
+        // An arm may be measured at some loads of some workloads only.
+        let measured = move |(a, b): &(String, String)| {
+            [a, b].into_iter().all(|server| run.plan.campaign.measures(server, workload, level))
+        };
+        compared.clone().into_iter().filter(measured).map(move |(server, over)| {
+            let pair = run.summary.comparison(&server, &over, workload, level);
+            (server, over, workload.as_str(), level, pair)
+        })
+    })
+}
+
+/// Pairs that have no ratio, and why.
+fn missing(run: &Run) -> String {
+    if !run.has_sweep() {
+        return String::new();
+    }
+    let missing = pairs(run).filter(|(.., pair)| pair.is_none()).map(|(server, over, workload, level, _)| {
+        let why = not_compared(&run.summary, [&server, &over], workload, level);
+        let (server, over) = (run.label(&server), run.label(&over));
+        format!("{}: {server} and {over} are **not compared**: {why}.", at(workload, level))
+    });
+    bullets(missing)
+}
+
+/// Every headline ratio with its interval and its verdict.
+pub(super) fn verdicts(run: &Run) -> String {
+    if compares_nothing(run) {
+        return String::new();
+    }
+    let has_rate = !sections::is_duet(run) && open_loop::of(run).is_none();
+    let rows = pairs(run).filter_map(|(server, over, workload, level, pair)| {
+        let pair = pair?;
+        let duet = run.duets.as_ref().and_then(|duets| duets::of(duets, &server, &over, workload));
+        let (rate, cpu) = (has_rate.then_some(&pair.rate), &duet.unwrap_or(pair).cpu);
+        Some(vec![
+            at(workload, level),
+            run.pair(pair),
+            dash(rate, |rate| ratio(rate.ratio)),
+            dash(rate, Finding::words),
+            ratio(cpu.ratio),
+            cpu.words(),
+        ])
+    });
+    let of = if batches::of(run) { "call" } else { "request" };
+    let headers =
+        format!("request | servers | ratio of {of}s/s | verdict | ratio of CPU per {of} | its verdict");
+    let table = Table::of(&headers, 2, rows);
+    if table.is_empty() {
+        return String::new();
+    }
+    let duets = known(run.duets.as_ref(), "", |duets| {
+        let each = known(duets.plan.levels().first().copied(), "-", load);
+        format!(" CPU per request is that of both servers at the same time on one core, at {each} each.")
+    });
+    format!("{}\n{PAIRED_RATIOS}{duets} The margin is {}.\n", table.markdown(), run.plan.campaign.margin)
+}
+
+/// Why a pair has no ratio at a load.
+fn not_compared(summary: &Summary, pair: [&str; 2], workload: &str, level: Level) -> String {
+    let failed = summary.failed.iter().filter(|trial| trial.workload == workload && trial.level == level);
+    let invalid = summary.invalid.iter().filter(|trial| trial.workload == workload && trial.level == level);
+    invalid_trials::why_none(pair, failed, invalid)
+}
+
+/// What must be read before any figure.
+pub(super) fn warnings(run: &Run) -> String {
+    let mut out = String::new();
+    if run.failed().any(|trial| trial.wrong_answer) {
+        let mut servers: Vec<&str> =
+            run.failed().filter(|trial| trial.wrong_answer).map(|trial| run.label(&trial.server)).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let _ = writeln!(
+            out,
+            "> **Wrong answers: {}.** A server that answers wrongly is not timed; what it answered stands under \"What \
+             failed\".\n",
+            servers.join(", ")
+        );
+    }
+    out.push_str(&invalid_trials::warnings(run));
+    let tools = std::iter::once(&run.conditions.tool).chain(&run.conditions.open_loop_tools);
+    for caveat in tools.filter_map(Tool::caveat) {
+        let _ = writeln!(out, "> **Another load tool:** {caveat}.\n");
+    }
+    out
+}
+
+/// What CPU time per request allows to say, in brackets behind its ratio.
+pub(super) fn by_cpu(cpu: &Finding, margin: Percent) -> String {
+    match cpu.verdict {
+        Verdict::Faster => "it needs less".to_owned(),
+        Verdict::Slower => "it needs more".to_owned(),
+        Verdict::DifferentButSmall if cpu.surely_small => format!("different, by less than {margin}"),
+        Verdict::DifferentButSmall => format!("different; whether by more than {margin} is open"),
+        Verdict::Equivalent => format!("the same within {margin}"),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+    }
+}
+
+/// The marks that some of the cells have, each with its meaning.
+pub(super) fn marks_used<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> String {
+    let used = |mark: &Mark| cells.clone().any(|cell| cell.marks.contains(mark));
+    let used = meanings(Mark::ALL.into_iter().filter(used));
+    if used.is_empty() { used } else { format!("\n{used}") }
+}
+
+/// Each mark that some cell of a run has: its meaning, and which cells these are.
+pub(super) fn marked(run: &Run, place: impl Fn(&Cell) -> String) -> Vec<String> {
+    let line = |mark: Mark| {
+        let cells = run.summary.cells.iter().filter(|cell| cell.marks.contains(&mark));
+        let cells = list(cells.map(|cell| format!("{} {}", run.cell_name(cell), place(cell))));
+        (!cells.is_empty()).then(|| format!("**{}** {}: {cells}.", mark.letter(), mark.meaning()))
+    };
+    Mark::ALL.into_iter().filter_map(line).collect()
+}
+
+/// Each mark with its meaning.
+pub(super) fn meanings(marks: impl IntoIterator<Item = Mark>) -> String {
+    bullets(marks.into_iter().map(|mark| format!("**{}**: {}", mark.letter(), mark.meaning())))
+}
+
+/// A figure with the letters of what to distrust in it.
+pub(super) fn with_marks(figure: String, marks: &[Mark]) -> String {
+    if marks.is_empty() {
+        return figure;
+    }
+    let letters: Vec<String> = marks.iter().map(|mark| mark.letter().to_string()).collect();
+    format!("{figure} **{}**", letters.join(" "))
+}

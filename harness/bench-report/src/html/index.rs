@@ -1,0 +1,125 @@
+//! `results/index.html`: all kept runs, what each found first, and how any two of them are compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::sections::{self, Part, Tab};
+use super::{PAGE, STYLE, markdown, render};
+use crate::pooled;
+use bench_model::results::{Conditions, REPORT, RunFolder};
+
+/// The page's file in the folder of runs.
+pub(super) const INDEX: &str = "index.html";
+
+const SCRIPT: &str = include_str!("assets/index.js");
+
+/// A kept run.
+#[derive(Debug, Serialize)]
+struct Kept {
+    name: String,
+    /// The day, and what was run.
+    date: String,
+    campaign: String,
+    /// Processor and cores; empty where the run does not say it.
+    machine: String,
+    /// What its report says first, as HTML.
+    answer: Value,
+    /// Its page where that was made, else its report.
+    link: String,
+    /// Whether `just compare` reads it.
+    is_compared: bool,
+}
+
+/// Writes the list of all runs of a folder that have a report, the newest first, and gives its path.
+///
+/// # Errors
+/// The folder or a run's report can't be read, or the page can't be written.
+pub fn write_index(results: &Path) -> Result<PathBuf> {
+    let page = page(results, &|run: &RunFolder| if run.0.join(PAGE).is_file() { PAGE } else { REPORT })?;
+    RunFolder(results.to_owned()).write_derived(INDEX, &page)?;
+    Ok(results.join(INDEX))
+}
+
+/// The list, each run with a link to the file of its folder that is given for it.
+pub(super) fn page(results: &Path, linked: &dyn Fn(&RunFolder) -> &'static str) -> Result<String> {
+    let runs: Vec<Kept> =
+        reported(results)?.iter().map(|folder| run(folder, linked(folder))).collect::<Result<_>>()?;
+    let pooled = results.join(pooled::PAGE);
+    let pooled = match pooled.is_file() {
+        true => fs::read_to_string(&pooled).with_context(|| format!("can't read {}", pooled.display()))?,
+        false => String::new(),
+    };
+    let pooled = Value::from_safe_string(markdown::html(&pooled, 1));
+    render(
+        include_str!("assets/index.html"),
+        STYLE,
+        &[SCRIPT],
+        context! { runs => Value::from(Serde(&runs)), pooled },
+    )
+}
+
+/// The folders of all runs that have a report, the newest first.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn reported(results: &Path) -> Result<Vec<RunFolder>> {
+    let entries = fs::read_dir(results).with_context(|| format!("can't read {}", results.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.join(REPORT).is_file());
+    paths.sort();
+    Ok(paths.into_iter().rev().map(RunFolder).collect())
+}
+
+fn run(folder: &RunFolder, linked: &str) -> Result<Kept> {
+    let name = folder.name();
+    let path = folder.0.join(REPORT);
+    let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    // `2026-11-20T120000Z-quick`; a name of another form is shown as it is.
+    let (date, campaign) = match name.split_once("Z-") {
+        Some((time, campaign)) => (time.split('T').next().unwrap_or(time).to_owned(), campaign.to_owned()),
+        None => (String::new(), name.clone()),
+    };
+    // Runs of other programs have no environment of a run's form.
+    let conditions: Option<Conditions> = folder.conditions().ok();
+    let machine = conditions
+        .map(|conditions| format!("{}, {} cores", conditions.host.processor_name(), conditions.host.cores));
+    Ok(Kept {
+        date,
+        campaign,
+        machine: machine.unwrap_or_default(),
+        answer: Value::from_safe_string(markdown::html(&first_words(&text), 0)),
+        link: format!("{name}/{linked}"),
+        is_compared: folder.plan().is_ok() && !folder.is_calibration(),
+        name,
+    })
+}
+
+/// The first item or sentence below the headline; empty where a table stands there.
+fn first_words(report: &str) -> String {
+    let report = sections::report(report, &[].into());
+    let below = |section: &&sections::Section| section.tab == Tab::Answer && section.heading.is_empty();
+    let first = report.sections.iter().find(below).and_then(|section| section.parts.first());
+    let Some(Part::Text(text)) = first else { return String::new() };
+    // What disturbed the run is quoted before it.
+    let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with('>');
+    let line = text.lines().find(is_said).unwrap_or_default();
+    let is_words = !line.starts_with(['|', '#', '`']);
+    if is_words { line.trim_start_matches("- ").to_owned() } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_words_are_the_answer() {
+        assert_eq!(first_words("# R\n\nwhy\n\n## Headline\n\n> x\n\n- **a** b\n- c\n"), "**a** b");
+        assert_eq!(first_words("# R\n\n## Headline\n\n| a |\n| - |\n"), "");
+        assert_eq!(first_words("# R\n"), "");
+    }
+}

@@ -1,0 +1,248 @@
+//! The parts of a report in Markdown, each in the tab where a reader looks for it.
+
+use std::collections::BTreeSet;
+
+/// The tabs of a page, in their order. A page has those that something stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tab {
+    Answer,
+    Curves,
+    Latency,
+    Resources,
+    Thresholds,
+    Why,
+    Details,
+    Trials,
+    Environment,
+}
+
+impl Tab {
+    pub const ALL: [Self; 9] = [
+        Self::Answer,
+        Self::Curves,
+        Self::Latency,
+        Self::Resources,
+        Self::Thresholds,
+        Self::Why,
+        Self::Details,
+        Self::Trials,
+        Self::Environment,
+    ];
+
+    /// Its name in addresses, and on the page.
+    pub const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Answer => ("answer", "Answer"),
+            Self::Curves => ("curves", "Curves"),
+            Self::Latency => ("latency", "Latency"),
+            Self::Resources => ("resources", "Resources"),
+            Self::Thresholds => ("thresholds", "Thresholds and causes"),
+            Self::Why => ("why", "Why"),
+            Self::Details => ("details", "Details"),
+            Self::Trials => ("trials", "Every trial"),
+            Self::Environment => ("environment", "Environment"),
+        }
+    }
+
+    /// Where a section of a report stands. One that is not known here stands in the details.
+    fn of(heading: &str, workloads: &BTreeSet<&str>) -> Self {
+        match heading {
+            HEADLINE
+            | "Verdicts"
+            | "Bounds"
+            | "Stops"
+            | "Running"
+            | "Held still"
+            | "How many connections fit in a box" => Self::Answer,
+            "Charts"
+            | "Do the load tools agree?"
+            | "WebSocket over HTTP"
+            | "Calls in batches"
+            | "Size of the answer"
+            | "Distance"
+            | "What a gateway adds"
+            | "Users in stages"
+            | "Block stores" => Self::Curves,
+            "Isolation" | "Head-of-line blocking" => Self::Latency,
+            "CPU and memory by rate"
+            | "Memory for a request in flight"
+            | "Connections that carry nothing"
+            | "Soak" => Self::Resources,
+            "Where it starts to fail"
+            | "Why it fails"
+            | "Sizes"
+            | "The highest rate under a service level"
+            | "Recovery" => Self::Thresholds,
+            "Why"
+            | "The ladder"
+            | "The answer's length"
+            | "Counts for a request"
+            | "HTTP and JSON-RPC apart"
+            | "Compared with the original test"
+            | "The two terms" => Self::Why,
+            "What failed" => Self::Trials,
+            "Environment" | "By hand" | "What to distrust" | "How the handicaps were sized" => {
+                Self::Environment
+            }
+            workload if workloads.contains(workload) => Self::Curves,
+            _ => Self::Details,
+        }
+    }
+
+    /// Where a chart of the section with all charts stands, by its file.
+    fn of_picture(file: &str) -> Self {
+        match file {
+            "quantiles.svg" => Self::Latency,
+            "resources.svg" => Self::Resources,
+            steps if steps.starts_with("steps-") => Self::Resources,
+            original if original.starts_with("original-") => Self::Answer,
+            _ => Self::Curves,
+        }
+    }
+}
+
+/// The section with the answer, whose tab has its name already.
+pub(super) const HEADLINE: &str = "Headline";
+
+/// The section with all charts, which stand in several tabs.
+const CHARTS: &str = "Charts";
+
+/// A part of a section.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Markdown.
+    Text(String),
+    /// A picture by its file, and what stands in its place where it can't be shown.
+    Picture { file: String, alt: String },
+}
+
+/// A section of a report.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub tab: Tab,
+    /// Empty where the tab's name says it.
+    pub heading: String,
+    pub parts: Vec<Part>,
+}
+
+/// A report, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub title: String,
+    /// What the run is for, in Markdown.
+    pub why: String,
+    pub sections: Vec<Section>,
+}
+
+/// Takes a report apart at its headings. What a reader of Markdown has to unfold stands open on a page, where tabs
+/// divide it.
+pub(super) fn report(markdown: &str, workloads: &BTreeSet<&str>) -> Report {
+    let (mut title, mut why) = (String::new(), String::new());
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut in_code = false;
+    for line in markdown.lines() {
+        in_code ^= line.starts_with("```");
+        let is_fold = line == "<details>" || line == "</details>" || line.starts_with("<summary>");
+        match (line.strip_prefix("# "), line.strip_prefix("## ")) {
+            _ if in_code => {}
+            _ if is_fold => continue,
+            (Some(text), _) => {
+                text.clone_into(&mut title);
+                continue;
+            }
+            (_, Some(heading)) => {
+                found.push((heading.to_owned(), Vec::new()));
+                continue;
+            }
+            _ => {}
+        }
+        match found.last_mut() {
+            Some((_, lines)) => lines.push(line),
+            None => why += &format!("{line}\n"),
+        }
+    }
+    let sections = found.into_iter().flat_map(|(heading, lines)| section(heading, &lines, workloads));
+    Report { title, why: why.trim().to_owned(), sections: sections.collect() }
+}
+
+/// A section; of the one with all charts a section for each tab that a chart of it stands in.
+fn section(heading: String, lines: &[&str], workloads: &BTreeSet<&str>) -> Vec<Section> {
+    // A view's heading is the campaign's own words; its chart's file is not.
+    let is_view = lines.iter().any(|line| line.starts_with("![") && line.contains("](view-"));
+    let tab = if is_view { Tab::Curves } else { Tab::of(&heading, workloads) };
+    let parts = parts(lines);
+    if heading != CHARTS {
+        let heading = if heading == HEADLINE { String::new() } else { heading };
+        return vec![Section { tab, heading, parts }];
+    }
+    let mut sections: Vec<Section> = Vec::new();
+    let mut tab = tab;
+    for part in parts {
+        if let Part::Picture { file, .. } = &part {
+            tab = Tab::of_picture(file);
+        }
+        match sections.iter_mut().find(|section| section.tab == tab) {
+            Some(section) => section.parts.push(part),
+            None => sections.push(Section { tab, heading: String::new(), parts: vec![part] }),
+        }
+    }
+    sections
+}
+
+fn parts(lines: &[&str]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    let end = |text: &mut String, parts: &mut Vec<Part>| {
+        let whole = std::mem::take(text);
+        if !whole.trim().is_empty() {
+            parts.push(Part::Text(whole));
+        }
+    };
+    for line in lines {
+        match picture(line) {
+            Some(picture) => {
+                end(&mut text, &mut parts);
+                parts.push(picture);
+            }
+            None => text += &format!("{line}\n"),
+        }
+    }
+    end(&mut text, &mut parts);
+    parts
+}
+
+/// A picture that stands alone in its line.
+fn picture(line: &str) -> Option<Part> {
+    let (alt, file) = line.strip_prefix("![")?.strip_suffix(')')?.rsplit_once("](")?;
+    Some(Part::Picture { file: file.to_owned(), alt: alt.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "# Benchmark report: x\n\nwhy\n\n## Headline\n\n- a\n\n![ratios](ratios.svg)\n\n<details>\n<summary>Charts</summary>\n\n\
+                          ## Charts\n\n![t](throughput.svg)\n\nnote\n\n![q](quantiles.svg)\n\n</details>\n\n## w\n\n```sh\n## no heading\n```\n\n\
+                          ## Something new\n\ntext\n";
+
+    fn shape(report: &Report) -> Vec<(Tab, &str, usize)> {
+        let of = |section: &'_ Section| (section.tab, section.parts.len());
+        report.sections.iter().map(|s| (of(s).0, s.heading.as_str(), of(s).1)).collect()
+    }
+
+    #[test]
+    fn each_section_has_a_tab() {
+        let report = report(REPORT, &BTreeSet::from(["w"]));
+        assert_eq!((report.title.as_str(), report.why.as_str()), ("Benchmark report: x", "why"));
+        let expected = [
+            (Tab::Answer, "", 2),
+            (Tab::Curves, "", 2),
+            (Tab::Latency, "", 1),
+            (Tab::Curves, "w", 1),
+            (Tab::Details, "Something new", 1),
+        ];
+        assert_eq!(shape(&report), expected);
+        let text = format!("{report:?}");
+        assert!(text.contains("no heading") && !text.contains("summary"), "{text}");
+    }
+}

@@ -1,0 +1,194 @@
+//! Every trial of a run and of the runs inside it, with the commands that make it again and what was counted.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::super::format::{dash, load, significant, thousands, time_us};
+use super::super::{Run, commands};
+use bench_analysis::invalid_reason;
+use bench_model::figure::Figure;
+use bench_model::observation::Observation;
+use bench_model::results::{Conditions, RunFolder};
+
+/// Pages of runs with more of raw values leave these to the files of the run, in bytes.
+const MOST_RAW: usize = 500_000;
+
+/// The table of all trials.
+#[derive(Debug, Serialize)]
+pub(super) struct Trials {
+    rows: Vec<Row>,
+    /// Whether a part of the run has a name.
+    has_parts: bool,
+    has_raw: bool,
+}
+
+/// One trial.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// The folder inside the run's in which the trial is kept; empty: its own.
+    part: String,
+    number: u32,
+    block: u32,
+    server: String,
+    request: String,
+    load: Cell,
+    rate: Cell,
+    p99: Cell,
+    cpu: Cell,
+    outcome: String,
+    commands: Vec<String>,
+    /// Prints what was recorded, in the run's folder.
+    whole: String,
+    raw: String,
+}
+
+/// A figure as a reader has it, and as a table is sorted by it.
+#[derive(Debug, Serialize)]
+struct Cell {
+    text: String,
+    value: Option<f64>,
+}
+
+impl Cell {
+    fn of(value: Option<f64>, write: fn(f64) -> String) -> Self {
+        Self { text: dash(value, write), value }
+    }
+}
+
+impl Trials {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// The trials that have an observation, in the order in which they ran; those of runs inside a run behind its own.
+///
+/// # Errors
+/// A file of the run can't be read.
+pub(super) fn trials(folder: &RunFolder) -> Result<Trials> {
+    let mut rows = Vec::new();
+    of_folder(folder, "", None, &mut rows)?;
+    let has_raw = rows.iter().map(|row| row.raw.len()).sum::<usize>() <= MOST_RAW;
+    if !has_raw {
+        rows.iter_mut().for_each(|row| row.raw.clear());
+    }
+    Ok(Trials { has_parts: rows.iter().any(|row| !row.part.is_empty()), has_raw, rows })
+}
+
+fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &mut Vec<Row>) -> Result<()> {
+    if !folder.has_plan() {
+        return Ok(());
+    }
+    let own = folder.0.join("environment.json").is_file().then(|| folder.conditions()).transpose()?;
+    let conditions =
+        own.as_ref().or(outer).with_context(|| format!("{} has no environment.json", folder.0.display()))?;
+    let run = Run::not_begun(folder, folder.plan()?, conditions);
+    let name = "observations.ndjson";
+    let print = match folder.0.join(name).is_file() {
+        true if part.is_empty() => format!("cat {name}"),
+        true => format!("cat {part}/{name}"),
+        false => format!("tar -xOf run.tar.xz {name}"),
+    };
+    for (line, observation) in (1..).zip(folder.observations()?) {
+        let whole = format!("{print} | sed -n {line}p");
+        rows.push(row(&run, part, whole, &observation)?);
+    }
+    let entries =
+        std::fs::read_dir(&folder.0).with_context(|| format!("can't read {}", folder.0.display()))?;
+    let mut inner: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
+    inner.sort();
+    for path in inner {
+        let inner = RunFolder(path);
+        let name = inner.name();
+        let part = if part.is_empty() { name } else { format!("{part}/{name}") };
+        of_folder(&inner, &part, Some(conditions), rows)?;
+    }
+    Ok(())
+}
+
+fn row(run: &Run, part: &str, whole: String, observation: &Observation) -> Result<Row> {
+    let Observation { trial, outcome, .. } = observation;
+    let figure = |figure: Figure| {
+        outcome.sample().and_then(|sample| sample.figure(figure)).filter(|value| value.is_finite())
+    };
+    let paired =
+        trial.beside.as_ref().map_or_else(String::new, |other| format!(" paired with {}", run.label(other)));
+    // Measured, and counted nowhere.
+    let spoiled = || outcome.sample().and_then(invalid_reason).map(|reason| format!("invalid: {reason}"));
+    Ok(Row {
+        part: part.to_owned(),
+        number: trial.number,
+        block: trial.block,
+        server: format!("{}{paired}", run.label(&trial.server)),
+        request: trial.workload.clone(),
+        load: Cell { text: load(trial.level()), value: Some(trial.level().amount().into()) },
+        rate: Cell::of(figure(Figure::RequestsPerSecond), thousands),
+        p99: Cell::of(figure(Figure::P99Us), time_us),
+        cpu: Cell::of(figure(Figure::CpuUsPerRequest), significant),
+        outcome: outcome.failure().or_else(spoiled).unwrap_or_else(|| "measured".to_owned()),
+        commands: commands::of_trial(run, trial),
+        whole,
+        raw: raw(&serde_json::to_value(observation)?),
+    })
+}
+
+/// What was recorded, a line for each group of values. Counts of zero of the network, and long lists, are left to the
+/// file.
+fn raw(observation: &Value) -> String {
+    let mut out = String::new();
+    lines(&mut out, "", observation);
+    out
+}
+
+fn lines(out: &mut String, path: &str, group: &Value) {
+    let Value::Object(fields) = group else { return };
+    let values: Vec<String> = fields.iter().filter_map(|(name, value)| shown(path, name, value)).collect();
+    if !values.is_empty() {
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "{}: {}", if path.is_empty() { "trial" } else { path }, values.join(", "));
+    }
+    for (name, value) in fields {
+        let path = match (path, name.as_str()) {
+            ("", name) | ("outcome", name) => name.to_owned(),
+            (path, name) => format!("{path}.{name}"),
+        };
+        lines(out, &path, value);
+    }
+}
+
+fn shown(path: &str, name: &str, value: &Value) -> Option<String> {
+    let is_unused = path.ends_with("network") && value.as_u64() == Some(0);
+    match value {
+        Value::Object(_) | Value::Null => None,
+        Value::Array(values) if values.is_empty() => None,
+        Value::Array(values) => Some(format!("{name} (a list of {})", values.len())),
+        Value::String(text) => Some(format!("{name} {}", text.replace('\n', " "))),
+        Value::Number(_) | Value::Bool(_) => (!is_unused).then(|| format!("{name} {value}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn raw_values_are_lines() {
+        let lines = raw(&json!({
+            "number": 3,
+            "outcome": {
+                "kind": "completed", "list": [1, 2], "none": null,
+                "network": { "drops": 0, "resets": 2 }, "load": { "succeeded": 0, "latency_us": { "p99": 1.5 } }
+            }
+        }));
+        assert_eq!(
+            lines,
+            "trial: number 3\noutcome: kind completed, list (a list of 2)\nload: succeeded 0\nload.latency_us: p99 1.5\n\
+             network: resets 2\n"
+        );
+    }
+}

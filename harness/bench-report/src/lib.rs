@@ -1,0 +1,313 @@
+//! What a person reads: `report.md`, its charts, and the part of the README that quotes a run.
+//!
+//! Made from a results folder alone, on any machine, with no load tool and no server.
+
+mod already_running;
+mod answer;
+mod answer_sizes;
+mod arms;
+mod batches;
+mod boxed;
+pub mod calibration;
+mod causes;
+mod charts;
+mod commands;
+pub mod compare;
+mod crossed;
+mod differences;
+mod distance;
+mod duets;
+pub mod export;
+mod format;
+mod gateways;
+mod head_of_line;
+mod headline;
+mod hosts;
+pub mod html;
+mod idle_connections;
+mod in_flight_memory;
+mod invalid_trials;
+pub mod moves;
+mod open_loop;
+mod original;
+pub mod pages;
+pub mod pooled;
+mod ratio_terms;
+mod searches;
+mod sections;
+mod sizes;
+mod slo;
+mod soak;
+mod stages;
+mod stores;
+mod tables;
+mod threshold;
+mod transports;
+mod views;
+pub mod why;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use bench_analysis::ceilings::{Ceiling, ceilings};
+use bench_analysis::crossed::crossed;
+use bench_analysis::original::reproduced;
+use bench_analysis::{Cell, Comparison, FailedTrial, InvalidTrial, Summary, diagnosed, summarize};
+use bench_model::config::Server;
+use bench_model::plan::Plan;
+use bench_model::results::{
+    CEILINGS, Conditions, DUETS, REPORT, RunFolder, SIZES, SLO, STAGES, SUMMARY, THRESHOLD, pretty,
+};
+use bench_model::workload::Workload;
+
+pub use format::{NEVER_SENT, shell};
+pub use headline::{headline, so_far};
+pub use sections::markdown;
+pub use stores::ChainRuns;
+
+/// All that a report is made from.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder's name.
+    pub name: String,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What it was measured with and on.
+    pub conditions: Conditions,
+    /// What came of it.
+    pub summary: Summary,
+    /// Its duets, where it has any.
+    pub duets: Option<Box<Self>>,
+    /// What each load tool could send, in an open loop.
+    pub ceilings: Vec<Ceiling>,
+    /// What its searches for thresholds were measured with and on, where they have begun.
+    pub searched_on: Option<Conditions>,
+    /// The same for its searches for rates.
+    pub slo_on: Option<Conditions>,
+    /// Its trials on block stores, by chain.
+    pub stores: Vec<ChainRuns>,
+    /// Its trials with users in stages, where they have begun.
+    pub stages: Option<Box<Self>>,
+}
+
+impl Run {
+    /// Reads a results folder and works its summary out.
+    pub fn load(folder: &RunFolder) -> Result<Self> {
+        let plan = folder.plan()?;
+        let observations = folder.observations()?;
+        let searched = folder.inside(THRESHOLD);
+        let searched_on = searched.as_ref().map(RunFolder::conditions).transpose()?;
+        let rates = folder.inside(SLO);
+        let slo_on = rates.as_ref().map(RunFolder::conditions).transpose()?;
+        let conditions = folder.conditions()?;
+        let mut summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &observations);
+        summary.causes = diagnosed(&plan.campaign, &conditions.servers, conditions.host.cores, &observations);
+        summary.remedies = bench_analysis::remedies(folder)?;
+        summary.original = reproduced(&plan, &observations);
+        summary.crossed = crossed(&plan, &summary.comparisons, &observations);
+        if let Some(inner) = &searched {
+            summary.threshold = Some(bench_analysis::threshold::read(inner)?);
+        }
+        summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
+        summary.stages = bench_analysis::stages::staged(&plan, &observations);
+        summary.answer_sizes = bench_analysis::fitted_lines::answer_sizes(&plan, &observations);
+        summary.head_of_line = bench_analysis::head_of_line::head_of_line(&plan, &observations);
+        summary.gateways = bench_analysis::gateways::gateway_adds(&plan, &observations);
+        summary.held = bench_analysis::idle_connections::held(&plan, &observations);
+        summary.in_flight_memory = bench_analysis::in_flight_memory::in_flight_memory(&plan, &observations);
+        summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
+        summary.by_rate = bench_analysis::by_rate::by_rate(&plan, &observations);
+        summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
+        // The part of a run that has the trials knows the boxes, too.
+        summary.sizes = folder.inside(SIZES).map(|inner| bench_analysis::sizes::read(&inner)).transpose()?;
+        let duets = match folder.inside(DUETS) {
+            Some(inner) => Some(Self::load(&inner)?),
+            None => plan.duets().map(|plan| Self::not_begun(folder, plan, &conditions)),
+        };
+        let ceilings = match folder.inside(CEILINGS) {
+            Some(inner) => ceilings(&inner.observations()?),
+            None => Vec::new(),
+        };
+        let stores = match &plan.campaign.stores {
+            Some(stores) => ChainRuns::load(folder, stores)?,
+            None => Vec::new(),
+        };
+        let stages = folder.inside(STAGES).map(|inner| Self::load(&inner)).transpose()?;
+        let (name, duets, stages) = (folder.name(), duets.map(Box::new), stages.map(Box::new));
+        Ok(Self { name, conditions, plan, summary, duets, ceilings, searched_on, slo_on, stores, stages })
+    }
+
+    /// A run of which nothing has been measured.
+    fn not_begun(folder: &RunFolder, plan: Plan, conditions: &Conditions) -> Self {
+        let summary = summarize(&plan.campaign, &plan.levels(), &plan.trials, &[]);
+        Self {
+            name: folder.name(),
+            conditions: conditions.clone(),
+            plan,
+            summary,
+            duets: None,
+            ceilings: Vec::new(),
+            searched_on: None,
+            slo_on: None,
+            stores: Vec::new(),
+            stages: None,
+        }
+    }
+
+    /// What a reader knows a server by; a name that the plan does not have stands for itself.
+    pub fn label<'a>(&'a self, server: &'a str) -> &'a str {
+        self.plan.servers.iter().find(|known| known.name == server).map_or(server, Server::label)
+    }
+
+    /// What a reader knows a cell by.
+    pub fn cell_name(&self, cell: &Cell) -> String {
+        let server = self.label(&cell.server);
+        let other = cell.beside.as_ref();
+        other.map_or_else(|| server.to_owned(), |other| format!("{server} paired with {}", self.label(other)))
+    }
+
+    /// What a reader knows a compared pair by.
+    fn pair(&self, pair: &Comparison) -> String {
+        format!("{} / {}", self.label(&pair.server), self.label(&pair.over))
+    }
+
+    /// The runs inside it whose trials count as its own: duets, those on block stores, and those with users in stages.
+    fn inner(&self) -> impl Iterator<Item = &Self> {
+        let stores = self.stores.iter().flat_map(ChainRuns::runs);
+        self.duets.as_deref().into_iter().chain(stores).chain(self.stages.as_deref())
+    }
+
+    /// Trials that gave no figure, in the sweep and in the runs inside it.
+    pub fn failed(&self) -> impl Iterator<Item = &FailedTrial> {
+        self.summary.failed.iter().chain(self.inner().flat_map(|inner| &inner.summary.failed))
+    }
+
+    /// Why the run is not all that it should be although it went to its end: searches without an answer, trials without
+    /// a figure, and bounds that do not hold, one line each.
+    pub fn shortcomings(&self) -> Vec<String> {
+        let failed = self
+            .failed()
+            .map(|trial| format!("trial {} of {}: {}", trial.number, trial.server, trial.reason));
+        let missed = self.summary.bounds.iter().filter(|bound| !bound.holds).map(|bound| {
+            let rule = &bound.rule;
+            format!(
+                "{} over {}, {}: not shown to be {}",
+                rule.server,
+                rule.over,
+                bound.workload,
+                rule.words()
+            )
+        });
+        self.searches_given_up().into_iter().chain(failed).chain(missed).collect()
+    }
+
+    /// Trials that ended because connections did not fit in a box: an answer, and neither measured nor failed.
+    pub fn killed_in_boxes(&self) -> usize {
+        self.summary.boxed.iter().flat_map(|of| &of.levels).map(|level| level.killed).sum()
+    }
+
+    /// Trials that were measured and count nowhere, in the sweep and in the runs inside it.
+    pub fn invalid(&self) -> impl Iterator<Item = &InvalidTrial> {
+        self.summary.invalid.iter().chain(self.inner().flat_map(|inner| &inner.summary.invalid))
+    }
+
+    /// Trials that are known to be needed and have not run.
+    pub fn left(&self) -> usize {
+        self.summary.left
+            + self.inner().map(|inner| inner.summary.left).sum::<usize>()
+            + stores::not_begun(self)
+            + stages::not_begun(self)
+            + sizes::not_begun(self)
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.left)
+    }
+
+    /// Trials that have an observation.
+    pub fn observed(&self) -> usize {
+        self.summary.observed
+            + self.inner().map(|inner| inner.summary.observed).sum::<usize>()
+            + self.summary.sizes.as_ref().map_or(0, |sizes| sizes.trials)
+    }
+
+    /// The workloads whose figures it shows; others are background loads.
+    pub fn measured_workloads(&self) -> impl Iterator<Item = &Workload> {
+        let measured = &self.plan.campaign.workloads;
+        self.plan.workloads.iter().filter(|workload| measured.contains(&workload.name))
+    }
+
+    /// The server with which it was found what the load tools can send, in a sentence.
+    pub fn ceiling_words(&self) -> String {
+        match &self.plan.campaign.ceiling {
+            Some(name) if !self.plan.is_ceiling(name) => {
+                format!("{}, which the campaign names as its ceiling", self.label(name))
+            }
+            _ => "the server that answers at once".to_owned(),
+        }
+    }
+
+    /// Whether it measures servers at loads that the campaign names, and not thresholds alone.
+    pub fn has_sweep(&self) -> bool {
+        !self.plan.levels().is_empty()
+    }
+
+    /// Whether its campaign's searches, where there are any, are still to be ended.
+    pub fn searches_left(&self) -> bool {
+        let (campaign, summary) = (&self.plan.campaign, &self.summary);
+        let thresholds = summary.threshold.as_ref();
+        let rates = summary.slo.as_ref();
+        (campaign.threshold.is_some() && thresholds.is_none_or(|summary| summary.left > 0))
+            || (campaign.slo.is_some() && rates.is_none_or(|summary| summary.left > 0))
+    }
+}
+
+/// Writes `summary.json`, the charts, `report.md` and `report.html` into a results folder, in place of earlier ones.
+pub fn write(folder: &RunFolder) -> Result<Run> {
+    let run = Run::load(folder)?;
+    write_summary(folder, &run.summary)?;
+    if let (Some(inner), Some(duets)) = (folder.inside(DUETS), &run.duets) {
+        write_summary(&inner, &duets.summary)?;
+    }
+    for inner in run.stores.iter().flat_map(ChainRuns::runs).chain(run.stages.as_deref()) {
+        if let Some(folder) = folder.inside(&inner.name) {
+            write_summary(&folder, &inner.summary)?;
+        }
+    }
+    let drawn = drawn(&run)?;
+    let text = sections::markdown(&run);
+    for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
+        folder.write_derived(file, &charts::svg(chart))?;
+    }
+    folder.write_derived(REPORT, &text)?;
+    html::write(folder, &text, &drawn)?;
+    Ok(run)
+}
+
+/// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
+/// meaning or goes.
+const SUMMARY_VERSION: u32 = 2;
+
+fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
+    #[derive(Serialize)]
+    struct Versioned<'a> {
+        schema_version: u32,
+        #[serde(flatten)]
+        summary: &'a Summary,
+    }
+    folder.write_derived(SUMMARY, &pretty(&Versioned { schema_version: SUMMARY_VERSION, summary })?)
+}
+
+/// The charts of a run's report, by their files.
+fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
+    let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
+    let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
+    let pictures = pictures
+        .chain(batches::chart(run))
+        .chain(answer_sizes::chart(run))
+        .chain(idle_connections::chart(run))
+        .chain(in_flight_memory::chart(run))
+        .chain(boxed::chart(run));
+    let pictures = pictures.chain(distance::picture(run)).chain(open_loop::curves(run));
+    let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
+    let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
+    let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));
+    Ok(pictures.map(|picture| (picture.file, picture.chart)).chain(named).collect())
+}

@@ -1,0 +1,383 @@
+//! Parts of a page that are written whole, between `<!-- KIND of ALIAS: WHAT -->` and `<!-- end of KIND -->`:
+//!
+//! - `answer`: of all kept runs, pooled; WHAT are the aliases of the runs behind it, the one with the servers first;
+//! - `headline`: a campaign's headline and where it is from;
+//! - `why`: a why run's sentences, ladder and chart; WHAT is its question, such as `actix legacy getBlocks`;
+//! - `pooled`: pooled ratios, those whose fields fit WHAT, such as `placement=duet,over=legacy`;
+//! - `table`: the first table below a heading of the run's report; WHAT is the heading, or headings from the outer to
+//!   the inner one with ` / ` between, and may end in `; columns: a | b`;
+//! - `section`: all that stands below a heading of the run's report;
+//! - `chart`: a picture of the run; WHAT is its file, `; ` and what it shows;
+//! - `servers`: of `this page`, which figures in sentences and charts are of other servers than today's.
+//!
+//! A block of `nothing yet` says that it was not measured yet.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{Aliases, Difference, Sources, Spliced, line_of, older, pointer};
+use crate::{Run, answer, headline, pooled, why};
+use bench_analysis::answer::Answer;
+use bench_model::results::Conditions;
+
+const KINDS: [&str; 8] = ["answer", "headline", "why", "pooled", "table", "section", "chart", "servers"];
+
+/// What begins and ends a part of a report that a reader opens.
+const FOLDS: [&str; 3] = ["<details>", "<summary>", "</details>"];
+
+/// What stands in place of a run that is still to be made.
+const NOTHING_YET: &str = "nothing yet";
+
+/// One block of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block<'a> {
+    kind: &'static str,
+    alias: &'a str,
+    what: &'a str,
+    /// Where its content begins and ends, in bytes.
+    pub(super) content: std::ops::Range<usize>,
+}
+
+/// The blocks of a page, in order.
+pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>> {
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        if blocks.last().is_some_and(|block: &Block<'_>| start < block.content.end) {
+            continue;
+        }
+        let Some((kind, rest)) = begun(line) else { continue };
+        let number = || format!("line {}", line_of(text, start));
+        let (alias, what) = rest.split_once(": ").unwrap_or((rest, ""));
+        let end = format!("<!-- end of {kind} -->");
+        let length =
+            text[at..].find(&end).with_context(|| format!("{}: the block lacks its {end}", number()))?;
+        ensure!(
+            !text[at..at + length].lines().any(|line| begun(line).is_some()),
+            "{}: the block lacks its {end} before the next block",
+            number()
+        );
+        blocks.push(Block { kind, alias, what, content: at..at + length });
+    }
+    Ok(blocks)
+}
+
+/// The aliases of the runs behind the answers of a page.
+pub(super) fn answers(text: &str) -> Result<Vec<String>> {
+    let answers =
+        blocks(text)?.into_iter().filter(|block| block.kind == "answer" && block.alias != NOTHING_YET);
+    Ok(answers.flat_map(|block| block.what.split_whitespace()).map(str::to_owned).collect())
+}
+
+/// The aliases whose charts a page has.
+pub(super) fn charts(text: &str) -> Result<Vec<String>> {
+    let charts =
+        blocks(text)?.into_iter().filter(|block| block.kind == "chart" && block.alias != NOTHING_YET);
+    Ok(charts.map(|block| block.alias.to_owned()).collect())
+}
+
+/// The kind and the rest of a line that begins a block.
+fn begun(line: &str) -> Option<(&'static str, &str)> {
+    let inner = line.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    KINDS.iter().find_map(|kind| Some((*kind, inner.strip_prefix(kind)?.strip_prefix(" of ")?)))
+}
+
+/// Writes each block of a text again.
+pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let mut out = String::with_capacity(text.len());
+    let mut differences = Vec::new();
+    let mut done = 0;
+    for block in blocks(text)? {
+        let line = line_of(text, block.content.start);
+        let content = match block.kind {
+            "servers" => older::content(text, aliases, sources),
+            _ => content(&block, aliases, sources),
+        };
+        let content = content.with_context(|| format!("line {}", line - 1))?;
+        let content = match block.kind {
+            // One line or none, as a paragraph of its own either way.
+            "servers" => content,
+            _ => format!("\n{}\n\n", content.trim_end()),
+        };
+        let printed = &text[block.content.clone()];
+        if printed != content {
+            differences.push(first_difference(printed, &content, line));
+        }
+        out.push_str(&text[done..block.content.start]);
+        out.push_str(&content);
+        done = block.content.end;
+    }
+    out.push_str(&text[done..]);
+    Ok(Spliced { text: out, differences })
+}
+
+/// The first line of a block that is not as it should be; empty ones say nothing.
+fn first_difference(printed: &str, recomputed: &str, line: usize) -> Difference {
+    let says_something = |(_, line): &(usize, &str)| !line.trim().is_empty();
+    let mut old = printed.lines().enumerate().filter(says_something);
+    let mut new = recomputed.lines().enumerate().filter(says_something);
+    loop {
+        match (old.next(), new.next()) {
+            (Some((_, a)), Some((_, b))) if a == b => {}
+            (a, b) => {
+                let offset = a.or(b).map_or(0, |(offset, _)| offset);
+                let text =
+                    |side: Option<(usize, &str)>| side.map_or_else(String::new, |(_, line)| line.to_owned());
+                return Difference { line: line + offset, printed: text(a), recomputed: text(b) };
+            }
+        }
+    }
+}
+
+fn content(block: &Block<'_>, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    let Block { kind, alias, what, .. } = *block;
+    if alias == NOTHING_YET {
+        return Ok("*Not measured yet.*".to_owned());
+    }
+    if kind == "pooled" {
+        ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
+        return pooled_table(alias, what, sources);
+    }
+    if kind == "answer" {
+        return answer_of(alias, what, aliases, sources);
+    }
+    let run = aliases.run(alias)?;
+    let folder = format!("{}{run}", aliases.to_results);
+    let with_source = |content: String| -> Result<String> {
+        let from = source(run, &folder, &sources.folder(run)?.conditions()?);
+        Ok(format!("{}\n\n{from}{}\n", content.trim_end(), mark(run, sources)?))
+    };
+    match kind {
+        "headline" => with_source(headline(&sources.run(run)?)),
+        "why" => {
+            let loaded = sources.why(run)?;
+            let pair = &loaded.summary;
+            let question = format!("{} {} {}", pair.server, pair.over, pair.workload);
+            ensure!(question == what, "{run} answers {question}, and the page wants {what}");
+            with_source(why::quotation(&loaded, &folder))
+        }
+        "table" => {
+            let (headings, columns) = what.split_once("; columns: ").unwrap_or((what, ""));
+            let table = first_table(below(&sources.report(run)?, headings)?)
+                .with_context(|| format!("there is no table below {headings} in the report of {run}"))?;
+            let table = if columns.is_empty() { table } else { choose(&table, columns)? };
+            with_source(table)
+        }
+        "section" => {
+            let is_text = |line: &&str| !FOLDS.iter().any(|fold| line.starts_with(fold));
+            let report = sources.report(run)?;
+            let text: Vec<&str> = below(&report, what)?.lines().filter(is_text).collect();
+            with_source(text.join("\n").trim().replace("](", &format!("]({folder}/")))
+        }
+        "chart" => {
+            let (file, shown) = what.split_once("; ").context("a chart is FILE; WHAT IT SHOWS")?;
+            ensure!(sources.folder(run)?.0.join(file).is_file(), "{run} has no {file}");
+            Ok(format!("![{shown}]({folder}/{file})"))
+        }
+        other => bail!("there is no block {other}"),
+    }
+}
+
+/// The answer of several runs, the chart of the first, and where all of it is from.
+fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    ensure!(*aliases.get(alias)? == super::Quoted::Pooled, "[{alias}] is no link to {}", pooled::PAGE);
+    let links: Vec<&str> = what.split_whitespace().collect();
+    let names = links.iter().map(|alias| aliases.run(alias)).collect::<Result<Vec<&str>>>()?;
+    let runs = names.iter().map(|name| sources.run(name)).collect::<Result<Vec<Run>>>()?;
+    let answer = answer::of_runs(&sources.pooled()?, &runs, (alias, &links))?;
+    let mut days: Vec<String> = Vec::new();
+    for name in &names {
+        days.extend(sources.older(name)?.filter(|day| !days.contains(day)));
+    }
+    let mark = match days.as_slice() {
+        [] => String::new(),
+        days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
+    };
+    Ok(format!(
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nOf several runs an interval is the range in which one more \
+         run on the same processor is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their \
+         report, which has all intervals. {}{mark}",
+        answer::markdown(&answer),
+        aliases.to_results,
+        pooled::CHART,
+        measured_on(&answer, &runs)?
+    ))
+}
+
+/// Which processors an answer is true of.
+fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
+    let mut machines: Vec<String> = Vec::new();
+    for run in runs {
+        let host = &run.conditions.host;
+        let machine = format!("{} cores of {}", host.cores, host.processor_name());
+        if !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    ensure!(!machines.is_empty(), "an answer names its runs");
+    let here = machines.join(", or ");
+    let ratios = answer.rows.iter().flat_map(|row| &row.models).map(|model| model.processor.as_str());
+    let mut processors: Vec<&str> = ratios.collect();
+    processors.sort_unstable();
+    processors.dedup();
+    Ok(match processors.as_slice() {
+        [] => format!(
+            "All figures are of {here}, which server and load generator share. **Other processors were not measured**, and \
+             ratios may differ there."
+        ),
+        several => format!(
+            "CPU per request was measured on {} processors ({}), and its range is that over them. Rates, latencies and memory are those \
+             of {here}, which server and load generator share; **they were not measured on others**.",
+            several.len(),
+            several.join("; ")
+        ),
+    })
+}
+
+fn source(run: &str, folder: &str, conditions: &Conditions) -> String {
+    let host = &conditions.host;
+    let command = &conditions.command;
+    format!(
+        "From [results/{run}]({folder}/report.md), made by `{command}` on {} cores of {}.",
+        host.cores,
+        host.processor_name()
+    )
+}
+
+/// What stands behind what a run of other servers than today's shows; nothing where they are today's.
+fn mark(run: &str, sources: &Sources) -> Result<String> {
+    Ok(sources.older(run)?.map_or_else(String::new, |day| format!(" **Servers of {day}**, not today's.")))
+}
+
+fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
+    let pooled = sources.pooled()?;
+    let mut chosen = Vec::new();
+    for group in &pooled.groups {
+        if group.is_repeated() && (what.is_empty() || pointer::fits(&serde_json::to_value(group)?, what)) {
+            chosen.push(group);
+        }
+    }
+    if chosen.is_empty() {
+        return Ok("*No two runs with the same builds and settings are kept.*".to_owned());
+    }
+    let mut older: Vec<String> = Vec::new();
+    for run in chosen.iter().flat_map(|group| group.runs()) {
+        let run = run.run.split('/').next().unwrap_or(&run.run);
+        older.extend(sources.older(run)?.filter(|day| !older.contains(day)));
+    }
+    let mark = match older.as_slice() {
+        [] => String::new(),
+        days => format!(" **Servers of {}**, not today's.", days.join(", ")),
+    };
+    let of_one = pooled::processors(&chosen).into_iter().map(|processor| {
+        let table = pooled::table(chosen.iter().copied(), processor);
+        if table.is_empty() { String::new() } else { format!("On {processor}:\n\n{}\n", table.markdown()) }
+    });
+    let of_all = match pooled::processors(&chosen).len() {
+        1 => String::new(),
+        _ => format!("{}\n", pooled::by_processor(&chosen).markdown()),
+    };
+    Ok(format!(
+        "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard error within a run, the \
+         standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction interval for \
+         the ratio of one more run on the same processor.{mark}",
+        of_one.collect::<String>()
+    ))
+}
+
+/// What stands below a heading, up to the next one of its rank or above. Several headings, with ` / ` between, go from
+/// the outer to the inner one.
+fn below<'a>(report: &'a str, headings: &str) -> Result<&'a str> {
+    let mut within = report;
+    for heading in headings.split(" / ") {
+        let mut at = 0;
+        let mut found: Option<(usize, usize)> = None;
+        let mut end = within.len();
+        let mut in_code = false;
+        for line in within.split_inclusive('\n') {
+            let start = at;
+            at += line.len();
+            in_code ^= line.starts_with("```");
+            let rank = line.bytes().take_while(|byte| *byte == b'#').count();
+            if in_code || rank == 0 {
+                continue;
+            }
+            match found {
+                Some((own, _)) if rank <= own => {
+                    end = start;
+                    break;
+                }
+                None if line[rank..].trim() == heading => found = Some((rank, at)),
+                _ => {}
+            }
+        }
+        let (_, start) = found.with_context(|| format!("the report has no heading {heading}"))?;
+        within = &within[start..end];
+    }
+    Ok(within)
+}
+
+fn first_table(text: &str) -> Option<String> {
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    (!rows.is_empty()).then(|| rows.join("\n") + "\n")
+}
+
+/// Some of a table's columns, by their headers.
+fn choose(table: &str, columns: &str) -> Result<String> {
+    let cells = |line: &'_ str| -> Vec<String> {
+        let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
+        inner.split('|').map(|cell| cell.replace('\u{0}', "\\|")).collect()
+    };
+    let headers = cells(table.lines().next().unwrap_or_default());
+    let mut chosen = Vec::new();
+    for column in columns.split(" | ") {
+        let place = headers.iter().position(|header| header.trim() == column);
+        chosen.push(place.with_context(|| format!("the table has no column {column}"))?);
+    }
+    let row = |line: &str| {
+        let cells = cells(line);
+        let cell = |place: &usize| cells.get(*place).map(String::as_str);
+        let cells: Option<Vec<&str>> = chosen.iter().map(cell).collect();
+        let cells = cells.with_context(|| format!("a row of the table lacks a column: {line}"))?;
+        Ok(format!("|{}|\n", cells.join("|")))
+    };
+    table.lines().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "# R\n\n## A\n\ntext\n\n### T\n\n| a | b |\n| - | -: |\n| x\\|y | 1 |\n\nmore\n\n## B\n\n```sh\n# no heading\n```\n\
+                          ### T\n\n| c |\n| - |\n| 2 |\n";
+
+    #[test]
+    fn a_table_is_found_below_its_headings() {
+        let table = |headings| first_table(below(REPORT, headings).unwrap()).unwrap();
+        assert_eq!(table("A"), "| a | b |\n| - | -: |\n| x\\|y | 1 |\n");
+        assert_eq!(table("B / T"), "| c |\n| - |\n| 2 |\n");
+        assert!(below(REPORT, "A").unwrap().ends_with("more\n\n"));
+        assert!(below(REPORT, "no heading").is_err() && below(REPORT, "B / A").is_err());
+        assert_eq!(choose(&table("A"), "b | a").unwrap(), "| b | a |\n| -: | - |\n| 1 | x\\|y |\n");
+        assert!(choose(&table("A"), "c").is_err());
+        let short = choose("| a | b |\n| - | - |\n| 1 |\n", "b").unwrap_err().to_string();
+        assert!(short.contains("lacks a column: | 1 |"), "{short}");
+    }
+
+    #[test]
+    fn blocks_are_found_and_must_end() {
+        let page = "x\n<!-- table of slo: A / T; columns: a -->\nold\n<!-- end of table -->\n<!-- headline of quick -->\n<!-- end of headline -->\n";
+        let found = blocks(page).unwrap();
+        assert_eq!((found[0].kind, found[0].alias, found[0].what), ("table", "slo", "A / T; columns: a"));
+        assert_eq!(&page[found[0].content.clone()], "old\n");
+        assert_eq!((found[1].kind, found[1].alias, found[1].what), ("headline", "quick", ""));
+        assert!(blocks("<!-- table of slo: A -->\n").unwrap_err().to_string().contains("line 1"));
+        let nested = "<!-- table of a: A -->\n<!-- table of b: B -->\n<!-- end of table -->\n";
+        assert!(blocks(nested).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Which figures in a page's sentences and charts are of other servers than today's. Blocks say so themselves; for the
+//! rest one block says it, `<!-- servers of this page -->`, near the page's beginning or wherever the page has it.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{Aliases, Difference, Quoted, Sources, Spliced, blocks, inline, line_of, pointer};
+
+const BEGIN: &str = "<!-- servers of this page -->";
+const END: &str = "<!-- end of servers -->";
+
+/// The page with such a block where it needs one and has none: behind its first aliases.
+pub(super) fn with_block(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let mut spliced = Spliced { text: text.to_owned(), differences: Vec::new() };
+    if text.contains(BEGIN) || content(text, aliases, sources)?.is_empty() {
+        return Ok(spliced);
+    }
+    let is_alias = |line: &str| line.starts_with('[') && line.contains("]: ");
+    let lines = || text.split_inclusive('\n');
+    let first = lines().take_while(|line| !is_alias(line)).count();
+    let aliases = lines().skip(first).take_while(|line| is_alias(line)).count();
+    let at = lines().take(first + aliases).map(str::len).sum();
+    spliced.text.insert_str(at, &format!("\n{BEGIN}\n{END}\n"));
+    let recomputed = BEGIN.to_owned();
+    spliced.differences.push(Difference { line: line_of(text, at), printed: String::new(), recomputed });
+    Ok(spliced)
+}
+
+/// What the block says; nothing where all is of today's servers.
+pub(super) fn content(text: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
+    let mut by_day: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut quoted = inline::quoted(text);
+    quoted.extend(blocks::charts(text)?.into_iter().map(|alias| (alias, String::new())));
+    for (alias, pointer) in quoted {
+        // An alias that the page lacks is named with its line elsewhere.
+        let runs = match aliases.get(&alias) {
+            Ok(Quoted::Run(run)) => vec![run.clone()],
+            Ok(Quoted::Pooled) => pooled(&pointer, sources),
+            Err(_) => continue,
+        };
+        for run in runs {
+            if let Some(day) = sources.older(&run)? {
+                let of_day = by_day.entry((run.get(..10).unwrap_or_default().to_owned(), day)).or_default();
+                if !of_day.contains(&alias) {
+                    of_day.push(alias.clone());
+                }
+            }
+        }
+    }
+    if by_day.is_empty() {
+        return Ok(String::new());
+    }
+    let days = by_day.into_iter().map(|((_, day), aliases)| {
+        let links: Vec<String> = aliases.iter().map(|alias| format!("[{alias}]")).collect();
+        format!("{day} ({})", links.join(", "))
+    });
+    let days: Vec<String> = days.collect();
+    Ok(format!(
+        "Figures in sentences and charts here are of **servers of {}**, not today's.\n",
+        days.join("; of ")
+    ))
+}
+
+/// The runs behind a figure that was pooled; none where the pointer fits nothing, which is named elsewhere.
+fn pooled(pointer: &str, sources: &Sources) -> Vec<String> {
+    let group = pointer.split('/').take(2).collect::<Vec<_>>().join("/");
+    let Ok(all) = sources.json(&Quoted::Pooled, None) else { return Vec::new() };
+    let Ok(group) = pointer::find(&all, &group) else { return Vec::new() };
+    let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+    let runs = list(group, "models").into_iter().flat_map(|model| list(&model, "runs"));
+    let names = runs.filter_map(|run| run.get("run").and_then(Value::as_str).map(str::to_owned));
+    names.map(|name| name.split('/').next().unwrap_or_default().to_owned()).collect()
+}

@@ -1,0 +1,172 @@
+//! The runs behind a page: read once each, and worked out from their raw observations.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::Quoted;
+use crate::Run;
+use crate::pooled::{self, PooledRuns};
+use crate::why::WhyRun;
+use bench_model::config::Server;
+use bench_model::provenance;
+use bench_model::results::{RunFolder, SUMMARY, unpack_stages};
+
+/// A folder of runs, and what was read of it.
+#[derive(Debug)]
+pub struct Sources {
+    results: PathBuf,
+    /// The repository, whose servers are today's.
+    root: PathBuf,
+    fingerprints: RefCell<BTreeMap<Vec<String>, Option<String>>>,
+    changed: RefCell<BTreeMap<String, Vec<String>>>,
+    reports: RefCell<BTreeMap<String, Rc<str>>>,
+    files: RefCell<BTreeMap<PathBuf, Rc<Value>>>,
+}
+
+impl Sources {
+    /// The runs of a folder, and the repository whose servers are today's.
+    pub fn new(results: &Path, root: &Path) -> Self {
+        Self {
+            results: results.to_owned(),
+            root: root.to_owned(),
+            fingerprints: RefCell::default(),
+            changed: RefCell::default(),
+            reports: RefCell::default(),
+            files: RefCell::default(),
+        }
+    }
+
+    /// The servers of a run that are not built from what the repository has now: all that are, where the run does not
+    /// know what its servers were built from. A ceiling is none: it shows what the load tool can send.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub fn changed_servers(&self, run: &str) -> Result<Vec<String>> {
+        if let Some(known) = self.changed.borrow().get(run) {
+            return Ok(known.clone());
+        }
+        let changed = self.find_changed(run)?;
+        self.changed.borrow_mut().insert(run.to_owned(), changed.clone());
+        Ok(changed)
+    }
+
+    fn find_changed(&self, run: &str) -> Result<Vec<String>> {
+        let folder = self.folder(run)?;
+        let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
+        let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
+        let servers = measured.flat_map(Server::and_upstream);
+        let built = servers.filter(|server| !server.build.is_empty());
+        let is_changed = |server: &&Server| {
+            let then = programs.get(&server.name).and_then(|program| program.sources.clone());
+            then.is_none() || then != self.fingerprint(&server.build)
+        };
+        Ok(built.filter(is_changed).map(|server| server.name.clone()).collect())
+    }
+
+    /// The fingerprint of what a command would build now; none where that is unknown.
+    fn fingerprint(&self, build: &[String]) -> Option<String> {
+        let mut known = self.fingerprints.borrow_mut();
+        let compute = || Some(provenance::sources(build, &self.root).ok()??.fingerprint);
+        known.entry(build.to_vec()).or_insert_with(compute).clone()
+    }
+
+    /// When the servers of a run were measured, where they are not today's: `22 November 2026`.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub(super) fn older(&self, run: &str) -> Result<Option<String>> {
+        Ok(if self.changed_servers(run)?.is_empty() { None } else { Some(day(run)) })
+    }
+
+    /// A run's folder.
+    pub(super) fn folder(&self, run: &str) -> Result<RunFolder> {
+        RunFolder::open(&self.results.join(run))
+    }
+
+    /// A run as a campaign's report reads it.
+    pub(super) fn run(&self, run: &str) -> Result<Run> {
+        Run::load(&self.folder(run)?)
+    }
+
+    /// A why run.
+    pub(super) fn why(&self, run: &str) -> Result<WhyRun> {
+        WhyRun::load(&self.folder(run)?)
+    }
+
+    /// A run's report, worked out from its observations and not read from its file.
+    pub(super) fn report(&self, run: &str) -> Result<Rc<str>> {
+        if let Some(known) = self.reports.borrow().get(run) {
+            return Ok(Rc::clone(known));
+        }
+        let folder = RunFolder::open(&self.results.join(run))?;
+        let text = if folder.is_calibration() {
+            crate::calibration::markdown(&folder)?
+        } else if folder.is_why() {
+            crate::why::markdown(&WhyRun::load(&folder)?)
+        } else {
+            crate::markdown(&Run::load(&folder)?)
+        };
+        let text: Rc<str> = text.into();
+        self.reports.borrow_mut().insert(run.to_owned(), Rc::clone(&text));
+        Ok(text)
+    }
+
+    /// What was pooled of all runs.
+    pub(super) fn pooled(&self) -> Result<PooledRuns> {
+        let path = self.results.join(pooled::DATA);
+        let value = self.file(&path)?;
+        serde_json::from_value((*value).clone()).with_context(|| {
+            format!("{} is not of this version's format; run: just compare --all --write", path.display())
+        })
+    }
+
+    /// A JSON file of a run, `summary.json` where none is named; of all runs, what was pooled. A summary is worked out
+    /// from the observations and not read from its file.
+    pub(super) fn json(&self, quoted: &Quoted, file: Option<&str>) -> Result<Rc<Value>> {
+        let path = match quoted {
+            Quoted::Run(run) => self.results.join(run).join(file.unwrap_or(SUMMARY)),
+            Quoted::Pooled => self.results.join(file.unwrap_or(pooled::DATA)),
+        };
+        self.file(&path)
+    }
+
+    fn file(&self, path: &Path) -> Result<Rc<Value>> {
+        if let Some(known) = self.files.borrow().get(path) {
+            return Ok(Rc::clone(known));
+        }
+        let value = match path.parent().filter(|_| path.ends_with(SUMMARY)) {
+            Some(folder) => summary(&RunFolder::open(folder)?)?,
+            None => {
+                unpack_stages(path)?;
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("can't read {}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?
+            }
+        };
+        let value = Rc::new(value);
+        self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&value));
+        Ok(value)
+    }
+}
+
+/// The day on which a run began, by its name.
+fn day(run: &str) -> String {
+    let date = run.get(..10).and_then(|date| date.parse::<jiff::civil::Date>().ok());
+    date.map_or_else(|| "an unknown day".to_owned(), |date| date.strftime("%-d %B %Y").to_string())
+}
+
+/// What a run's `summary.json` holds.
+fn summary(folder: &RunFolder) -> Result<Value> {
+    Ok(if folder.is_calibration() {
+        serde_json::to_value(crate::calibration::summary(folder)?)?
+    } else if folder.is_why() {
+        serde_json::to_value(WhyRun::load(folder)?.summary)?
+    } else {
+        serde_json::to_value(Run::load(folder)?.summary)?
+    })
+}

@@ -1,0 +1,66 @@
+//! A campaign's section "Why": each ratio of rates as its two terms. What the second term is made of takes a run of its
+//! own.
+
+use super::Run;
+use super::format::{Table, at, ratio};
+use bench_analysis::Terms;
+use bench_stats::Estimate;
+
+/// Beyond this ratio of logarithms one term decides by itself.
+const DECIDES: f64 = 3.0;
+
+/// The section; empty where no comparison has its terms.
+pub(super) fn section(run: &Run) -> String {
+    let with_terms = || run.summary.comparisons.iter().filter_map(|pair| Some((pair, pair.terms.as_ref()?)));
+    let Some((first, _)) = with_terms().next() else { return String::new() };
+    let rows = with_terms().map(|(pair, terms)| {
+        let decides = decides(terms).to_owned();
+        let place = at(&pair.workload, pair.level);
+        vec![place, run.pair(pair), ratio(terms.rate), ratio(terms.cores), ratio(terms.cpu), decides]
+    });
+    let headers = "request | servers | ratio of rates | = ratio of cores used | / ratio of CPU per request | what decides";
+    format!(
+        "## Why\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. So a server is \
+         faster because it uses more of the machine, or because it needs less of it for a request:\n\n{}\n\
+         Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of (the method, \
+         the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections {}`.\n",
+        Table::of(headers, 2, rows).markdown(),
+        first.server,
+        first.over,
+        first.workload,
+        first.level.connections
+    )
+}
+
+/// Which of the two terms makes the ratio of rates.
+fn decides(terms: &Terms) -> &'static str {
+    let is_resolved = |term: Estimate| term.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+    let (cores, cpu) = (terms.cores.value.ln().abs(), terms.cpu.value.ln().abs());
+    match (is_resolved(terms.cores), is_resolved(terms.cpu)) {
+        (false, false) => "neither is distinguishable from 1",
+        (true, false) => "cores used",
+        (false, true) => "CPU per request",
+        (true, true) if cpu > DECIDES * cores => "CPU per request",
+        (true, true) if cores > DECIDES * cpu => "cores used",
+        (true, true) => "both",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(cores: f64, cpu: f64) -> Terms {
+        let of = |value: f64| Estimate { value, interval: Some((value * 0.99, value * 1.01)) };
+        Terms { rate: of(cores / cpu), cores: of(cores), cpu: of(cpu) }
+    }
+
+    #[test]
+    fn the_larger_resolved_term_decides() {
+        assert_eq!(decides(&terms(1.0, 1.005)), "neither is distinguishable from 1");
+        assert_eq!(decides(&terms(1.0, 0.5)), "CPU per request");
+        assert_eq!(decides(&terms(0.9, 0.5)), "CPU per request");
+        assert_eq!(decides(&terms(2.0, 0.95)), "cores used");
+        assert_eq!(decides(&terms(1.4, 0.7)), "both");
+    }
+}

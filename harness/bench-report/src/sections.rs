@@ -1,0 +1,362 @@
+//! The report's sections, in the order in which a reader needs them.
+
+use std::fmt::Write;
+
+use super::format::{Table, at, available, bullets, bytes, known, list, ratio, sections};
+use super::headline::{self, headline, marked};
+use super::tables::{comparisons, rates, resources};
+use super::{
+    Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance,
+    duets, gateways, head_of_line, hosts, idle_connections, in_flight_memory, open_loop, original,
+    ratio_terms, sizes, slo, soak, stages, stores, threshold, transports, views,
+};
+use bench_analysis::SamplingCores;
+use bench_model::config::Placement;
+use bench_model::figure::Figure;
+use bench_model::load::toolchain::Tool;
+use bench_model::plan::layouts;
+use bench_model::workload::Workload;
+
+/// The whole report: the answer, what belongs to it, and the rest folded away.
+pub fn markdown(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    if campaign.hold {
+        return of_held(run);
+    }
+    let answers = answer::of(run).is_some();
+    // What a campaign is for stays in sight, unless the answer has said it already.
+    let main = |section: String| if answers { folded(section) } else { section };
+    // What a campaign's own views show is not shown again by rules that were made for other campaigns.
+    let unless_viewed = |section: fn(&Run) -> String| match run.summary.views.is_empty() {
+        true => section(run),
+        false => String::new(),
+    };
+    let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
+    sections([
+        format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
+        format!("## Headline\n\n{}", headline(run)),
+        views::sections(run),
+        unless_viewed(transports::section),
+        gateways::section(run),
+        unless_viewed(batches::section),
+        unless_viewed(answer_sizes::section),
+        head_of_line::section(run),
+        unless_viewed(in_flight_memory::section),
+        unless_viewed(distance::section),
+        open_loop::curves_section(run),
+        ratios(run),
+        if answers { folded(verdicts(run)) } else { String::new() },
+        main(charts(run)),
+        bounds(run),
+        main(crossed::section(run)),
+        if is_duet(run) { main(duets::section(run)) } else { String::new() },
+        folded(known(
+            run.duets.as_deref().filter(|duets| !headline::compares_nothing(duets)),
+            "",
+            duets::section,
+        )),
+        soak::section(run),
+        main(hosts::section(run)),
+        main(causes::section(run)),
+        main(original::section(run)),
+        workloads.collect::<Vec<_>>().join("\n"),
+        main(open_loop::sections(run)),
+        main(threshold::section(run)),
+        main(slo::section(run)),
+        main(stores::section(run)),
+        main(stages::section(run)),
+        main(sizes::section(run)),
+        if open_loop::of(run).is_some() || is_duet(run) {
+            String::new()
+        } else {
+            folded(ratio_terms::section(run))
+        },
+        folded(distrust(run)),
+        folded(failed(run)),
+        folded(environment(run)),
+        folded(by_hand(run)),
+    ])
+}
+
+/// The report of a campaign that sends nothing: it has no rate and no latency.
+fn of_held(run: &Run) -> String {
+    let campaign = &run.plan.campaign;
+    sections([
+        format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
+        boxed::section(run),
+        idle_connections::section(run),
+        folded(failed(run)),
+        folded(environment(run)),
+        folded(by_hand(run)),
+    ])
+}
+
+/// A section that a reader opens, under its own heading.
+pub(super) fn folded(section: String) -> String {
+    let Some(heading) = section.strip_prefix("## ").and_then(|rest| rest.lines().next()) else {
+        return section;
+    };
+    format!("<details>\n<summary>{heading}</summary>\n\n{section}\n</details>\n")
+}
+
+fn ratios(run: &Run) -> String {
+    known(answer::chart(run), "", |picture| picture.markdown())
+}
+
+/// The verdicts under a heading; nothing where nothing is compared.
+fn verdicts(run: &Run) -> String {
+    let verdicts = headline::verdicts(run);
+    if verdicts.is_empty() { verdicts } else { format!("## Verdicts\n\n{verdicts}") }
+}
+
+/// Whether its servers all run in pairs, at the same time on one core: then only CPU time compares.
+pub(super) fn is_duet(run: &Run) -> bool {
+    run.plan.campaign.environment.placement == Placement::Duet
+}
+
+fn charts(run: &Run) -> String {
+    if !run.has_sweep() || is_duet(run) {
+        return String::new();
+    }
+    let pictures = charts::pictures(run).unwrap_or_default();
+    if pictures.is_empty() {
+        return String::new();
+    }
+    format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
+}
+
+fn bounds(run: &Run) -> String {
+    if run.summary.bounds.is_empty() {
+        return String::new();
+    }
+    let rows = run.summary.bounds.iter().map(|bound| {
+        let rule = &bound.rule;
+        let figure = match rule.figure {
+            Figure::CpuUsPerRequest => "server CPU per request",
+            Figure::RequestsPerSecond => "successful requests/s",
+            _ => "figure",
+        };
+        vec![
+            format!("{figure}, {} over {}", run.label(&rule.server), run.label(&rule.over)),
+            at(&bound.workload, bound.level),
+            known(bound.ratio, "not measured", ratio),
+            rule.words(),
+            if bound.holds { "holds" } else { "**broken**" }.to_owned(),
+        ]
+    });
+    let table = Table::of("figure | at | ratio | must be | bound", 2, rows);
+    format!(
+        "## Bounds\n\nA bound holds where the whole interval lies within it, and not only its middle.\n\n{}",
+        table.markdown()
+    )
+}
+
+fn tables(run: &Run, workload: &Workload) -> String {
+    let name = &workload.name;
+    let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
+    let mut out = format!("## {name}\n\n{}\n", workload.why.trim());
+    if workload.is_mix() {
+        let _ = writeln!(out, "\nIt sends: {}.", workload.words());
+    }
+    if open_loop::of(run).is_some() {
+        return out + &open_loop::tables(run, workload);
+    }
+    if !run.has_sweep() {
+        return out;
+    }
+    out.push('\n');
+    if let Some(size) = cells().find_map(|cell| cell.answer_bytes) {
+        let _ = writeln!(out, "One answer holds {} of JSON.\n", bytes(size as f64));
+    }
+    if !is_duet(run) {
+        let _ = writeln!(out, "### Rate and latency\n\n{}", rates(run, cells()).markdown());
+    }
+    let used = resources(run, cells()).markdown();
+    let _ = write!(out, "### What the server and the load generator used\n\n{used}");
+    let compares = !is_duet(run) && !headline::compares_nothing(run);
+    if compares && run.summary.comparisons.iter().any(|comparison| &comparison.workload == name) {
+        let _ = write!(out, "\n### Comparisons\n\n{}", comparisons(run, name));
+    }
+    out
+}
+
+fn distrust(run: &Run) -> String {
+    let items = if open_loop::of(run).is_some() {
+        open_loop::distrust(run) + &bullets(failed_requests(run))
+    } else if run.plan.campaign.slo.is_some() {
+        slo::distrust(run)
+    } else {
+        closed_loop(run)
+    };
+    format!("## What to distrust\n\n{items}")
+}
+
+fn closed_loop(run: &Run) -> String {
+    let mut items = vec![already_running::sharing(run)];
+    items.extend(already_running::notes(run));
+    items.extend(marked(run, |cell| at(&cell.workload, cell.level)));
+    items.extend(failed_requests(run));
+    if !run.plan.left_out_connections.is_empty() {
+        let counts = list(&run.plan.left_out_connections);
+        items.push(format!("Left out, because this machine can't hold that many connections: {counts}."));
+    }
+    let always = [
+        "Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them one \
+         may well be wrong. Those of comparisons are wider, so that all verdicts hold together.",
+        "All intervals are about this run. Another run, of another hour, kernel or build, may lie outside of them: \
+         `just compare --all` pools the kept runs and says how far apart they are and what one more may give.",
+        "Latencies are those of a closed loop: a connection sends its next request only when it has its answer, so waiting that an \
+         independent user would see is not in them.",
+    ];
+    items.extend(always.map(str::to_owned));
+    bullets(items)
+}
+
+/// The kinds of failed requests of each cell that has any.
+fn failed_requests(run: &Run) -> impl Iterator<Item = String> {
+    run.summary.cells.iter().filter(|cell| !cell.failed_requests.is_empty()).map(|cell| {
+        let kinds = list(cell.failed_requests.iter().map(|(kind, count)| format!("{count} times {kind:?}")));
+        format!("Failed requests of {} {}: {kinds}.", run.cell_name(cell), at(&cell.workload, cell.level))
+    })
+}
+
+fn failed(run: &Run) -> String {
+    if !run.has_sweep() && run.stores.is_empty() && run.stages.is_none() {
+        return String::new();
+    }
+    let row =
+        |number: u32, block: u32, server: &str, paired: Option<&String>, request: String, why: String| {
+            let server = format!("{server}{}", known(paired, "", |other| format!(" paired with {other}")));
+            vec![number.to_string(), block.to_string(), server, request, why.replace('\n', " ")]
+        };
+    let failed = run.failed().map(|trial| {
+        let request = at(&trial.workload, trial.level);
+        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, trial.reason.clone())
+    });
+    let invalid = run.invalid().map(|trial| {
+        let request = at(&trial.workload, trial.level);
+        let why = format!("invalid: {}", trial.reason);
+        row(trial.number, trial.block, &trial.server, trial.beside.as_ref(), request, why)
+    });
+    let table = Table::of("trial | block | server | request | why", 4, failed.chain(invalid));
+    let mut out = "## What failed\n\n".to_owned();
+    if run.failed().next().is_none() {
+        let observed = run.observed() - run.killed_in_boxes();
+        let but = if run.killed_in_boxes() > 0 { " and whose server was not killed in its box" } else { "" };
+        let _ = writeln!(
+            out,
+            "Nothing: all {observed} trials that ran{but} were measured, and each server's answer was the true one before and after \
+             each window."
+        );
+    }
+    if run.invalid().next().is_some() {
+        out.push_str(
+            "\nInvalid trials were measured and count nowhere, because the machine spoiled them.\n\n",
+        );
+    }
+    if table.is_empty() { out } else { out + &table.markdown() }
+}
+
+/// What a load tool is known by.
+fn identity(tool: &Tool) -> String {
+    format!("{} {} ({:?}), SHA-256 {}", tool.name, tool.version, tool.source, tool.sha256)
+}
+
+pub(super) fn environment(run: &Run) -> String {
+    let conditions = &run.conditions;
+    let host = &conditions.host;
+    let ports = known(host.client_ports, "unavailable", |(first, last)| format!("{first} to {last}"));
+    let rows = [
+        ("run", conditions.history()),
+        ("commit", available(host.commit.as_ref())),
+        ("processor", format!("{}, {} cores", host.processor_name(), host.cores)),
+        ("placement", run.plan.campaign.environment.placement.words().to_owned()),
+        ("memory", known(host.memory_bytes, "unavailable", |size| bytes(size as f64))),
+        ("kernel", available(host.kernel.as_ref())),
+        ("governor", available(host.governor.as_ref())),
+        ("compiler", available(host.rustc.as_ref())),
+        ("open files, client ports", format!("{}, {ports}", host.open_files)),
+        ("load tool", identity(&conditions.tool)),
+        ("order of trials", format!("drawn from seed {}; see plan.json", run.plan.campaign.seed)),
+    ];
+    let sampling =
+        run.summary.sampling_cores.map(|cost| ("cost of reading resources", sampling(cost, host.cores)));
+    let open_loop = conditions.open_loop_tools.iter().map(|tool| ("open-loop load tool", identity(tool)));
+    let users = run.stages.iter().map(|users| ("load tool with users", identity(&users.conditions.tool)));
+    let programs = (!conditions.programs.is_empty()).then(|| {
+        let of = conditions.programs.iter().map(|(server, program)| format!("{server} {}", program.words()));
+        ("servers' fingerprints", of.collect::<Vec<_>>().join(", "))
+    });
+    let layouts = layouts::words(&run.plan).map(|words| ("layouts of the servers", words));
+    let rows = rows.into_iter().chain(programs).chain(layouts);
+    let rows = rows.chain(open_loop).chain(users).chain(sampling);
+    let table = facts(rows).markdown();
+    if !run.has_sweep() {
+        return format!("## Environment\n\n{table}");
+    }
+    let settings: String = conditions.servers.values().map(|ready| format!("{ready}\n")).collect();
+    format!("## Environment\n\n{table}\nEach server's effective settings:\n\n```json\n{settings}```\n")
+}
+
+/// A table of names and what they stand for.
+pub(super) fn facts(rows: impl IntoIterator<Item = (&'static str, String)>) -> Table {
+    Table::of("what | value", 2, rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]))
+}
+
+/// What it cost to read the servers' resources, as a share of the machine that was measured on.
+fn sampling(cost: SamplingCores, cores: usize) -> String {
+    let share = |used: f64| format!("{:.2} %", used / cores as f64 * 100.0);
+    format!(
+        "{} of the {cores} cores' time in the window (median trial; at most {})",
+        share(cost.median),
+        share(cost.most)
+    )
+}
+
+fn by_hand(run: &Run) -> String {
+    if let (false, Some(summary)) = (run.has_sweep(), &run.summary.slo) {
+        return slo::by_hand(run, summary, &servers_by_hand(run));
+    }
+    if !run.has_sweep() {
+        return format!("## By hand\n\nThe whole run: `{}`.\n", run.conditions.command);
+    }
+    if open_loop::of(run).is_some() {
+        return open_loop::by_hand(run, &servers_by_hand(run));
+    }
+    let mut out = format!(
+        "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with two \
+         terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count over the \
+         time taken, p99 the 99 % line; CPU per request is the growth of user and system time in `/proc/PID/stat` over the \
+         requests.\n\n```sh\n",
+        servers_by_hand(run)
+    );
+    for workload in &run.plan.workloads {
+        for connections in run.plan.connections() {
+            for (of, server) in commands::loaded_alike(run) {
+                let command = commands::load(run, server, workload, connections);
+                let _ = writeln!(out, "# {} at {connections}{of}\n{command}", workload.name);
+            }
+        }
+    }
+    let _ = writeln!(out, "```\n\nThe whole run: `{}`.", run.conditions.command);
+    out
+}
+
+/// One command for each server; one for each workload where the command holds the request.
+fn servers_by_hand(run: &Run) -> String {
+    let mut out = String::new();
+    for server in &run.plan.servers {
+        let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+        for workload in &run.plan.workloads {
+            let command = commands::server(run, server, workload);
+            match lines.iter_mut().find(|(known, _)| *known == command) {
+                Some((_, names)) => names.push(&workload.name),
+                None => lines.push((command, vec![&workload.name])),
+            }
+        }
+        for (command, names) in lines {
+            let _ = writeln!(out, "# {}, for {}\n{command}", server.name, names.join(" and "));
+        }
+    }
+    out
+}

@@ -1,0 +1,333 @@
+//! Where servers start to fail: the headline's sentences, and a section with every search and its counts.
+
+mod connecting;
+
+use std::fmt::Write;
+
+use super::format::{Table, thousands, time_us};
+use super::searches::{effective, groups, or_dash};
+use super::{Run, causes};
+use bench_analysis::Diagnosed;
+use bench_analysis::threshold::{
+    ConnectingAt, Counted, Died, Ending, SearchSummary, Searched, ThresholdSummary,
+};
+use bench_model::config::Tuning;
+
+/// One line for each request, tuning and client.
+pub fn headline(run: &Run, summary: &ThresholdSummary) -> String {
+    let mut out = String::new();
+    let ceiling = ceiling(run);
+    let group_of = |search: &SearchSummary| {
+        let Searched { workload, tuning, client, .. } = &search.searched;
+        (workload.clone(), *tuning, *client)
+    };
+    for ((workload, tuning, client), searches) in groups(&summary.searches, group_of) {
+        let said = |search: &SearchSummary| {
+            let said = short(run.label(&search.searched.base), search);
+            match not_the_servers(ceiling, summary, search) {
+                Some(why) => format!("{said} ({why})"),
+                None => said,
+            }
+        };
+        let servers: Vec<String> = searches.into_iter().map(said).collect();
+        let client = if client.is_default() { String::new() } else { format!(", client {}", client.name()) };
+        // Writing to a String can't fail, here and below.
+        let _ = writeln!(
+            out,
+            "- **{workload}** starts to fail ({}{client}; a failed request, or one slower than {}): {}.",
+            settings(tuning),
+            time_us(summary.timeout_ms as f64 * 1e3),
+            servers.join("; ")
+        );
+    }
+    out + &causes_of(run, summary)
+}
+
+/// The campaign's ceiling, where it only shows what the load tool can send.
+fn ceiling(run: &Run) -> Option<&String> {
+    run.plan.campaign.ceiling.as_ref().filter(|name| run.plan.is_ceiling(name))
+}
+
+/// Whose limit it is where the campaign's ceiling, which does next to nothing for a request, fails at the same count
+/// already.
+fn not_the_servers(
+    ceiling: Option<&String>,
+    summary: &ThresholdSummary,
+    search: &SearchSummary,
+) -> Option<String> {
+    let ceiling = ceiling?;
+    let same = |other: &&SearchSummary| {
+        let (of, searched) = (&other.searched, &search.searched);
+        of.base == *ceiling && (&of.workload, of.client) == (&searched.workload, searched.client)
+    };
+    let other = summary.searches.iter().find(same).filter(|_| search.searched.base != *ceiling)?;
+    let (own, other) = (search.found.first_failing?, other.found.first_failing?);
+    let said = format!("{ceiling} fails there too, so it is the limit of the load tool or the machine");
+    (own.connections >= other.connections).then_some(said)
+}
+
+fn settings(tuning: Option<Tuning>) -> &'static str {
+    match tuning {
+        Some(Tuning::Equal) => "the same settings for all",
+        Some(Tuning::Shipped) => "each framework's own settings",
+        None => "its only settings",
+    }
+}
+
+fn count(connections: u32) -> String {
+    thousands(f64::from(connections))
+}
+
+/// A count and what its trials showed: 7,760 (0/10 fail); and what they held, where that was less.
+fn counted(search: &SearchSummary, counted: Counted) -> String {
+    let Counted { connections, bad, trials } = counted;
+    let short = connecting_at(search, connections).and_then(|at| at.held).filter(|_| bad > 0);
+    let held = short.map_or_else(String::new, |held| {
+        format!("; at most {} held where not all were", thousands(held as f64))
+    });
+    format!("{} ({bad}/{trials} fail{held})", count(connections))
+}
+
+fn connecting_at(search: &SearchSummary, connections: u32) -> Option<&ConnectingAt> {
+    search.connecting.iter().find(|at| at.connections == connections)
+}
+
+/// Why counts were not tried: what was held of the lowest of them.
+fn not_held(search: &SearchSummary) -> String {
+    let lowest = search.found.not_held.first().map_or(0, |counted| counted.connections);
+    let Some(at) = connecting_at(search, lowest) else {
+        return format!("{} connections could not be held", count(lowest));
+    };
+    let dropped = match at.dropped {
+        Some(dropped) if dropped > 0 => {
+            format!(" and {} connection attempts found the listen queue full", thousands(dropped as f64))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} could not be tried, for no more than {} connections were established within {}, while server and load tool \
+         used {:.2} cores{dropped}",
+        count(lowest),
+        at.held.map_or_else(|| "an unknown number of".to_owned(), |held| thousands(held as f64)),
+        time_us(at.allowed_ms as f64 * 1e3),
+        at.cores
+    )
+}
+
+/// One search in the headline's words.
+fn short(name: &str, search: &SearchSummary) -> String {
+    let found = &search.found;
+    let limit = search.searched.limit;
+    let counted = |end: Counted| counted(search, end);
+    match (found.last_passing, found.first_failing) {
+        (Some(low), Some(high)) => {
+            format!("**{name}** from {} connections, highest passing {}", counted(high), counted(low))
+        }
+        (None, Some(high)) => {
+            format!("**{name}** at {} already, and no lower count passes", counted(high))
+        }
+        (Some(low), None) if found.ending == Ending::HoldsToHighest && found.fails_at().is_none() => {
+            format!("**{name}** not up to {}: {}", counted(low), limit.by.words())
+        }
+        (low, None) => {
+            let passes = match (low, split(&found.between)) {
+                (Some(low), _) => format!("passes to {}", counted(low)),
+                (None, ([], _)) => "no count passes".to_owned(),
+                (None, (passing, _)) => format!("no failure at {}", span(search, passing)),
+            };
+            format!("**{name}**: {passes}, {}", unsettled(search))
+        }
+    }
+}
+
+/// Why a search has no failing end.
+fn unsettled(search: &SearchSummary) -> String {
+    let found = &search.found;
+    match found.ending {
+        Ending::Unsettled | Ending::TrialsUsedUp => format!("not settled in {} trials", found.trials),
+        Ending::Unmeasured => format!("given up because {} trials showed nothing", found.unmeasured),
+        Ending::Unfinished => "the search has not ended".to_owned(),
+        Ending::NotHeld | Ending::ToolCeiling => not_held(search),
+        Ending::Interval | Ending::FailsAtLowest | Ending::HoldsToHighest => {
+            let limit = search.searched.limit;
+            let seen =
+                found.fails_at().map_or_else(String::new, |at| format!(", first at {}", counted(search, at)));
+            format!(
+                "above that fails at times{seen}, at no count surely up to {} ({})",
+                count(limit.connections),
+                limit.by.words()
+            )
+        }
+    }
+}
+
+/// The counts that are neither passing nor failing: first those below the lowest at which a trial failed, then the
+/// others.
+fn between(search: &SearchSummary) -> String {
+    let (passing, mixed) = split(&search.found.between);
+    let parts: Vec<String> = [passing, mixed]
+        .iter()
+        .filter(|counts| !counts.is_empty())
+        .map(|counts| span(search, counts))
+        .collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join("; ") }
+}
+
+/// Counts below the first of which a trial failed, and the others.
+fn split(counts: &[Counted]) -> (&[Counted], &[Counted]) {
+    counts.split_at(counts.iter().position(|counted| counted.bad > 0).unwrap_or(counts.len()))
+}
+
+/// Counts by their ends, and how many trials failed at them.
+fn span(search: &SearchSummary, counts: &[Counted]) -> String {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return String::new() };
+    if first == last {
+        return counted(search, *first);
+    }
+    let bad: u32 = counts.iter().map(|counted| counted.bad).sum();
+    let trials: u32 = counts.iter().map(|counted| counted.trials).sum();
+    format!("{} to {} ({bad}/{trials} fail)", count(first.connections), count(last.connections))
+}
+
+/// What a reader should know of a search's counts.
+fn note(run: &Run, summary: &ThresholdSummary, search: &SearchSummary) -> String {
+    let mut notes: Vec<String> = not_the_servers(ceiling(run), summary, search).into_iter().collect();
+    notes.extend(notes_of(search));
+    notes.join("; ").replace('\n', " ")
+}
+
+fn notes_of(search: &SearchSummary) -> Vec<String> {
+    let found = &search.found;
+    let limit = search.searched.limit;
+    let mut notes = Vec::new();
+    match found.ending {
+        Ending::Interval => {}
+        Ending::FailsAtLowest => notes.push("no count passes, down to the lowest".to_owned()),
+        Ending::HoldsToHighest => {
+            let holds = if found.fails_at().is_none() { "no failure" } else { "no count surely fails" };
+            notes.push(format!("{holds} up to {} ({})", count(limit.connections), limit.by.words()));
+        }
+        _ => notes.push(unsettled(search)),
+    }
+    if found.ending != Ending::NotHeld && !found.not_held.is_empty() {
+        notes.push(not_held(search));
+    }
+    if !search.complaints.is_empty() {
+        let kinds: Vec<String> =
+            search.complaints.iter().map(|(kind, trials)| format!("{trials} times {kind:?}")).collect();
+        let at = found.fails_at().map_or_else(String::new, |at| format!("at {}: ", count(at.connections)));
+        let slowest = search
+            .slowest_ms
+            .map_or_else(String::new, |slowest| format!("; slowest request {}", time_us(slowest * 1e3)));
+        notes.push(format!("{at}{}{slowest}", kinds.join(", ")));
+    }
+    for Died { connections, how } in &search.died {
+        notes.push(format!("**the server ended by itself** at {}: {how}", count(*connections)));
+    }
+    if !found.contradictions.is_empty() {
+        let counts: Vec<String> = found.contradictions.iter().map(|at| counted(search, *at)).collect();
+        notes.push(format!("**not monotone**: {}", counts.join(", ")));
+    }
+    notes
+}
+
+/// The section; empty for a campaign without searches.
+pub fn section(run: &Run) -> String {
+    let Some(summary) = &run.summary.threshold else { return String::new() };
+    let mut table = Table::new(
+        &[
+            "request",
+            "server",
+            "settings",
+            "client",
+            "highest passing",
+            "lowest failing",
+            "in between",
+            "notes",
+        ],
+        4,
+    );
+    for search in &summary.searches {
+        let end = |end: Option<Counted>| or_dash(end, |end| counted(search, end));
+        let (searched, found) = (&search.searched, &search.found);
+        table.row(vec![
+            searched.workload.clone(),
+            run.label(&searched.base).to_owned(),
+            searched.tuning.map_or("its own", Tuning::flag).to_owned(),
+            searched.client.name().to_owned(),
+            end(found.last_passing),
+            end(found.first_failing),
+            between(search),
+            note(run, summary, search),
+        ]);
+    }
+    let mut out = format!(
+        "## Where it starts to fail\n\nA trial fails where any request is bad: it failed, or took longer than {}, the time to \
+         connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of {} do; in between \
+         it fails at times. The count from which a trial fails more often than not lies above the highest passing one and at or \
+         below the lowest failing one. Each trial has a fresh server, and all its connections are made at once; its window begins \
+         when the server holds 99 % of them. A trial in which that takes too long, and no request is bad, is not one at that \
+         count.\n\n{}",
+        time_us(summary.timeout_ms as f64 * 1e3),
+        summary.confirmations,
+        summary.bad_to_fail,
+        summary.confirmations,
+        table.markdown()
+    );
+    let _ = writeln!(
+        out,
+        "\n{} trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by hand: `just \
+         bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
+        summary.trials
+    );
+    out.push_str(&connecting::table(summary));
+    out.push_str(&why(run, summary));
+    if let Some(conditions) = &run.searched_on {
+        out.push_str(&effective(conditions));
+    }
+    out
+}
+
+/// Why a server fails, how sure that is, and where it fails once the cause is taken away.
+fn cause(run: &Run, summary: &ThresholdSummary, cell: &Diagnosed) -> String {
+    let mut out = causes::explained(cell, &summary.remedies);
+    for tried in summary.remedies.iter().filter(|tried| {
+        let plan = &tried.plan;
+        (&plan.server, &plan.workload, plan.client) == (&cell.server, &cell.workload, cell.client)
+    }) {
+        let Some((name, change)) = &tried.plan.remedied else { continue };
+        let again = summary.remedied.iter().flat_map(|again| &again.searches).find(|search| {
+            let searched = &search.searched;
+            (&searched.server, &searched.workload, searched.client) == (name, &cell.workload, cell.client)
+        });
+        if let Some(search) = again {
+            let _ = writeln!(
+                out,
+                "  - searched again with {change}: {}.",
+                short(run.label(&search.searched.base), search)
+            );
+        }
+    }
+    out
+}
+
+/// The same for all servers.
+fn causes_of(run: &Run, summary: &ThresholdSummary) -> String {
+    summary.causes.iter().map(|cell| cause(run, summary, cell)).collect()
+}
+
+/// A subsection with the causes; empty where there is nothing to explain.
+fn why(run: &Run, summary: &ThresholdSummary) -> String {
+    if summary.causes.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* where a \
+         counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
+         *confirmed* where a remedy took the symptom away.\n\n{}",
+        causes_of(run, summary)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! The sentences of the searches for thresholds.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use bench_analysis::threshold::{Bound, FoundThreshold, Limit};
+use bench_model::load::Client;
+
+fn counted_at(connections: u32, bad: u32) -> Counted {
+    Counted { connections, bad, trials: 5 }
+}
+
+fn searched(last_passing: Option<Counted>, between: Vec<Counted>, ending: Ending) -> SearchSummary {
+    let searched = Searched {
+        server: "actix".into(),
+        base: "actix".into(),
+        tuning: Some(Tuning::Equal),
+        workload: "getBalance".into(),
+        client: Client::Http1,
+        limit: Limit { connections: 14_016, by: Bound::ClientPorts },
+    };
+    let contradictions = Vec::new();
+    let (first_failing, trials, unmeasured) = (None, 24, 0);
+    let not_held = Vec::new();
+    let found = FoundThreshold {
+        last_passing,
+        first_failing,
+        between,
+        contradictions,
+        not_held,
+        ending,
+        trials,
+        unmeasured,
+    };
+    SearchSummary {
+        searched,
+        found,
+        complaints: BTreeMap::new(),
+        slowest_ms: None,
+        died: Vec::new(),
+        connecting: Vec::new(),
+    }
+}
+
+fn held(connections: u32, short: u32, held: u64) -> ConnectingAt {
+    ConnectingAt {
+        connections,
+        trials: 5,
+        short,
+        allowed_ms: 10_000,
+        median_ms: (short == 0).then_some(340),
+        held: (short > 0).then_some(held),
+        failed: 0,
+        dropped: Some(0),
+        cores: 1.956,
+    }
+}
+
+#[test]
+fn a_server_that_fails_at_times_does_not_hold() {
+    let passing = Some(counted_at(14_016, 0));
+    let holds = short("actix", &searched(passing, Vec::new(), Ending::HoldsToHighest));
+    assert_eq!(holds, "**actix** not up to 14,016 (0/5 fail): client ports");
+    let between = vec![counted_at(8_000, 1)];
+    let at_times = short("actix", &searched(Some(counted_at(4_000, 0)), between, Ending::HoldsToHighest));
+    assert!(
+        at_times.contains("passes to 4,000") && at_times.contains("first at 8,000 (1/5 fail)"),
+        "{at_times}"
+    );
+    assert!(at_times.contains("at no count surely up to 14,016"), "{at_times}");
+}
+
+#[test]
+fn counts_below_the_first_failure_are_shown_apart() {
+    let counts = [1_000, 4_000, 5_657, 8_000].into_iter().zip([0, 0, 2, 5]);
+    let counts = counts.map(|(connections, bad)| counted_at(connections, bad)).collect();
+    let search = searched(None, counts, Ending::Unsettled);
+    assert_eq!(between(&search), "1,000 to 4,000 (0/10 fail); 5,657 to 8,000 (7/10 fail)");
+    assert_eq!(
+        short("actix", &search),
+        "**actix**: no failure at 1,000 to 4,000 (0/10 fail), not settled in 24 trials"
+    );
+}
+
+#[test]
+fn a_count_that_was_not_held_does_not_pass() {
+    let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+    search.found.not_held = vec![Counted { connections: 14_016, bad: 0, trials: 0 }];
+    search.connecting = vec![held(8_000, 0, 0), held(14_016, 2, 11_618)];
+    assert_eq!(
+        short("actix", &search),
+        "**actix**: passes to 8,000 (0/5 fail), 14,016 could not be tried, for no more than 11,618 connections were \
+         established within 10.0 s, while server and load tool used 1.96 cores"
+    );
+    search.connecting[1].dropped = Some(53);
+    assert!(notes_of(&search).join("; ").contains("and 53 connection attempts found the listen queue full"));
+}
+
+#[test]
+fn a_failing_count_is_shown_with_what_was_held() {
+    let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::Interval);
+    search.found.first_failing = Some(counted_at(14_016, 5));
+    search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+    let said = short("actix", &search);
+    assert!(said.contains("from 14,016 (5/5 fail; at most 11,618 held where not all were)"), "{said}");
+    assert!(said.ends_with("highest passing 8,000 (0/5 fail)"), "{said}");
+}
+
+fn summary_of(searches: Vec<SearchSummary>) -> ThresholdSummary {
+    ThresholdSummary {
+        timeout_ms: 2_000,
+        confirmations: 5,
+        bad_to_fail: 5,
+        left: 0,
+        trials: 10,
+        searches,
+        causes: Vec::new(),
+        remedies: Vec::new(),
+        remedied: None,
+    }
+}
+
+#[test]
+fn a_count_at_which_the_ceiling_fails_is_not_the_servers_limit() {
+    let failing = |server: &str, at: u32| {
+        let mut search = searched(None, Vec::new(), Ending::Interval);
+        search.searched.base = server.into();
+        search.found.first_failing = Some(counted_at(at, 5));
+        search
+    };
+    let ceiling = "control".to_owned();
+    let whose = |server: u32, control: u32| {
+        let summary = summary_of(vec![failing("actix", server), failing("control", control)]);
+        let of = |at: usize| not_the_servers(Some(&ceiling), &summary, &summary.searches[at]);
+        assert_eq!(of(1), None, "the ceiling is compared with no other");
+        of(0)
+    };
+    assert!(whose(16_000, 16_000).unwrap().starts_with("control fails there too"));
+    assert!(whose(16_000, 11_314).is_some());
+    assert_eq!(whose(8_000, 16_000), None);
+}
+
+#[test]
+fn the_time_to_connect_is_shown_by_count_and_server() {
+    let mut search = searched(Some(counted_at(8_000, 0)), Vec::new(), Ending::NotHeld);
+    search.connecting = vec![held(8_000, 0, 0), held(14_016, 3, 11_618)];
+    search.connecting[1].dropped = Some(53);
+    let mut other = search.clone();
+    other.searched.base = "legacy".into();
+    other.connecting.truncate(1);
+    let summary = summary_of(vec![search, other]);
+    let table: Vec<String> = connecting::table(&summary)
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(table[0], "| request | settings | client | connections | actix | legacy |");
+    assert_eq!(table[2], "| getBalance | equal | http1 | 8,000 | 340 ms | 340 ms |");
+    assert_eq!(
+        table[3],
+        "| getBalance | equal | http1 | 14,016 | over 10.0 s (not in 3 of 5, at most 11,618 held; 53 dropped) | - |"
+    );
+}

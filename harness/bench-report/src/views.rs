@@ -1,0 +1,338 @@
+//! Sections of a campaign's views: one renderer for the table, the chart and the headline of each.
+
+use super::Run;
+use super::charts::{self, Picture};
+use super::format::{
+    Table, bullets, bytes, capitalised, count, dash, estimate, percent, ratio, significant, thousands,
+    time_us,
+};
+use bench_analysis::views::{Panel, Point, Series, Shown, behind, range, shares};
+use bench_model::config::{Along, words_of};
+use bench_model::figure::{Figure, Unit};
+use bench_stats::Estimate;
+
+/// Lines of a headline that one view has at most: what is more stands in its table.
+const MOST_LINES: usize = 8;
+
+/// How a figure is written.
+pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
+    match (figure, figure.described().1) {
+        (Figure::RequestsPerSecond | Figure::AchievedRate | Figure::PacketsPerSecond, _) => thousands,
+        (_, Unit::Us) => time_us,
+        (_, Unit::Bytes) => bytes,
+        (_, Unit::Share) => percent,
+        (_, Unit::Number) => significant,
+    }
+}
+
+/// What a figure is called. Where some server gets batches, rates and CPU count calls.
+fn words(run: &Run, figure: Figure) -> &'static str {
+    match figure {
+        Figure::RequestsPerSecond if super::batches::of(run) => "calls/s",
+        Figure::CpuUsPerRequest if super::batches::of(run) => "CPU time per call",
+        other => other.described().0,
+    }
+}
+
+/// What an axis is called, by its name in a campaign.
+pub(super) fn axis(run: &Run, name: &str) -> String {
+    match Along::named(name) {
+        Some(Along::Figure(figure)) => words(run, figure).to_owned(),
+        Some(Along::Load) => run.plan.levels().first().map_or(name, |level| level.unit()).to_owned(),
+        _ => name.replace('_', " "),
+    }
+}
+
+/// The file of a view's chart.
+fn file(number: usize) -> String {
+    format!("view-{}.svg", number + 1)
+}
+
+/// What the views answer; empty where the campaign has none.
+pub(super) fn headline(run: &Run) -> String {
+    run.summary
+        .views
+        .iter()
+        .map(|shown| headline_of(run, shown))
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn headline_of(run: &Run, shown: &Shown) -> String {
+    let view = &shown.view;
+    let Some(&figure) = view.figure.first() else { return String::new() };
+    let mut lines: Vec<String> = Vec::new();
+    for panel in &shown.panels {
+        for series in &panel.series {
+            let line = match view.over.is_empty() {
+                true => trend(run, shown, figure, series),
+                false => extremes(run, shown, figure, series),
+            };
+            lines.extend(line.map(|line| format!("{}: {line}", place(panel, series))));
+        }
+    }
+    let more = lines.len().saturating_sub(MOST_LINES);
+    lines.truncate(MOST_LINES);
+    if more > 0 {
+        lines.push(format!("{} more in the table of \"{}\".", count(more as u64), view.title));
+    }
+    if let (Some((least, most)), Some(bound)) = (shares(shown), &view.bound) {
+        lines.push(format!(
+            "{} reach {} to {} of what {bound} allows.",
+            capitalised(words(run, figure)),
+            percent(least),
+            percent(most)
+        ));
+    }
+    let failed: u64 = points(shown).map(|point| point.failed_requests).sum();
+    if failed > 0 {
+        lines.push(format!("**{} failed**: the table says where.", failures(failed)));
+    }
+    let stated = view.headline.as_ref().map_or_else(String::new, |text| format!(" {text}"));
+    if lines.is_empty() && stated.is_empty() {
+        return String::new();
+    }
+    format!("**{}.**{stated}\n\n{}", view.title, bullets(lines))
+}
+
+fn failures(failed: u64) -> String {
+    format!("{} {}", count(failed), if failed == 1 { "request" } else { "requests" })
+}
+
+fn points(shown: &Shown) -> impl Iterator<Item = &Point> + Clone {
+    shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
+}
+
+/// A series of a panel, in words.
+fn place(panel: &Panel, series: &Series) -> String {
+    let panel = if panel.name.is_empty() { String::new() } else { format!(", {}", panel.name) };
+    format!("**{}**{panel}", series.name)
+}
+
+/// Where a point stands on x, in words.
+fn at(shown: &Shown, point: &Point) -> String {
+    match (Along::named(&shown.view.x), point.x) {
+        (Some(Along::Figure(figure)), Some(x)) => writer(figure)(x),
+        _ => point.place.clone(),
+    }
+}
+
+/// From the first to the last point, or the line through them.
+fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
+    let measured = || series.points.iter().filter(|point| point.figures.contains_key(&figure));
+    let (first, last) = (measured().next()?, measured().next_back()?);
+    let value = |point: &Point| point.figures.get(&figure).map_or(0.0, |estimate| estimate.value);
+    let write = writer(figure);
+    if let Some((at_0, slope)) = line(series) {
+        let misfit = series.line.as_ref().and_then(|line| line.misfit);
+        return Some(format!(
+            "{} = {} + {} × {}{}.",
+            words(run, figure),
+            write(at_0.value),
+            significant_of(figure, slope.value),
+            axis(run, &shown.view.x),
+            misfit.map_or_else(String::new, |misfit| format!(
+                "; the line misses its points by at most {}",
+                percent(misfit)
+            ))
+        ));
+    }
+    let what = words(run, figure);
+    Some(match std::ptr::eq(first, last) {
+        true => format!("{what} {} at {}.", write(value(first)), at(shown, first)),
+        false => format!(
+            "{what} from {} at {} to {} at {}.",
+            write(value(first)),
+            at(shown, first),
+            write(value(last)),
+            at(shown, last)
+        ),
+    })
+}
+
+/// A figure with more digits than its writer has: of a slope.
+fn significant_of(figure: Figure, value: f64) -> String {
+    match figure.described().1 {
+        Unit::Us => format!("{} µs", significant(value)),
+        Unit::Bytes => bytes(value),
+        Unit::Share | Unit::Number => significant(value),
+    }
+}
+
+fn line(series: &Series) -> Option<(Estimate, Estimate)> {
+    let line = series.line.as_ref()?;
+    line.intercept.zip(line.slope)
+}
+
+/// The least and the most ratio, and where it is; whether a difference is shown at all.
+fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
+    let ratios: Vec<(&Point, Estimate)> =
+        series.points.iter().filter_map(|point| Some((point, *point.ratios.get(&figure)?))).collect();
+    let (least, most) = range(ratios.iter().map(|(_, ratio)| ratio.value))?;
+    let find = |value: f64| ratios.iter().find(|(_, ratio)| ratio.value == value);
+    let (least, most) = (find(least)?, find(most)?);
+    let is_shown = |ratio: &Estimate| ratio.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+    let difference = match ratios.iter().filter(|(_, ratio)| is_shown(ratio)).count() {
+        0 if ratios.iter().all(|(_, ratio)| ratio.interval.is_none()) => "; too few blocks for an interval",
+        0 => "; no difference is shown",
+        all if all == ratios.len() => "",
+        _ => "; not everywhere is a difference shown",
+    };
+    let at = |(point, value): &(&Point, Estimate)| format!("{} at {}", ratio(*value), at(shown, point));
+    let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
+    Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))
+}
+
+/// What ratios are over, in words.
+fn over(shown: &Shown) -> String {
+    let written = |(axis, value): (&String, &serde_json::Value)| {
+        let text = || value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match axis.as_str() {
+            "server" | "workload" => text(),
+            axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
+        }
+    };
+    shown.view.over.iter().map(written).collect::<Vec<_>>().join(", ")
+}
+
+/// Every view's section.
+pub(super) fn sections(run: &Run) -> String {
+    let views = run.summary.views.iter().enumerate();
+    super::format::sections(views.map(|(number, shown)| section(run, number, shown)))
+}
+
+fn section(run: &Run, number: usize, shown: &Shown) -> String {
+    let view = &shown.view;
+    let picture = picture(run, number, shown).map_or_else(String::new, |picture| picture.markdown() + "\n");
+    let mut notes = Vec::new();
+    if !view.over.is_empty() {
+        notes.push(format!(
+            "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is right by itself with 95 %; \
+             of twenty without a difference one excludes 1.",
+            over(shown)
+        ));
+    }
+    if let Some(bound) = &view.bound {
+        notes.push(format!("What arithmetic allows is {bound}."));
+    }
+    if view.fit.is_some() {
+        notes.push(
+            "Lines are fitted in each block by relative error; their two numbers are medians over blocks with 95 % intervals.".to_owned(),
+        );
+    }
+    let lines = lines_table(run, shown);
+    format!("## {}\n\n{picture}{}{lines}\n{}", view.title, table(run, shown).markdown(), bullets(notes))
+}
+
+fn table(run: &Run, shown: &Shown) -> Table {
+    let view = &shown.view;
+    let has_panels = shown.panels.iter().any(|panel| !panel.name.is_empty());
+    let mut headers = vec![axis(run, &view.series)];
+    if has_panels {
+        headers.insert(0, panels(run, shown));
+    }
+    let behind = Along::named(&view.x).and_then(behind);
+    headers.extend(behind.map(|behind| axis(run, &behind.name())));
+    let text_columns = headers.len() + 1;
+    headers.push(axis(run, &view.x));
+    for &figure in &view.figure {
+        headers.push(words(run, figure).to_owned());
+        if !view.over.is_empty() {
+            headers.push(format!("over {}", over(shown)));
+        }
+    }
+    if view.bound.is_some() {
+        headers.extend(["allowed".to_owned(), "of it".to_owned()]);
+    }
+    headers.extend(["failed requests".to_owned(), "trials".to_owned()]);
+    let row = |panel: &Panel, series: &Series, point: &Point| {
+        let mut row = vec![series.name.clone()];
+        row.extend(behind.map(|_| point.place.clone()));
+        row.push(at(shown, point));
+        if has_panels {
+            row.insert(0, panel.name.clone());
+        }
+        for figure in &view.figure {
+            row.push(dash(point.figures.get(figure), |value| estimate(*value, writer(*figure))));
+            if !view.over.is_empty() {
+                row.push(dash(point.ratios.get(figure), |value| ratio(*value)));
+            }
+        }
+        if view.bound.is_some() {
+            let first = view.figure.first();
+            let value = first.and_then(|figure| point.figures.get(figure)).map(|estimate| estimate.value);
+            row.push(dash(point.bound.zip(first), |(bound, figure)| writer(*figure)(bound)));
+            row.push(dash(value.zip(point.bound), |(value, bound)| percent(value / bound)));
+        }
+        row.extend([count(point.failed_requests), count(point.trials as u64)]);
+        row
+    };
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let mut table = Table::new(&headers, text_columns);
+    for panel in &shown.panels {
+        for series in &panel.series {
+            series.points.iter().for_each(|point| table.row(row(panel, series, point)));
+        }
+    }
+    table
+}
+
+/// What panels differ in.
+fn panels(run: &Run, shown: &Shown) -> String {
+    let names: Vec<String> = shown.panel_axes.iter().map(|name| axis(run, name)).collect();
+    if names.is_empty() { "panel".to_owned() } else { names.join(", ") }
+}
+
+/// The fitted lines; empty where there are none.
+fn lines_table(run: &Run, shown: &Shown) -> String {
+    let Some(&figure) = shown.view.figure.first() else { return String::new() };
+    let headers = format!(
+        "{} | {} | {} at 0 | × {} | largest distance from the line | blocks",
+        panels(run, shown),
+        axis(run, &shown.view.series),
+        words(run, figure),
+        axis(run, &shown.view.x)
+    );
+    let rows = shown.panels.iter().flat_map(|panel| {
+        panel.series.iter().filter_map(move |series| {
+            let ((at_0, slope), line) = (line(series)?, series.line.as_ref()?);
+            Some(vec![
+                panel.name.clone(),
+                series.name.clone(),
+                estimate(at_0, writer(figure)),
+                estimate(slope, |value| significant_of(figure, value)),
+                dash(line.misfit, percent),
+                line.blocks.to_string(),
+            ])
+        })
+    });
+    let table = Table::of(&headers, 2, rows);
+    if table.is_empty() { String::new() } else { format!("\n{}", table.markdown()) }
+}
+
+/// The charts of all views.
+pub(super) fn pictures(run: &Run) -> impl Iterator<Item = Picture> {
+    run.summary.views.iter().enumerate().filter_map(|(number, shown)| picture(run, number, shown))
+}
+
+fn picture(run: &Run, number: usize, shown: &Shown) -> Option<Picture> {
+    let note = match &shown.view.bound {
+        Some(bound) => format!("A thin line is {bound}."),
+        None => String::new(),
+    };
+    Some(Picture {
+        file: file(number),
+        alt: shown.view.title.clone(),
+        note,
+        chart: charts::view(run, shown)?,
+    })
+}
+
+/// Whether what an axis or a figure counts is bytes.
+pub(super) fn is_bytes(axis: &str) -> bool {
+    match Along::named(axis) {
+        Some(Along::Figure(figure)) => figure.described().1 == Unit::Bytes,
+        other => other == Some(Along::Setting("memory_max")),
+    }
+}

@@ -1,0 +1,190 @@
+//! Text that servers, load tools and other programs wrote: how much of one is kept, and how its end is read. All that a
+//! run keeps or prints of them goes through here, so that no program can fill a run's files or break a report.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::readable_numbers::count;
+
+/// Characters of one text that are kept, with the words on what was cut.
+pub const MOST: usize = 1_000;
+
+/// Characters left for these words.
+const WORDS: usize = 60;
+
+/// Bytes that are read of a file's end or beginning, and the most that one line of a server's output may have.
+pub const MOST_READ: u64 = 64 << 10;
+
+/// A text, or its beginning and how much of it was cut. What was cut once is not cut again.
+pub fn bounded(text: &str) -> String {
+    if text.char_indices().nth(MOST).is_none() {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(MOST - WORDS).collect();
+    let cut = text.chars().count() - (MOST - WORDS);
+    format!("{kept}… [{} more characters cut]", count(cut as u64))
+}
+
+/// A text without what turns colours on and off in a terminal, and other sequences that begin with escape and a
+/// bracket.
+pub fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |before, piece| {
+        let is_end = |c: char| c.is_ascii_alphabetic();
+        before + piece.split_once(is_end).map_or("", |(_, rest)| rest)
+    })
+}
+
+/// The last line of a file that says something, if there is one. Of a long file only the end is read.
+pub fn last_line(path: &Path) -> Option<String> {
+    let (text, before) = end_of(path).ok()?;
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    // Its beginning may stand before what was read.
+    let is_cut = before > 0 && text.lines().next() == Some(line);
+    Some(if is_cut {
+        bounded(&format!("[up to {} bytes cut] …{line}", count(before)))
+    } else {
+        bounded(line)
+    })
+}
+
+/// The beginning of a file, as much as is read of one.
+///
+/// # Errors
+/// The file can't be read.
+pub fn beginning_of(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_READ).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The end of a file, and how many bytes stand before it.
+fn end_of(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let before = file.metadata()?.len().saturating_sub(MOST_READ);
+    file.seek(SeekFrom::Start(before))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_READ).read_to_end(&mut bytes)?;
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), before))
+}
+
+/// For serde: a text that is kept and read bounded, also of a run that was made without a bound.
+pub mod text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes it bounded.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::bounded(text))
+    }
+
+    /// Reads it bounded.
+    ///
+    /// # Errors
+    /// It is no text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        String::deserialize(deserializer).map(|text| super::bounded(&text))
+    }
+}
+
+/// The same for a text that may be missing.
+pub mod maybe {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes it bounded.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+        text.as_deref().map(super::bounded).serialize(serializer)
+    }
+
+    /// Reads it bounded.
+    ///
+    /// # Errors
+    /// It is no text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(|text| super::bounded(&text)))
+    }
+}
+
+/// The same for counts by what a load tool calls them; those whose names are the same after the cut are added.
+pub mod kinds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{BTreeMap, bounded};
+
+    fn of(kinds: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+        let mut bounded_kinds = BTreeMap::new();
+        for (kind, count) in kinds {
+            *bounded_kinds.entry(bounded(kind)).or_insert(0) += count;
+        }
+        bounded_kinds
+    }
+
+    /// Writes them bounded.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(kinds: &BTreeMap<String, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        of(kinds).serialize(serializer)
+    }
+
+    /// Reads them bounded.
+    ///
+    /// # Errors
+    /// They are no counts by name.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, u64>, D::Error> {
+        BTreeMap::deserialize(deserializer).map(|kinds| of(&kinds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_once_and_says_how_much() {
+        assert_eq!(bounded("a server's words"), "a server's words");
+        let whole = "ü".repeat(MOST);
+        assert_eq!(bounded(&whole), whole);
+        let cut = bounded(&"ü".repeat(10_000_000));
+        assert!(cut.chars().count() <= MOST && cut.ends_with("… [9,999,060 more characters cut]"), "{cut}");
+        assert_eq!(bounded(&cut), cut);
+    }
+
+    #[test]
+    fn colours_are_left_out() {
+        assert_eq!(without_colours("\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: [x]"), "error: [x]");
+        assert_eq!(
+            (without_colours("plain"), without_colours("cut \u{1b}[3")),
+            ("plain".into(), "cut ".into())
+        );
+    }
+
+    #[test]
+    fn the_last_line_of_a_long_file_is_found_in_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stderr");
+        let said = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            last_line(&path)
+        };
+        assert_eq!(said("one\ntwo\n\n"), Some("two".to_owned()));
+        assert_eq!(said("\n \n"), None);
+        let noise = "noise\n".repeat(200_000);
+        assert_eq!(said(&format!("{noise}the reason\n")), Some("the reason".to_owned()));
+        let long = said(&"x".repeat(10_000_000)).unwrap();
+        assert!(long.starts_with("[up to 9,934,464 bytes cut] …xxx"), "{long}");
+        assert!(long.chars().count() <= MOST && long.ends_with("more characters cut]"), "{long}");
+        assert_eq!(beginning_of(&path).unwrap().len() as u64, MOST_READ);
+        assert_eq!(last_line(&dir.path().join("none")), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Ctrl-C, checked at every wait: the harness ends by returning, so that everything it owns is put away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// How often a wait checks. Short against every window, long against the cost of a check.
+const POLL: Duration = Duration::from_millis(2);
+
+/// The run was ended by a signal.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// What is recorded of a part of a run: its value, or what `failed` makes of its error, on one line. Only an interrupt
+/// stays an error, because it ends the run.
+///
+/// # Errors
+/// [`Interrupted`].
+pub fn recorded<T>(part: Result<T>, failed: impl FnOnce(String) -> T) -> Result<T> {
+    match part {
+        Err(error) if !error.is::<Interrupted>() => Ok(failed(format!("{error:#}").replace('\n', " "))),
+        part => part,
+    }
+}
+
+/// Whether a person or the system wants the harness to end.
+#[derive(Debug, Clone)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes SIGINT, SIGTERM and SIGHUP over.
+    pub fn install() -> Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, flag.clone()).context("can't take over Ctrl-C")?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// Ends every wait, as a signal does.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until `done` gives something, `limit` has passed (`None`), or a signal came.
+    ///
+    /// # Errors
+    /// [`Interrupted`], or what `done` gives.
+    pub fn wait<T>(&self, limit: Duration, mut done: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+        let end = Instant::now() + limit;
+        loop {
+            if self.0.load(Ordering::Relaxed) {
+                return Err(Interrupted.into());
+            }
+            if let Some(value) = done()? {
+                return Ok(Some(value));
+            }
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_interrupt_ends_the_run() {
+        assert_eq!(recorded(Ok("value".to_owned()), |reason| reason).unwrap(), "value");
+        let failed = anyhow::anyhow!("two\nlines").context("a part");
+        assert_eq!(recorded(Err(failed), |reason| reason).unwrap(), "a part: two lines");
+        let ended = anyhow::Error::from(Interrupted).context("a part");
+        assert!(recorded(Err(ended), |reason| reason).unwrap_err().is::<Interrupted>());
+    }
+}

@@ -1,0 +1,19 @@
+//! What the machine is asked for and what it tells: `/proc` and clocks (`probe`), control groups (`cgroup`), git,
+//! Ctrl-C.
+//!
+//! The lowest of the harness's crates next to `bench-stats`: it knows no server, no campaign and no load tool. A
+//! counter that the machine lacks is `None`, never 0.
+//!
+//! - [`probe`]: processes, threads, sockets and the machine itself, read from outside, so that nothing here costs a
+//!   measured process anything.
+//! - [`cgroup`]: a limited part of the machine for a process.
+//! - [`repository`]: what git says of the sources.
+//! - [`interrupt`]: whether a person has asked to stop.
+//! - [`foreign_text`] and [`readable_numbers`]: text of other programs within bounds, and numbers for a person.
+
+pub mod cgroup;
+pub mod foreign_text;
+pub mod interrupt;
+pub mod probe;
+pub mod readable_numbers;
+pub mod repository;

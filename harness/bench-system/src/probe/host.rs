@@ -1,0 +1,240 @@
+//! The machine that the measurement runs on: what it is, and what it was doing meanwhile.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use procfs::{CpuInfo, Current, Meminfo};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::processor::Processor;
+use crate::repository;
+
+/// What of a machine decides figures. Names no person, no path and no address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// What the processor calls itself.
+    pub cpu: String,
+    /// What it is: its name alone says little. None in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<Processor>,
+    /// Processors that this process may use.
+    pub cores: usize,
+    /// Memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Open files that a process may hold.
+    pub open_files: u64,
+    /// First and last port that a client may connect from.
+    pub client_ports: Option<(u16, u16)>,
+    /// Longest accept queue that the kernel grants (`somaxconn`).
+    pub max_backlog: Option<u64>,
+    /// The processor that placement `one-core` puts server and load tool on: the last that this process may use.
+    pub one_core: Option<usize>,
+    /// The compiler.
+    pub rustc: Option<String>,
+    /// The commit that was measured, with `+` where files had changed since.
+    pub commit: Option<String>,
+    /// The files that git tracks and that had changed since, by their paths in the repository; none where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<Vec<String>>,
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn said(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Host {
+    /// Looks at the machine, and at what the harness was built from.
+    pub fn read() -> Self {
+        let changed_files = repository::changed_files(Path::new("."));
+        Self { rustc: said("rustc", &["--version"]), commit: commit(), changed_files, ..Self::machine() }
+    }
+
+    /// The processor for readers: by vendor, family and model where these are known, such as `AMD EPYC (family 25,
+    /// model 17)`.
+    pub fn processor_name(&self) -> String {
+        self.processor.as_ref().map_or_else(|| self.cpu.clone(), |processor| processor.name(&self.cpu))
+    }
+
+    /// Looks at the machine alone, for which no program is started.
+    pub fn machine() -> Self {
+        let info = CpuInfo::current().ok();
+        let model = info.as_ref().and_then(|info| info.model_name(0).map(str::to_owned));
+        Self {
+            cpu: model.unwrap_or_else(|| "unknown".to_owned()),
+            processor: info.as_ref().and_then(Processor::of),
+            cores: cores(),
+            memory_bytes: Meminfo::current().ok().map(|memory| memory.mem_total),
+            kernel: text("/proc/sys/kernel/osrelease"),
+            governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            open_files: open_files(),
+            client_ports: client_ports(),
+            max_backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
+            one_core: last_processor(),
+            rustc: None,
+            commit: None,
+            changed_files: None,
+        }
+    }
+}
+
+/// Processors that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The processors that this process may use, by their numbers, rising; empty where the system does not say.
+pub fn may_use() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
+}
+
+/// The last processor that this process may use, by its number.
+pub fn last_processor() -> Option<usize> {
+    may_use().pop()
+}
+
+/// First and last port that a client may connect from.
+pub fn client_ports() -> Option<(u16, u16)> {
+    let text = text("/proc/sys/net/ipv4/ip_local_port_range")?;
+    let mut ports = text.split_whitespace().map(str::parse);
+    Some((ports.next()?.ok()?, ports.next()?.ok()?))
+}
+
+/// The program of that name on the `PATH`.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+}
+
+/// Open files that a process may hold now (the soft limit).
+pub fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// The most open files that this user can give to a process; unknown (`None`) where the system does not say it.
+pub fn most_open_files() -> Option<u64> {
+    let of_system = || text("/proc/sys/fs/nr_open")?.parse().ok();
+    let own = getrlimit(Resource::Nofile).maximum;
+    if rustix::process::geteuid().is_root() { of_system() } else { own.or_else(of_system) }
+}
+
+/// Raises the soft limit of open files to the hard one, for the harness and the processes that it starts.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // A refusal leaves the limit as it was, which is reported.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// The commit of the folder that the harness is in, with `+` where files that git tracks have changed since; `None`
+/// without git.
+pub fn commit() -> Option<String> {
+    let hash = said("git", &["rev-parse", "--short=12", "HEAD"])?;
+    let changed =
+        said("git", &["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
+    Some(if changed { format!("{hash}+") } else { hash })
+}
+
+/// What the machine has done since it started; the difference of two readings says what it did meanwhile.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostActivity {
+    /// CPU time in which a processor worked, summed over processors, in seconds.
+    pub busy_s: Option<f64>,
+    /// CPU time that the hypervisor gave to others (steal), in seconds.
+    pub steal_s: Option<f64>,
+    /// Periods in which the control group was held back (throttled).
+    pub throttled_periods: Option<u64>,
+    /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
+    pub cpu_pressure_us: Option<u64>,
+    /// Time in which some task had to wait for memory (`some` of /proc/pressure/memory), in microseconds.
+    pub memory_pressure_us: Option<u64>,
+    /// Time for which the control group was held back, in microseconds.
+    pub throttled_us: Option<u64>,
+}
+
+impl HostActivity {
+    /// As of now.
+    pub fn read() -> Self {
+        let stat = text("/proc/stat").unwrap_or_default();
+        let fields: Vec<f64> = stat
+            .lines()
+            .next()
+            .map_or_else(Vec::new, |line| line.split(' ').filter_map(|f| f.parse().ok()).collect());
+        // user nice system idle iowait irq softirq steal, in hundredths of a second
+        let field = |index: usize| fields.get(index).map(|ticks| ticks / 100.0);
+        let busy = [0, 1, 2, 5, 6].map(field).into_iter().sum::<Option<f64>>();
+        // The first is where version 2 of control groups has it, the second version 1.
+        let group = text("/sys/fs/cgroup/cpu.stat").or_else(|| text("/sys/fs/cgroup/cpu/cpu.stat"));
+        let throttled = |name: &str| {
+            let text = group.as_ref()?;
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok())
+        };
+        let pressure = |of: &str| {
+            text(format!("/proc/pressure/{of}")).and_then(|text| text.lines().find_map(some_total_us))
+        };
+        Self {
+            busy_s: busy,
+            steal_s: field(7),
+            throttled_periods: throttled("nr_throttled"),
+            cpu_pressure_us: pressure("cpu"),
+            memory_pressure_us: pressure("memory"),
+            throttled_us: throttled("throttled_usec").or_else(|| Some(throttled("throttled_time")? / 1_000)),
+        }
+    }
+
+    /// What happened between an earlier reading and this one.
+    pub fn since(self, earlier: Self) -> Self {
+        let grown = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        let counted = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Self {
+            busy_s: grown(self.busy_s, earlier.busy_s),
+            steal_s: grown(self.steal_s, earlier.steal_s),
+            throttled_periods: counted(self.throttled_periods, earlier.throttled_periods),
+            cpu_pressure_us: counted(self.cpu_pressure_us, earlier.cpu_pressure_us),
+            memory_pressure_us: counted(self.memory_pressure_us, earlier.memory_pressure_us),
+            throttled_us: counted(self.throttled_us, earlier.throttled_us),
+        }
+    }
+}
+
+/// The total of a pressure file's `some` line: `some avg10=0.00 avg60=0.02 avg300=9.08 total=3540489214`.
+fn some_total_us(line: &str) -> Option<u64> {
+    line.strip_prefix("some ")?.split("total=").nth(1)?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure_is_read_from_its_some_line() {
+        assert_eq!(
+            some_total_us("some avg10=0.00 avg60=0.02 avg300=9.08 total=3540489214"),
+            Some(3_540_489_214)
+        );
+        assert_eq!(some_total_us("full avg10=0.00 avg60=0.00 avg300=0.00 total=7"), None);
+    }
+
+    #[test]
+    fn the_machine_is_seen() {
+        let host = Host::read();
+        assert!(host.cores >= 1 && host.open_files > 0);
+        assert!(
+            host.processor_name().len() > 2 && host.processor.is_none_or(|found| !found.flags.is_empty())
+        );
+        assert!(HostActivity::read().busy_s.is_none_or(|busy| busy > 0.0));
+    }
+}

@@ -1,0 +1,115 @@
+//! A process's CPU time and memory, from outside it.
+
+use anyhow::{Context, Result};
+use procfs::process::Process;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// CPU time since a process started, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In the program itself.
+    pub user_s: f64,
+    /// In the kernel on its behalf, its share of network processing included.
+    pub system_s: f64,
+}
+
+impl CpuTime {
+    /// Both together.
+    pub fn total_s(self) -> f64 {
+        self.user_s + self.system_s
+    }
+
+    /// An exact total, divided as the ticks of user and system time are. Before the first tick there is nothing to
+    /// divide by, and next to nothing to divide.
+    pub(super) fn divided(total_s: f64, user_ticks: u64, system_ticks: u64) -> Self {
+        let ticks = user_ticks + system_ticks;
+        let user_s = total_s * if ticks > 0 { user_ticks as f64 / ticks as f64 } else { 0.5 };
+        Self { user_s, system_s: total_s - user_s }
+    }
+
+    /// The time of two processes.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { user_s: self.user_s + other.user_s, system_s: self.system_s + other.system_s }
+    }
+
+    /// The time between an earlier reading and this one.
+    pub fn since(self, earlier: Self) -> Self {
+        Self { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
+    }
+}
+
+impl From<&libc::rusage> for CpuTime {
+    fn from(usage: &libc::rusage) -> Self {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+    }
+}
+
+/// CPU time of another process, dead threads included.
+///
+/// The total comes from the process's CPU clock, which counts nanoseconds; `/proc` gives only how it divides between
+/// user and system, in ticks of usually 10 ms.
+pub fn cpu_time(pid: u32) -> Result<CpuTime> {
+    let total_s = clock_s(pid)?;
+    let stat = process(pid)
+        .and_then(|process| process.stat().ok())
+        .with_context(|| format!("process {pid} is gone"))?;
+    Ok(CpuTime::divided(total_s, stat.utime, stat.stime))
+}
+
+/// A process's CPU clock, all its threads included, in seconds.
+///
+/// # Errors
+/// The process is gone.
+pub fn clock_s(pid: u32) -> Result<f64> {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both pointers are to locals that outlive the calls.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) != 0
+            || libc::clock_gettime(clock, &raw mut time) != 0
+    };
+    anyhow::ensure!(!failed, "process {pid} is gone");
+    Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
+/// CPU time of the calling thread, in seconds.
+pub fn thread_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// A process in `/proc`; `None` where it is gone.
+pub(super) fn process(pid: u32) -> Option<Process> {
+    Process::new(i32::try_from(pid).ok()?).ok()
+}
+
+/// The most memory that a process has held, in bytes.
+pub fn peak_memory_bytes(pid: u32) -> Option<u64> {
+    process(pid)?.status().ok()?.vmhwm.map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_shows_in_cpu_time_and_memory() {
+        let before = cpu_time(std::process::id()).unwrap();
+        let block = vec![1_u8; 64 << 20];
+        // Other tests of this process may take the time alone, so once round at least.
+        let mut sum = 0_u64;
+        while sum == 0 || cpu_time(std::process::id()).unwrap().since(before).total_s() < 0.05 {
+            sum += block.iter().step_by(4096).map(|byte| u64::from(*byte)).sum::<u64>();
+        }
+        assert!(peak_memory_bytes(std::process::id()).unwrap() > 64 << 20);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_an_error() {
+        assert!(cpu_time(u32::MAX / 4).unwrap_err().to_string().contains("gone"));
+        assert_eq!(peak_memory_bytes(u32::MAX / 4), None);
+    }
+}

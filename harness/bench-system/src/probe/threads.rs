@@ -1,0 +1,122 @@
+//! What each thread of a server did through a window, and how many files the process may open.
+
+use std::collections::BTreeMap;
+
+use procfs::process::{LimitValue, Task};
+use serde::{Deserialize, Serialize};
+
+use super::process_usage::process;
+
+/// A thread that did less than this share of the window is left out.
+const LEAST_SHARE: f64 = 0.005;
+
+/// The most threads that are kept, the busiest first.
+const MOST_THREADS: usize = 32;
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadUse {
+    /// As the system has it, cut at 15 characters.
+    pub name: String,
+    /// CPU time, in microseconds.
+    pub cpu_us: u64,
+    /// Time in which it could have run but waited for a processor, in microseconds; 0 where the machine does not count
+    /// it.
+    pub run_delay_us: u64,
+}
+
+impl ThreadUse {
+    /// Time in which it had work: it ran, or waited for a processor.
+    pub fn runnable_us(&self) -> u64 {
+        self.cpu_us + self.run_delay_us
+    }
+}
+
+/// Every thread of a process by its id, since each started; empty where the process is gone or the machine lacks
+/// schedstat.
+pub fn read(pid: u32) -> BTreeMap<u32, ThreadUse> {
+    let tasks = process(pid).and_then(|process| process.tasks().ok());
+    let of = |task: Task| {
+        let (name, ran) = (task.stat().ok()?.comm, task.schedstat().ok()?);
+        let (cpu_us, run_delay_us) = (ran.sum_exec_runtime / 1_000, ran.run_delay / 1_000);
+        Some((u32::try_from(task.tid).ok()?, ThreadUse { name, cpu_us, run_delay_us }))
+    };
+    tasks.into_iter().flatten().flatten().filter_map(of).collect()
+}
+
+/// What the threads that live now did since an earlier reading, the busiest first. Those that did next to nothing in
+/// `window_s` are left out.
+pub fn since(
+    now: BTreeMap<u32, ThreadUse>,
+    earlier: &BTreeMap<u32, ThreadUse>,
+    window_s: f64,
+) -> Vec<ThreadUse> {
+    let least_us = (window_s * 1e6 * LEAST_SHARE) as u64;
+    let mut threads: Vec<ThreadUse> = now
+        .into_iter()
+        .map(|(id, mut thread)| {
+            if let Some(then) = earlier.get(&id) {
+                thread.cpu_us = thread.cpu_us.saturating_sub(then.cpu_us);
+                thread.run_delay_us = thread.run_delay_us.saturating_sub(then.run_delay_us);
+            }
+            thread
+        })
+        .filter(|thread| thread.runnable_us() > least_us)
+        .collect();
+    threads.sort_by_key(|thread| std::cmp::Reverse(thread.runnable_us()));
+    threads.truncate(MOST_THREADS);
+    threads
+}
+
+/// Files that a process may hold open (its soft limit).
+pub fn open_files_limit(pid: u32) -> Option<u64> {
+    match process(pid)?.limits().ok()?.max_open_files.soft_limit {
+        LimitValue::Value(limit) => Some(limit),
+        LimitValue::Unlimited => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_busy_thread_comes_first_and_an_idle_one_not_at_all() {
+        let pid = std::process::id();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let idle = std::thread::Builder::new().name("idle-of-test".into()).spawn(move || {
+            ready.send(()).unwrap();
+            stopped.recv()
+        });
+        // Its start is work too, and on a busy machine a long wait for a processor.
+        is_ready.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let before = read(pid);
+        if before.is_empty() {
+            eprintln!("SKIPPED: this machine has no schedstat");
+            return;
+        }
+        let busy = std::thread::Builder::new().name("busy-of-test".into()).spawn(move || {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(200) {
+                std::hint::black_box(began);
+            }
+            since(read(pid), &before, 0.2)
+        });
+        let threads = busy.unwrap().join().unwrap();
+        let found = threads.iter().find(|thread| thread.name == "busy-of-test").unwrap();
+        assert!(found.runnable_us() >= 100_000, "{found:?}");
+        assert!(threads.iter().all(|thread| thread.name != "idle-of-test"), "{threads:?}");
+        drop(stop);
+        let _ = idle.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn the_limit_is_the_process_own() {
+        assert_eq!(open_files_limit(std::process::id()), Some(crate::probe::host::open_files()));
+        assert_eq!(open_files_limit(u32::MAX / 4), None);
+    }
+}

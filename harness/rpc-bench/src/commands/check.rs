@@ -1,0 +1,50 @@
+//! `rpc-bench check`: is a run whole? What CI requires of the smoke campaign.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use bench_model::results::RunFolder;
+use bench_report::Run;
+
+/// Whether every planned cell was measured with a true answer, every bound holds, and the report shows every server. A
+/// cell whose trials are all invalid, because the machine was busy, is said.
+pub fn check(results: &Path, run: Option<&Path>) -> Result<bool> {
+    let folder = run.map_or_else(|| RunFolder::newest(results), RunFolder::open)?;
+    folder.check_observations()?;
+    let run = Run::load(&folder)?;
+    let report = std::fs::read_to_string(folder.0.join("report.md"))
+        .with_context(|| format!("{} has no report.md", folder.0.display()))?;
+    let mut problems: Vec<String> = Vec::new();
+    let duets = run.duets.iter().flat_map(|duets| &duets.summary.cells);
+    for cell in run.summary.cells.iter().chain(duets) {
+        if cell.completed > 0 {
+            continue;
+        }
+        let at = format!("{} {}", run.cell_name(cell), bench_model::load::at(&cell.workload, cell.level));
+        match cell.all_invalid() {
+            // Its answers were verified like all others; whether the machine was quiet is no matter of what works.
+            Some(lost) => println!("WARNING: {at}: every trial is invalid ({})", lost.words()),
+            None => problems.push(format!("{at}: no trial has a verified answer")),
+        }
+    }
+    if run.left() > 0 {
+        problems.push(format!("{} trials that are needed have not run", run.left()));
+    }
+    if run.searches_left() {
+        problems.push("searches have not ended".to_owned());
+    }
+    problems.extend(run.shortcomings());
+    let ceiling = run.plan.campaign.ceiling.as_ref();
+    // A search alone shows what it searched, and the ceiling is none of it.
+    let shown = |name: &String| run.has_sweep() || ceiling != Some(name);
+    for server in run.plan.servers.iter().filter(|server| shown(&server.name)) {
+        if !report.contains(&format!("| {} ", server.label())) {
+            problems.push(format!("report.md shows no row of {}", server.name));
+        }
+    }
+    problems.iter().for_each(|problem| println!("{problem}"));
+    if problems.is_empty() {
+        println!("{}: {} trials, each with a verified answer", folder.0.display(), run.observed());
+    }
+    Ok(problems.is_empty())
+}

@@ -1,0 +1,63 @@
+//! `rpc-bench compare`: two runs, of two commits or two machines; or all kept runs, pooled.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use bench_analysis::two_runs::{Both, Measured, between};
+use bench_model::results::RunFolder;
+use bench_report::{compare, pooled};
+
+/// Which runs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The run before: its folder, such as results/2026-11-20T120000Z-quick.
+    #[arg(required_unless_present = "all")]
+    before: Option<PathBuf>,
+    /// The run after.
+    #[arg(required_unless_present = "all")]
+    after: Option<PathBuf>,
+    /// Instead list each ratio of every kept run and pool those of the same servers and settings.
+    #[arg(long, conflicts_with_all = ["before", "after", "reference"])]
+    all: bool,
+    /// Write what --all prints into the folder of runs, as pooled.md, and as pooled.json, which pages quote.
+    #[arg(long, requires = "all")]
+    write: bool,
+    /// The server to hold the others against; the second run's ceiling, or its baseline, where left out.
+    #[arg(long, value_name = "SERVER")]
+    reference: Option<String>,
+}
+
+/// Prints the comparison as Markdown.
+pub fn compare(results: &Path, args: &Args) -> Result<bool> {
+    let (Some(before), Some(after)) = (&args.before, &args.after) else {
+        return all(results, args.write);
+    };
+    let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
+    let runs = Both { before: &runs.before, after: &runs.after };
+    let between = between(runs, args.reference.as_deref())?;
+    print!("{}", compare::markdown(runs, &between));
+    Ok(true)
+}
+
+/// Prints what all kept runs show together.
+fn all(results: &Path, write: bool) -> Result<bool> {
+    let pooled = pooled::load(results)?;
+    print!("{}", pooled::markdown(&pooled));
+    if write {
+        for (name, text) in pooled::files(&pooled)? {
+            let path = results.join(name);
+            std::fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Reads two runs, which must not be one and the same.
+pub(super) fn load(before: &RunFolder, after: &RunFolder) -> Result<Both<Measured>> {
+    let real = |folder: &RunFolder| -> Result<PathBuf> {
+        let path: &Path = &folder.0;
+        path.canonicalize().with_context(|| format!("can't read {}", path.display()))
+    };
+    ensure!(real(before)? != real(after)?, "{} is given twice; give two runs", before.0.display());
+    Ok(Both { before: compare::load(before)?, after: compare::load(after)? })
+}

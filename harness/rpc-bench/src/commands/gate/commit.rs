@@ -1,0 +1,194 @@
+//! The gate with a commit: servers against themselves at that one.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bench_measure::run;
+use bench_measure::run::gate::{Counted, Question, Sides, checkout, instructions};
+use bench_model::config::ConfigDir;
+use bench_model::load::LoadTool;
+use bench_model::load::toolchain::Tools;
+use bench_model::results::REPORT;
+use bench_report::Run;
+use bench_report::moves::{ACCEPTED, Accepted, Compared, Found, Judgement, Moved, Rules, State, judge};
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::{callgrind, host};
+use serde::Serialize;
+
+use super::Args;
+use crate::commands::Ending;
+
+/// Of the document that `--json` writes.
+const SCHEMA: u32 = 1;
+
+/// What a gate with a commit writes for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Raised where a field changes its meaning or goes.
+    schema: u32,
+    exit_code: u8,
+    /// Why nothing was compared.
+    skipped: Option<String>,
+    /// Servers that were not measured, because they are the same as at the base.
+    same: &'a [String],
+    #[serde(flatten)]
+    judgement: Option<&'a Judgement>,
+    /// Trials that failed, one line each.
+    failed: Vec<String>,
+    report: Option<PathBuf>,
+}
+
+impl Args {
+    fn say(&self, text: &str) {
+        if self.json { eprintln!("{text}") } else { println!("{text}") }
+    }
+
+    /// Adds to the page of a CI's job, where there is one.
+    fn summarize(&self, text: &str) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("--summary: can't write {}", path.display()))
+    }
+
+    fn print(&self, document: &Document<'_>) -> Result<()> {
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(document)?);
+        }
+        Ok(())
+    }
+
+    fn skip(&self, why: &str, same: &[String]) -> Result<Ending> {
+        self.say(&format!("SKIPPED: gate: {why}"));
+        self.summarize(&format!("### Not measured\n\n{why}\n\n"))?;
+        let skipped = Some(format!("gate: {why}"));
+        let (exit_code, failed) = (Ending::Well.code(), Vec::new());
+        self.print(&Document {
+            schema: SCHEMA,
+            exit_code,
+            skipped,
+            same,
+            judgement: None,
+            failed,
+            report: None,
+        })?;
+        Ok(Ending::Well)
+    }
+}
+
+/// Compares servers with themselves at a commit.
+pub(super) fn against_commit(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
+    // Another repository has no such file.
+    let accepted = args.servers.is_none().then(|| Accepted::read(Path::new(ACCEPTED))).transpose()?;
+    let known = accepted.as_ref().map(|accepted| accepted.base.as_str());
+    let name = args.base_rev.as_deref().or(known).unwrap_or_default();
+    let Some(commit) = checkout::commit(name) else {
+        if args.since_accepted {
+            let why = format!(
+                "this clone lacks commit {name}, which {ACCEPTED} names; fetch it to compare with it"
+            );
+            return args.skip(&why, &[]);
+        }
+        bail!("--base-rev {name}: this clone has no such commit; fetch it, or name another one");
+    };
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    let own = args.servers.clone().map(ConfigDir);
+    let (servers, workloads) = (&args.server, &args.workload);
+    let question = Question { config, own: own.as_ref(), servers, workloads, all: args.all };
+    let mut sides = Sides::new(question, &commit)?;
+    if !sides.pairs.is_empty() {
+        let what = if args.all { "compared with itself at" } else { "built from other sources than at" };
+        args.say(&format!("{what} {}: {}", sides.base(), names(&sides)));
+        sides.build()?;
+    }
+    if !sides.same.is_empty() {
+        let same = sides.same.join(", ");
+        args.say(&format!("the same as at {}, and not measured: {same}", sides.base()));
+    }
+    if sides.pairs.is_empty() {
+        let why = format!(
+            "no server changed since {}, neither its sources nor its part of Cargo.lock",
+            sides.base()
+        );
+        return args.skip(&why, &sides.same);
+    }
+    let (run, counted, report) = measure(config, results, &sides, args, &interrupt)?;
+    let only_slower = !args.server.is_empty();
+    let rules = Rules { margin: args.margin, only_slower, accepted: accepted.as_ref() };
+    let judgement = judge(&commit, &compared(&run, &counted, only_slower), rules);
+    args.say(&format!("\n{}", judgement.text().trim_end()));
+    let failed = run.failed().map(|failed| {
+        format!("trial {} of {} {}: {}", failed.number, failed.server, failed.workload, failed.reason)
+    });
+    let failed: Vec<String> = failed.collect();
+    if let Some(first) = failed.first() {
+        args.say(&format!("failed: {first}"));
+        args.summarize(&format!("### A trial failed\n\n{first}\n\n"))?;
+    }
+    args.summarize(&judgement.markdown())?;
+    args.say(&format!("The whole report: {}", report.display()));
+    let ending = match judgement.state {
+        _ if !failed.is_empty() => Ending::Found,
+        State::Moved => Ending::Found,
+        State::Undecided => Ending::Open,
+        State::Still | State::Accepted => Ending::Well,
+    };
+    let (judgement, report, exit_code) = (Some(&judgement), Some(report), ending.code());
+    let same = &sides.same;
+    args.print(&Document { schema: SCHEMA, exit_code, skipped: None, same, judgement, failed, report })?;
+    Ok(ending)
+}
+
+/// Runs all pairs side by side and counts instructions; gives where the report is, too.
+fn measure(
+    config: &ConfigDir,
+    results: &Path,
+    sides: &Sides,
+    args: &Args,
+    interrupt: &Interrupt,
+) -> Result<(Run, Vec<Counted>, PathBuf)> {
+    let plan = sides.plan(args.margin, args.minutes, args.max_foreign_cpu)?;
+    let mut tools = Tools::find(&[LoadTool::Bombardier], &config.tools())?;
+    let servers: String = args.server.iter().map(|name| format!(" --server {name}")).collect();
+    let call = format!("gate --base-rev {}{servers}", sides.base());
+    let text = format!("# Put together by: rpc-bench {call}\n");
+    let folder = run::begin(results, &plan, &text, &mut tools, &format!("just {call}"), interrupt)?;
+    let _locked = folder.lock()?;
+    eprintln!("results go to {}", folder.0.display());
+    run::carry_out(&folder, &tools, interrupt, &|_| ())?;
+    let mut counted = Vec::new();
+    if instructions::is_possible() {
+        counted = sides.count(&plan, &folder, interrupt)?;
+    } else if sides.can_be_counted() {
+        args.say(&format!("SKIPPED: instructions: {}", callgrind::INSTALL));
+    }
+    Ok((bench_report::write(&folder)?, counted, folder.0.join(REPORT)))
+}
+
+fn names(sides: &Sides) -> String {
+    sides.pairs.iter().map(|pair| pair.now.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// What was found of each server and request, CPU time before instructions, and the rates where they are judged.
+fn compared(run: &Run, counted: &[Counted], has_rates: bool) -> Vec<Compared> {
+    let mut all = Vec::new();
+    for pair in &run.summary.comparisons {
+        let of = |figure, found| Compared {
+            server: pair.server.clone(),
+            request: pair.workload.clone(),
+            figure,
+            found,
+        };
+        let count = counted.iter().find(|one| (&one.server, &one.workload) == (&pair.server, &pair.workload));
+        let is_measured = pair.cpu.ratio.interval.is_some();
+        all.push(of(Moved::Cpu, is_measured.then_some(Found::Measured(pair.cpu))));
+        all.push(of(Moved::Instructions, count.map(|one| Found::Counted(one.before, one.now))));
+        if has_rates {
+            all.push(of(Moved::Rate, is_measured.then_some(Found::Measured(pair.rate))));
+        }
+    }
+    all
+}

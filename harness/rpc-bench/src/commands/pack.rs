@@ -1,0 +1,15 @@
+//! `rpc-bench pack`: finished runs, made small enough to keep.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use bench_model::results::RunFolder;
+
+/// Packs each run.
+pub fn pack(runs: &[PathBuf]) -> Result<bool> {
+    for run in runs {
+        RunFolder(run.clone()).pack()?;
+        println!("packed {}", run.display());
+    }
+    Ok(true)
+}

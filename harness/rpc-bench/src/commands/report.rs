@@ -1,0 +1,56 @@
+//! `rpc-bench report`: a run's report again, from its folder alone.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use bench_model::results::RunFolder;
+use bench_report::export::{Format, export};
+use bench_report::{Run, pooled};
+
+/// Writes the report and prints its headline.
+pub fn report(results: &Path, run: &Path) -> Result<bool> {
+    let folder = RunFolder::open(run)?;
+    let _locked = folder.lock()?;
+    if folder.is_calibration() {
+        let summary = bench_report::calibration::write(&folder)?;
+        println!(
+            "{}\nThe whole report: {}",
+            bench_report::calibration::headline(&summary),
+            folder.0.join("report.md").display()
+        );
+        return Ok(true);
+    }
+    if folder.is_why() {
+        let summary = bench_report::why::write(&folder)?;
+        println!(
+            "{}The whole report: {}",
+            bench_report::why::headline(&summary),
+            folder.0.join("report.md").display()
+        );
+        return Ok(true);
+    }
+    let run = bench_report::write(&folder)?;
+    println!("{}\nThe whole report: {}", bench_report::headline(&run), folder.0.join("report.md").display());
+    print_agreement(&folder, results);
+    Ok(true)
+}
+
+/// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.
+pub fn print_as(run: &Path, format: Format) -> Result<bool> {
+    let folder = RunFolder::open(run)?;
+    let is_campaign = !folder.is_calibration() && !folder.is_why();
+    ensure!(is_campaign, "{}: --format is for runs of campaigns", run.display());
+    let text = Run::load(&folder).and_then(|run| export(&run, format));
+    print!("{}", text.with_context(|| run.display().to_string())?);
+    Ok(true)
+}
+
+/// Prints how a campaign's run stands to the kept ones. It is no part of its report, which needs nothing but its
+/// folder.
+pub(super) fn print_agreement(folder: &RunFolder, results: &Path) {
+    match pooled::next_to_kept(folder, results) {
+        Ok(Some(found)) => println!("\n{}", pooled::agreement_words(&found)),
+        Ok(None) => {}
+        Err(error) => eprintln!("not compared with the kept runs: {error:#}"),
+    }
+}

@@ -1,0 +1,339 @@
+//! `rpc-bench run`: a campaign from its file to its report.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use bench_measure::run;
+use bench_measure::run::soak::Soaked;
+use bench_measure::watch;
+use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
+use bench_model::load::LoadTool;
+use bench_model::load::toolchain::{Tool, Tools};
+use bench_model::plan::{MostLoad, Plan};
+use bench_model::provenance::check_unchanged;
+use bench_model::results::RunFolder;
+use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::probe::host;
+use bench_system::readable_numbers::counted;
+
+/// What to run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The campaign: a file of bench-scripts/campaigns or of a folder in it, without its ending.
+    #[arg(default_value = "quick")]
+    campaign: String,
+    /// Resume a run that was interrupted.
+    #[arg(long, value_name = "RUN", conflicts_with = "campaign")]
+    resume: Option<PathBuf>,
+    /// Measure a server that runs already, in place of the campaign's: its workloads at its connection counts.
+    #[arg(long, value_name = "URL", conflicts_with = "resume")]
+    target: Option<String>,
+    /// The target is yours to put load on; needed where it is not on loopback.
+    #[arg(long, requires = "target")]
+    i_own_this_target: bool,
+    /// The most connections at one time on a target.
+    #[arg(long, value_name = "N", default_value_t = 1_000, requires = "target")]
+    max_connections: u32,
+    /// The most seconds of load in all on a target.
+    #[arg(long, value_name = "N", default_value_t = 900, requires = "target")]
+    max_seconds: u64,
+    /// Measure this server alone, at one rate for a long time: for the campaign soak.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "target"])]
+    server: Option<String>,
+    /// How long, in minutes.
+    #[arg(long, value_name = "N", requires = "server")]
+    minutes: Option<u32>,
+    /// Requests a second.
+    #[arg(long, value_name = "N", requires = "server")]
+    rate: Option<u32>,
+    /// Which request, by its workload's name.
+    #[arg(long, value_name = "NAME", requires = "server")]
+    workload: Option<String>,
+    /// Over how many connections.
+    #[arg(long, value_name = "N", requires = "server")]
+    connections: Option<u32>,
+    /// Draw the order of the trials, and the layouts of the servers where the campaign has them, from this number in
+    /// place of its own.
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    seed: Option<u32>,
+    /// Build the servers in this profile of cargo in place of release, such as dev: to see that all works, and not to
+    /// measure.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    profile: Option<String>,
+    /// Take the servers as they are built there already, such as by the tests.
+    #[arg(long, requires = "profile")]
+    no_build: bool,
+    /// Put the load on from the hosts of this pool of bench-scripts/hosts.toml; see docs/MANY-HOSTS.md.
+    #[arg(long, value_name = "POOL", conflicts_with = "resume")]
+    hosts: Option<String>,
+    /// The address of this machine that servers listen on for them, in place of the pool's.
+    #[arg(long, value_name = "ADDR", requires = "hosts")]
+    listen: Option<IpAddr>,
+    /// Show progress and samples to Prometheus at this address while the run goes on; see docs/WATCH.md. Port 0 takes
+    /// any free port.
+    #[arg(long, value_name = "ADDR")]
+    prometheus: Option<SocketAddr>,
+    /// Folder of the lists in which Prometheus finds the harness and the servers that run.
+    #[arg(long, value_name = "DIR", default_value = "target/watch/targets", requires = "prometheus")]
+    prometheus_targets: PathBuf,
+}
+
+impl Args {
+    /// The target, where one is given.
+    fn running_at(&self) -> Option<RunningAt> {
+        let at = |url: &String| RunningAt {
+            url: url.clone(),
+            i_own_this_target: self.i_own_this_target,
+            own_answers: Vec::new(),
+        };
+        self.target.as_ref().map(at)
+    }
+
+    /// The command that makes the run again.
+    fn command(&self) -> String {
+        let mut command = format!("just bench-all {}", self.campaign);
+        if let Some(url) = &self.target {
+            command.push_str(&format!(" --target {url}"));
+            command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
+        }
+        command.extend(self.server.iter().map(|server| format!(" --server {server}")));
+        command.extend(self.minutes.map(|minutes| format!(" --minutes {minutes}")));
+        command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
+        command.extend(self.workload.iter().map(|workload| format!(" --workload {workload}")));
+        command.extend(self.connections.map(|connections| format!(" --connections {connections}")));
+        command.extend(self.seed.map(|seed| format!(" --seed {seed}")));
+        command.extend(self.profile.iter().map(|profile| format!(" --profile {profile}")));
+        command.push_str(if self.no_build { " --no-build" } else { "" });
+        command.extend(self.hosts.iter().map(|pool| format!(" --hosts {pool}")));
+        command.extend(self.listen.iter().map(|address| format!(" --listen {address}")));
+        if let Some(addr) = self.prometheus {
+            command.push_str(&format!(" --prometheus {addr}"));
+        }
+        command
+    }
+
+    /// Begins to show the run, where that is wished.
+    fn watch(&self) -> Result<()> {
+        if let Some(addr) = self.prometheus {
+            let bound = watch::begin(addr, &self.prometheus_targets)?;
+            eprintln!(
+                "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is measured"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Runs or resumes a campaign and writes its report. False where a trial failed or a bound is broken.
+pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    args.watch()?;
+    // Mistakes in the folder or the campaign are reported before anything is built.
+    let opened = args.resume.as_deref().map(RunFolder::open_to_resume).transpose()?;
+    let locked = opened.as_ref().map(RunFolder::lock).transpose()?;
+    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_calibration()) {
+        let path = folder.0.display();
+        bail!("{path} is a calibration; resume it with: cargo rpc-bench calibrate --resume {path}");
+    }
+    if let Some(folder) = opened.as_ref().filter(|folder| folder.is_why()) {
+        let path = folder.0.display();
+        bail!("{path} is a why run; resume it with: cargo rpc-bench why --resume {path}");
+    }
+    let (plan, text) = match (&opened, args.running_at()) {
+        (Some(folder), _) => (folder.plan()?, String::new()),
+        (None, None) => match &args.server {
+            None => run::resolve(config, &args.campaign)?,
+            Some(server) => {
+                let soaked = Soaked {
+                    server,
+                    minutes: args.minutes,
+                    rate: args.rate,
+                    workload: args.workload.as_deref(),
+                    connections: args.connections,
+                };
+                run::soak::resolve(config, &args.campaign, soaked)?
+            }
+        },
+        (None, Some(at)) => {
+            let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
+            let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
+            let MostLoad { connections, seconds } = resolved.0.most_load();
+            eprintln!(
+                "target: at most {} at one time and {seconds} s of load in all",
+                counted(connections.into(), "connection")
+            );
+            resolved
+        }
+    };
+    let plan = match args.seed {
+        None => plan,
+        Some(seed) => run::drawn_from(plan, seed).context("--seed")?,
+    };
+    let plan = match &args.profile {
+        None => plan,
+        Some(profile) => Plan {
+            servers: plan
+                .servers
+                .into_iter()
+                .map(|server| in_profile(server, profile, !args.no_build))
+                .collect(),
+            ..plan
+        },
+    };
+    let plan = match &args.hosts {
+        None => plan,
+        Some(name) => {
+            let pool = config.pool(name)?;
+            let pool = Pool { listen: args.listen.or(pool.listen), ..pool };
+            run::hosts::check(&plan, &pool)?;
+            Plan { hosts: Some(pool), ..plan }
+        }
+    };
+    let begun_with = match &opened {
+        Some(folder) => folder.conditions()?.open_loop_tools,
+        None => Vec::new(),
+    };
+    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
+    let building = Instant::now();
+    let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
+    run::build(&plan)?;
+    eprintln!("built in {} s; now measuring", building.elapsed().as_secs());
+    let folder = match opened {
+        Some(folder) => {
+            check_as_begun(&folder, &tools)?;
+            run::resume(&folder)?;
+            folder
+        }
+        None => {
+            let command = args.command();
+            let begun = run::begin(results, &plan, &text, &mut tools, &command, &interrupt);
+            begun.inspect_err(|error| {
+                if error.is::<Interrupted>() {
+                    eprintln!("\n{error}; start again with: cargo rpc-bench run {}", args.campaign);
+                }
+            })?
+        }
+    };
+    let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
+    eprintln!("results go to {}", folder.0.display());
+    let carried_out = run::carry_out(&folder, &tools, &interrupt, &print_so_far);
+    watch::end();
+    match carried_out {
+        Ok(()) => {}
+        Err(error) => {
+            let kept = folder.kept_trials();
+            let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
+            eprintln!("\n{kept} trials are kept; resume the run with: {again}");
+            ensure!(!error.is::<Interrupted>(), Interrupted);
+            return Err(error);
+        }
+    }
+    let run = bench_report::write(&folder)?;
+    println!(
+        "\n{}\nThe whole report: {}",
+        bench_report::headline(&run),
+        folder.0.join("report.md").display()
+    );
+    super::report::print_agreement(&folder, results);
+    let shortcomings = run.shortcomings();
+    if let Some(first) = shortcomings.first() {
+        let more = match shortcomings.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        eprintln!("exit code 1: {first}{more}");
+    }
+    Ok(shortcomings.is_empty())
+}
+
+/// The first screen of a run of which only the rest of its sweep and its searches are left. A run goes on without it.
+fn print_so_far(folder: &RunFolder) {
+    match bench_report::Run::load(folder) {
+        Ok(run) => {
+            println!(
+                "\nSo far:\n\n{}\nThe other loads and the searches follow.\n",
+                bench_report::so_far(&run)
+            )
+        }
+        Err(error) => eprintln!("no first screen yet: {error:#}"),
+    }
+}
+
+/// The load tools that a plan names, and in a resumed run those of the open loop that it was begun with: one that held
+/// no rate is in no plan. Those that an open loop chooses by itself are found when it does.
+fn needed(plan: &Plan, begun_with: &[Tool]) -> Vec<LoadTool> {
+    let open = plan.campaign.open.as_ref();
+    let background = open.and_then(|open| open.background.as_ref()).filter(|other| other.rate.is_some());
+    let chosen = plan.rates.iter().map(|level| level.tool);
+    let searched = plan.campaign.slo.iter().map(|slo| slo.tool);
+    let known = |tool: &LoadTool| begun_with.iter().any(|before| before.name == tool.name());
+    let before = LoadTool::of_open_loops().filter(known);
+    let stores = plan.campaign.stores.as_ref();
+    let next_to_heavy = stores.and_then(|stores| stores.neighbour.as_ref()).map(|_| Neighbour::TOOL);
+    plan.campaign
+        .tools()
+        .chain(chosen)
+        .chain(background.map(|other| other.tool))
+        .chain(searched)
+        .chain(next_to_heavy)
+        .chain(plan.campaign.stages.iter().map(|_| Stages::TOOL))
+        .chain(before)
+        .collect()
+}
+
+/// A run is measured with the same load tools and servers throughout, or its parts are not comparable.
+pub(super) fn check_as_begun(folder: &RunFolder, tools: &Tools) -> Result<()> {
+    let conditions = folder.conditions()?;
+    check_unchanged(&conditions.programs, &folder.plan()?.servers, Path::new("."))
+        .with_context(|| folder.0.display().to_string())?;
+    for before in std::iter::once(&conditions.tool).chain(&conditions.open_loop_tools) {
+        let now = tools.named(&before.name)?;
+        ensure!(
+            before.sha256 == now.sha256,
+            "{} was begun with {} {} (SHA-256 {}); here is {} ({}): set {} to the same program",
+            folder.0.display(),
+            before.name,
+            before.version,
+            before.sha256,
+            now.version,
+            now.sha256,
+            before.name.to_uppercase()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_model::load::Level;
+    use bench_model::load::toolchain::Source;
+
+    use super::*;
+
+    fn tool(tool: LoadTool) -> Tool {
+        Tool {
+            path: PathBuf::new(),
+            name: tool.name().to_owned(),
+            version: "1".to_owned(),
+            source: Source::Path,
+            sha256: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_resumed_run_also_needs_the_tools_that_held_no_rate() {
+        let config = ConfigDir::of_repository();
+        let (plan, _) = run::resolve(&config, "smoke").unwrap();
+        assert_eq!(needed(&plan, &[]), [LoadTool::Bombardier], "that of its closed loops");
+        let level = |tool| Level { connections: 8, rate: Some(50), tool, ..Level::default() };
+        for (chosen, other) in [(LoadTool::Vegeta, LoadTool::Oha), (LoadTool::Oha, LoadTool::Vegeta)] {
+            let plan = Plan { rates: vec![level(chosen)], ..plan.clone() };
+            assert_eq!(needed(&plan, &[]), [LoadTool::Bombardier, chosen]);
+            let found = needed(&plan, &[tool(LoadTool::Vegeta), tool(LoadTool::Oha)]);
+            assert!(found.contains(&chosen) && found.contains(&other), "{found:?}");
+        }
+    }
+}

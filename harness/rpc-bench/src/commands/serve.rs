@@ -1,0 +1,75 @@
+//! `rpc-bench serve`: one server in the foreground, for a person.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use bench_measure::subject::{self, Files};
+use bench_model::config::{ConfigDir, Environment, Server, Tuning};
+use bench_model::load::{Load, bombardier};
+use bench_model::target::Target;
+use bench_model::workload::Workload;
+use bench_report::shell;
+use bench_system::probe::host;
+use validator_state::SeededSpec;
+
+/// Which server, and where.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The server: a name of servers.toml.
+    name: String,
+    /// The address to serve on.
+    #[arg(long, default_value = "127.0.0.1:8899")]
+    listen: std::net::SocketAddr,
+    /// Whose settings: the same for all, or the framework's own.
+    #[arg(long, default_value = "equal", value_parser = tuning)]
+    tuning: Tuning,
+    /// The workload whose lines are printed, and whose answer `control` gives.
+    #[arg(long, default_value = "getBalance")]
+    workload: String,
+}
+
+pub(super) fn tuning(text: &str) -> Result<Tuning, String> {
+    match text {
+        "equal" => Ok(Tuning::Equal),
+        "shipped" => Ok(Tuning::Shipped),
+        _ => Err("give equal or shipped".to_owned()),
+    }
+}
+
+/// Builds a server and becomes it: its ready line follows the hints, Ctrl-C and the exit code are its own.
+pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
+    let server = config.server(&args.name)?;
+    if let Some(at) = server.running_at() {
+        bail!("server {}: runs already, at {}", server.name, at.url);
+    }
+    let workload = config.workload(&args.workload)?;
+    let environment = Environment::plain(args.tuning, SeededSpec::default());
+    let request = workload.opening(&environment.ledger())?;
+    subject::build(std::slice::from_ref(&server))?;
+    host::raise_open_files();
+    print_hints(&server, &workload, &request, &args.listen.to_string());
+    let mut values = server.placeholders(&environment, &args.listen.to_string(), &request);
+    // Nothing is left to remove them once this process has become the server.
+    let opening = workload.opening_with(&request);
+    Files::of(&server, &environment.ledger(), opening, &mut values)?.into_iter().for_each(Files::keep);
+    // Returns only where the program could not be started.
+    let error = Command::new(&server.program).args(server.arguments(&values)).exec();
+    Err(error).with_context(|| format!("can't start {}", server.program))
+}
+
+/// Prints a command for one request, and one for a load of it; a mix is more than one request, and says so.
+fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) {
+    let url = Target::http(addr).url();
+    let curl = ["curl", &url, "-H", "Content-Type: application/json", "-d", request].map(str::to_owned);
+    let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, ..Load::default() };
+    let mut bombard = vec!["bombardier".to_owned()];
+    bombard.extend(bombardier::arguments(&load, request, &url, &[]));
+    println!("{}: {}\n", server.name, server.title);
+    if workload.is_mix() {
+        println!("{} is a mix, of which this is one request: {}\n", workload.name, workload.words());
+    }
+    println!("{}\n", shell(&curl));
+    println!("{}\n", shell(&bombard));
+    println!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");
+}

@@ -1,0 +1,254 @@
+//! `rpc-bench watch`: Prometheus, and what else is installed, over the runs of this machine until Ctrl-C.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use bench_measure::client::agent;
+use bench_measure::owned_process::{Output, Owned, describe};
+use bench_model::config::{ConfigDir, Placement};
+use bench_system::interrupt::{Interrupt, Interrupted};
+use bench_system::probe::host;
+use rustix::process::Signal;
+
+/// How long a program may take until it answers.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long it may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long one question whether it answers may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often a wait here checks.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long it watches at most; a person ends it much earlier.
+const WATCHES_FOR: Duration = Duration::from_secs(30 * 86_400);
+
+/// Where to watch.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Address of Prometheus.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
+    listen: SocketAddr,
+    /// Address of node_exporter, which reads the machine's counters.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9100")]
+    node_listen: SocketAddr,
+    /// Address of Grafana.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
+    grafana_listen: SocketAddr,
+    /// Folder of the samples and of the lists that runs write their targets into.
+    #[arg(long, value_name = "DIR", default_value = "target/watch")]
+    folder: PathBuf,
+    /// Have Prometheus read servers' native histograms, in place of the classic buckets.
+    #[arg(long)]
+    native_histograms: bool,
+}
+
+/// A program of the watch. It is killed where the harness ends without a word.
+struct Started {
+    name: &'static str,
+    process: Owned,
+}
+
+/// Ends them, and gives each the time to write what it has.
+fn end(mut started: Vec<Started>) -> Result<()> {
+    for one in &mut started {
+        one.process.signal(Signal::TERM)?;
+    }
+    let end = Instant::now() + ENDS_WITHIN;
+    for one in &mut started {
+        while one.process.ended()?.is_none() && Instant::now() < end {
+            sleep(POLL);
+        }
+    }
+    Ok(())
+}
+
+/// Starts what is installed, says where it is, and waits.
+pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    let prometheus = host::on_path("prometheus")
+        .context("there is no prometheus on the PATH; install it with: apt-get install prometheus (or from https://prometheus.io/download)")?;
+    write_config(&config.0.join("watch"), args)?;
+    let mut started = Vec::new();
+    let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
+    println!("Prometheus: http://{listens}/graph");
+    match host::on_path("prometheus-node-exporter").or_else(|| host::on_path("node_exporter")) {
+        Some(program) => {
+            let address = format!("--web.listen-address={}", args.node_listen);
+            started.push(start("node_exporter", &program, &[address], &args.folder)?);
+            println!("node_exporter: http://{}/metrics", args.node_listen);
+        }
+        None => println!(
+            "node_exporter: not installed, so the board's last row stays empty: apt-get install prometheus-node-exporter"
+        ),
+    }
+    match host::on_path("grafana-server").or_else(|| host::on_path("grafana")) {
+        Some(program) => {
+            let sources = config.0.join("watch/grafana-sources.yml");
+            started.push(start_grafana(&program, &sources, listens, args)?);
+            println!("Grafana: http://{}/d/rpc-bench", args.grafana_listen);
+        }
+        None => println!(
+            "Grafana: not installed; its board is bench-scripts/watch/board.json: https://grafana.com/grafana/download"
+        ),
+    }
+    println!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
+    println!(
+        "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
+    );
+    println!("(Ctrl-C ends what was started here)");
+    let ended = interrupt.wait(WATCHES_FOR, || {
+        for one in &mut started {
+            if let Some(status) = one.process.ended()? {
+                let log = log(&args.folder, one.name);
+                bail!("{} ended ({}): see {}", one.name, describe(status), log.display());
+            }
+        }
+        sleep(POLL);
+        Ok(None::<()>)
+    });
+    end(started)?;
+    match ended {
+        Err(error) if !error.is::<Interrupted>() => Err(error),
+        _ => Ok(true),
+    }
+}
+
+fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.log"))
+}
+
+/// Copies the configuration to where the lists of targets are, with this call's addresses in it.
+fn write_config(from: &Path, args: &Args) -> Result<()> {
+    let targets = args.folder.join("targets");
+    let boards = args.folder.join("grafana/boards");
+    for folder in
+        [&targets, &boards, &args.folder.join("grafana/datasources"), &args.folder.join("grafana/dashboards")]
+    {
+        fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    }
+    let read = |name: &str| {
+        let path = from.join(name);
+        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))
+    };
+    let write = |name: &str, text: &str| {
+        let path = args.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+    };
+    write(
+        "prometheus.yml",
+        &read("prometheus.yml")?.replace("127.0.0.1:9100", &args.node_listen.to_string()),
+    )?;
+    write("rules.yml", &read("rules.yml")?)?;
+    write("grafana/boards/board.json", &read("board.json")?)?;
+    let boards = boards.canonicalize()?;
+    write(
+        "grafana/dashboards/boards.yml",
+        &read("grafana-boards.yml")?.replace("{boards}", &boards.to_string_lossy()),
+    )?;
+    for list in ["harness.json", "servers.json"] {
+        // A run that goes on already has written them.
+        if !targets.join(list).exists() {
+            write(&format!("targets/{list}"), "[]\n")?;
+        }
+    }
+    Ok(())
+}
+
+fn start(name: &'static str, program: &Path, args: &[String], folder: &Path) -> Result<Started> {
+    let (stdout, stderr) = (folder.join(format!("{name}.stdout")), log(folder, name));
+    let output = Output { stdout: Some(&stdout), stderr: &stderr };
+    Ok(Started { name, process: Owned::spawn(program, args, &output, Placement::Free)? })
+}
+
+/// Starts Prometheus and waits until it answers; gives its address with its port.
+fn start_prometheus(
+    program: &Path,
+    args: &Args,
+    interrupt: &Interrupt,
+    started: &mut Vec<Started>,
+) -> Result<SocketAddr> {
+    let mut flags = vec![
+        format!("--config.file={}", args.folder.join("prometheus.yml").display()),
+        format!("--storage.tsdb.path={}", args.folder.join("data").display()),
+        format!("--web.listen-address={}", args.listen),
+        // For k6, which sends its samples itself.
+        "--web.enable-remote-write-receiver".to_owned(),
+    ];
+    if args.native_histograms {
+        flags.push("--enable-feature=native-histograms".to_owned());
+    }
+    started.push(start("prometheus", program, &flags, &args.folder)?);
+    let path = log(&args.folder, "prometheus");
+    let ready = interrupt.wait(READY_WITHIN, || {
+        let said = fs::read_to_string(&path).unwrap_or_default();
+        for one in started.iter_mut() {
+            ensure!(
+                one.process.ended()?.is_none(),
+                "prometheus ended: {}",
+                said.lines().last().unwrap_or("it said nothing")
+            );
+        }
+        let Some(addr) = listening(&said) else { return Ok(None) };
+        sleep(POLL);
+        let answer = agent(ANSWER_WITHIN).get(format!("http://{addr}/-/ready")).call();
+        Ok(answer.is_ok_and(|answer| answer.status() == 200).then_some(addr))
+    })?;
+    ready.with_context(|| format!("prometheus was not ready within {READY_WITHIN:?}: see {}", path.display()))
+}
+
+/// The address that Prometheus says it listens on.
+fn listening(said: &str) -> Option<SocketAddr> {
+    let line = said.lines().find(|line| line.contains("msg=\"Listening on\""))?;
+    line.split("address=").nth(1)?.split_whitespace().next()?.parse().ok()
+}
+
+fn start_grafana(program: &Path, sources: &Path, prometheus: SocketAddr, args: &Args) -> Result<Started> {
+    let text = fs::read_to_string(sources).with_context(|| format!("can't read {}", sources.display()))?;
+    let path = args.folder.join("grafana/datasources/prometheus.yml");
+    fs::write(&path, text.replace("{prometheus}", &prometheus.to_string()))
+        .with_context(|| format!("can't write {}", path.display()))?;
+    let folder = args.folder.canonicalize()?;
+    let listen = args.grafana_listen;
+    let mut flags = Vec::new();
+    if program.ends_with("grafana") {
+        flags.push("server".to_owned());
+    }
+    // Where Grafana's own packages keep what it shows.
+    let home = Path::new("/usr/share/grafana");
+    if home.is_dir() {
+        flags.push(format!("--homepath={}", home.display()));
+    }
+    for (setting, value) in [
+        ("paths.provisioning", folder.join("grafana").display().to_string()),
+        ("paths.data", folder.join("grafana/data").display().to_string()),
+        ("paths.logs", folder.join("grafana/logs").display().to_string()),
+        ("server.http_addr", listen.ip().to_string()),
+        ("server.http_port", listen.port().to_string()),
+        ("auth.anonymous.enabled", "true".to_owned()),
+        ("analytics.reporting_enabled", "false".to_owned()),
+        ("analytics.check_for_updates", "false".to_owned()),
+    ] {
+        flags.push(format!("cfg:{setting}={value}"));
+    }
+    start("grafana", program, &flags, &args.folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_that_which_prometheus_says() {
+        let said = "ts=1 level=info component=web msg=\"Start listening for connections\" address=127.0.0.1:0\n\
+                    ts=2 level=info component=web msg=\"Listening on\" address=127.0.0.1:40123\n";
+        assert_eq!(listening(said), "127.0.0.1:40123".parse().ok());
+        assert_eq!(listening("address=127.0.0.1:0"), None);
+    }
+}

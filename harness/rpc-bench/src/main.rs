@@ -1,0 +1,167 @@
+//! `rpc-bench`: the verbs a person types. Each stands in a file of its own under `commands`.
+
+mod commands;
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use bench_model::config::ConfigDir;
+use bench_system::interrupt::Interrupted;
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use commands::Ending;
+
+/// Which JSON-RPC server is faster, by how much, and how sure is that?
+#[derive(Parser)]
+#[command(name = "rpc-bench", version)]
+struct Cli {
+    /// Folder with servers.toml, workloads/, campaigns/ and tools/.
+    #[arg(long, global = true, default_value = "bench-scripts", value_name = "DIR")]
+    config: PathBuf,
+    /// Folder that runs are kept in.
+    #[arg(long, global = true, default_value = "results", value_name = "DIR")]
+    results: PathBuf,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run a campaign and write its report.
+    Run(commands::run::Args),
+    /// Find out what this machine and this harness can distinguish.
+    Calibrate(commands::calibrate::Args),
+    /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
+    Why(commands::why::Args),
+    /// Write the report of a run again, from its folder alone.
+    Report {
+        /// The run's folder, such as results/2026-11-20T120000Z-quick.
+        run: PathBuf,
+        /// Print its figures in a format that another tool reads, and write nothing.
+        #[arg(long)]
+        format: Option<bench_report::export::Format>,
+    },
+    /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is
+    /// a desktop.
+    Open {
+        /// The run's folder; the newest run where left out.
+        run: Option<PathBuf>,
+    },
+    /// Write the list of all runs and a page of each into a folder, as a static site: what GitHub Pages takes.
+    Pages {
+        /// The folder.
+        #[arg(long, value_name = "DIR", default_value = "target/pages")]
+        to: PathBuf,
+    },
+    /// Make finished runs small enough to keep: compress their observations, and remove raw output and summary.json.
+    Pack {
+        /// The runs' folders. A packed run can't be resumed.
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+    },
+    /// Pack a run and write it into one file, to be sent: of a commit without changes, from any machine. docs/USING.md
+    /// says how.
+    Send {
+        /// The run's folder.
+        run: PathBuf,
+        /// The folder that the file is written into.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        to: PathBuf,
+    },
+    /// Put runs that were sent into the folder of runs.
+    Take {
+        /// The files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Say whether a run is whole: every trial measured, every answer true, every bound kept.
+    Check {
+        /// The run's folder; the newest run where left out.
+        run: Option<PathBuf>,
+    },
+    /// Compare two runs, of two commits or two machines; or pool all kept runs (--all).
+    Compare(commands::compare::Args),
+    /// Say by the exit code whether a run is slower than an earlier one.
+    #[command(after_help = commands::gate::EXIT_CODES)]
+    Gate(commands::gate::Args),
+    /// Start one server in the foreground and print a curl and a bombardier line for it.
+    Serve(commands::serve::Args),
+    /// One plain bombardier run against a fresh server, with bombardier's own output.
+    Bombard(commands::bombard::Args),
+    /// Say what of this machine would spoil a measurement, and what to do.
+    Doctor,
+    /// Find or build the load tools.
+    Tools(commands::tools::Args),
+    /// Send this load host's share of one load; the harness' launcher starts it (--hosts).
+    Agent(commands::agent::Args),
+    /// Start Prometheus, and what else is installed, to watch runs that have --prometheus; until Ctrl-C.
+    Watch(commands::watch::Args),
+    /// Measure the runs that README's first screen quotes, where today's servers have none on this processor; keep
+    /// them, and renew the pages.
+    Reference(commands::reference::Args),
+    /// Work out again all that README.md and docs/ quote of runs, or check it (--check).
+    Splice(commands::splice::Args),
+    /// Print what completes this program's verbs and options in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual's page, of this program or of one of its verbs.
+    Man {
+        /// The verb.
+        verb: Option<String>,
+    },
+}
+
+/// A wrong call, or something that is missing. The codes of what ran well are `Ending`'s.
+const EXIT_WRONG: u8 = 2;
+/// Ended by Ctrl-C, as shells have it.
+const EXIT_INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    match carry_out(Cli::parse()) {
+        Ok(ending) => ExitCode::from(ending.code()),
+        Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
+        Err(error) => {
+            eprintln!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
+            ExitCode::from(EXIT_WRONG)
+        }
+    }
+}
+
+/// Prints a text that a program reads. One that closes its input has read enough.
+fn print(text: &[u8]) -> Ending {
+    let _ = stdout().write_all(text);
+    Ending::Well
+}
+
+fn carry_out(cli: Cli) -> Result<Ending> {
+    let config = ConfigDir(cli.config);
+    Ok(match cli.verb {
+        Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
+        Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
+        Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
+        Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),
+        Verb::Report { run, format: Some(format) } => commands::report::print_as(&run, format)?.into(),
+        Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
+        Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
+        Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),
+        Verb::Send { run, to } => commands::send::send(&run, &to)?.into(),
+        Verb::Take { files } => commands::send::take(&cli.results, &files)?.into(),
+        Verb::Check { run } => commands::check::check(&cli.results, run.as_deref())?.into(),
+        Verb::Compare(args) => commands::compare::compare(&cli.results, &args)?.into(),
+        Verb::Gate(args) => commands::gate::gate(&config, &cli.results, &args)?,
+        Verb::Serve(args) => commands::serve::serve(&config, &args)?.into(),
+        Verb::Bombard(args) => commands::bombard::bombard(&config, &args)?.into(),
+        Verb::Doctor => commands::doctor::doctor(&config, &cli.results)?.into(),
+        Verb::Tools(args) => commands::tools::tools(&config, &args)?.into(),
+        Verb::Agent(args) => commands::agent::agent(args)?,
+        Verb::Watch(args) => commands::watch::watch(&config, &args)?.into(),
+        Verb::Reference(args) => commands::reference::reference(&config, &cli.results, &args)?.into(),
+        Verb::Splice(args) => commands::splice::splice(&cli.results, &args)?.into(),
+        Verb::Completions { shell } => print(&commands::manual::completions(Cli::command(), shell)),
+        Verb::Man { verb } => print(&commands::manual::page(Cli::command(), verb.as_deref())?),
+    })
+}

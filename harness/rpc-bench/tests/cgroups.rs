@@ -1,0 +1,114 @@
+//! Real groups, where this user may make them; elsewhere each test says that it was skipped.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bench_measure::owned_process::{Limits, Output, Owned};
+use bench_model::config::Placement;
+use bench_system::cgroup::{Cgroup, Cpus, Cpuset, MemoryMax, Size, Usage};
+use bench_system::interrupt::Interrupt;
+
+/// The group, unless this machine or this user has none.
+fn group(size: Size) -> Option<Cgroup> {
+    match Cgroup::create(&size) {
+        Ok(made) => made,
+        Err(error) => {
+            let said = format!("{error:#}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+            println!("SKIPPED: {said}");
+            None
+        }
+    }
+}
+
+/// Runs a shell script in a group to its end.
+fn run(group: &Cgroup, script: &str) -> std::process::ExitStatus {
+    let dir = tempfile::tempdir().unwrap();
+    let stdout = dir.path().join("stdout");
+    let output = Output { stdout: Some(&stdout), stderr: &dir.path().join("stderr") };
+    let args = ["-c".to_owned(), script.to_owned()];
+    let limits = Limits { group: Some(group), ..Limits::default() };
+    let mut child = Owned::spawn_with(Path::new("/bin/sh"), &args, &output, Placement::Free, limits).unwrap();
+    child.wait(Duration::from_secs(60), &Interrupt::install().unwrap()).unwrap().unwrap()
+}
+
+const BURN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+
+#[test]
+fn a_quota_throttles_and_says_how_often() {
+    let Some(group) = group(Size { cpu_quota: Some(Cpus(250)), ..Size::default() }) else { return };
+    let before = group.usage();
+    assert!(run(&group, BURN).success());
+    let usage = group.usage().since(before);
+    assert!(usage.throttled_periods > Some(0) && usage.throttled_s > Some(0.0), "{usage:?}");
+    assert!(usage.throttled_share().is_some_and(|share| share > 0.5 && share <= 1.0), "{usage:?}");
+    assert_eq!(usage.oom_kills, None, "memory is not limited, so it is not counted");
+}
+
+#[test]
+fn memory_beyond_the_limit_is_a_kill_that_is_counted() {
+    let Some(group) = group(Size { memory_max: Some(MemoryMax(16 << 20)), ..Size::default() }) else {
+        return;
+    };
+    // `tail` holds one line of 64 MB.
+    let ended = run(&group, "head -c 64000000 /dev/zero | exec tail -n 1 > /dev/null");
+    assert!(!ended.success() || ended.signal().is_some(), "{ended:?}");
+    let usage = group.usage();
+    assert!(usage.is_out_of_memory(), "{usage:?}");
+    assert!(usage.memory_peak_bytes.is_some_and(|peak| peak <= 16 << 20), "{usage:?}");
+}
+
+#[test]
+fn a_set_of_processors_holds_from_the_first_instruction() {
+    let Some(group) = group(Size { cpuset: Some(Cpuset(1)), ..Size::default() }) else { return };
+    assert!(run(&group, "test \"$(nproc)\" = 1").success());
+    assert_eq!(group.usage(), Usage::default());
+}
+
+/// Where groups of this size are made on this machine, and those of harnesses that are there now.
+fn groups_of(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).unwrap().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("rpc-bench-")).collect()
+}
+
+/// The folder of a group whose process is `pid`, of the hierarchy with `controller`.
+fn folder(pid: u32, controller: &str) -> PathBuf {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let place = text.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        (parts.next()? == controller).then(|| parts.next()).flatten()
+    });
+    let v1 = place.map(|place| PathBuf::from(format!("/sys/fs/cgroup/{controller}{place}")));
+    v1.unwrap_or_else(|| {
+        let place = text.lines().find_map(|line| line.strip_prefix("0::")).unwrap();
+        PathBuf::from(format!("/sys/fs/cgroup{place}"))
+    })
+}
+
+#[test]
+fn a_group_goes_with_its_owner_and_one_that_was_left_behind_with_the_next() {
+    let size = Size { cpu_quota: Some(Cpus(500)), ..Size::default() };
+    let Some(group) = group(size) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let output = Output { stdout: None, stderr: &dir.path().join("stderr") };
+    let limits = Limits { group: Some(&group), ..Limits::default() };
+    let args = ["60".to_owned()];
+    let child = Owned::spawn_with(Path::new("/bin/sleep"), &args, &output, Placement::Free, limits).unwrap();
+    let own = folder(child.pid(), "cpu");
+    assert!(own.file_name().unwrap().to_string_lossy().contains(&std::process::id().to_string()), "{own:?}");
+    // A harness that was killed: its process is gone, its group is not.
+    let mut gone = Command::new("/bin/true").stdout(Stdio::null()).spawn().unwrap();
+    gone.wait().unwrap();
+    let stale = own.with_file_name(format!("rpc-bench-{}-1-0", gone.id()));
+    fs::create_dir(&stale).unwrap();
+    drop(Cgroup::create(&size).unwrap());
+    assert!(!stale.exists() && own.exists(), "{:?}", groups_of(own.parent().unwrap()));
+    drop(child);
+    drop(group);
+    assert!(!own.exists());
+}

@@ -1,0 +1,367 @@
+//! A configuration folder of a test's own, the harness run on it, and a look at what is left running.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bench_model::load::LoadTool;
+use bench_model::load::toolchain::Tool;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long anything here may take. A bound, never a measure.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long a trial's load is on. Most tests wait for it, and what they test shows in any window.
+pub const WINDOWS: &str = "warmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 1000";
+
+/// The kernel counts full listen queues of the whole machine: tests that fill one, and those for which none may be
+/// full, take turns.
+pub fn listen_queues_in_turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder with a configuration, links to the programs, and results.
+pub struct Bench {
+    pub dir: TempDir,
+}
+
+/// The folder of the servers and the load generator: cargo builds them once for all tests.
+fn programs() -> &'static Path {
+    static FOLDER: OnceLock<&'static Path> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let names = ["server-actix", "server-control", "server-axum", "rpc-load", "ledger"];
+        let bins = names.iter().flat_map(|name| ["--bin", name]);
+        built(bins.chain(["--example", "faulty-actix"]));
+        Path::new(env!("CARGO_BIN_EXE_rpc-bench")).parent().unwrap()
+    })
+}
+
+/// A program of the workspace, of those that are built.
+pub fn program(name: &str) -> PathBuf {
+    programs().join(name)
+}
+
+/// A program with features that servers are not compared with: together, so that what is below them is built once.
+fn special_build(name: &str) -> PathBuf {
+    static BUILT: Once = Once::new();
+    let features = ["--features", "server-actix/handicap,server-axum/calls"];
+    let examples = ["--example", "handicapped-actix", "--example", "timed-axum"];
+    BUILT.call_once(|| built(features.into_iter().chain(examples)));
+    programs().join("examples").join(name)
+}
+
+/// Builds programs as `cargo test --workspace` builds them: of their packages alone cargo would take fewer features,
+/// and so build most crates below them once more. An example is to be among them, for the features that tests add.
+fn built<'a>(targets: impl IntoIterator<Item = &'a str>) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["build", "--quiet", "--workspace"])
+        .args(targets)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    assert!(command.status().unwrap().success(), "{command:?} failed");
+}
+
+/// The load tool, built once. Without it and without Go there is nothing to run: the test says so and ends, except in
+/// CI, where that is a failure.
+fn load_tool() -> Option<&'static Path> {
+    static TOOL: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = TOOL.get_or_init(|| {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
+        match Tool::find(LoadTool::Bombardier, &tools) {
+            Ok(tool) => Some(tool.path),
+            Err(error) if std::env::var_os("CI").is_none() => {
+                eprintln!("SKIPPED: {error:#}");
+                None
+            }
+            Err(error) => panic!("no load tool in CI: {error:#}"),
+        }
+    });
+    found.as_deref()
+}
+
+impl Bench {
+    /// A campaign of `blocks` blocks over actix and control, in the windows of tests. `None` without a load tool.
+    pub fn new(blocks: u32) -> Option<Self> {
+        let tool = load_tool()?;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for folder in ["workloads", "campaigns", "tools"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        symlink(fs::canonicalize(tool).unwrap(), root.join("bombardier")).unwrap();
+        let mut servers = String::new();
+        for name in ["actix", "control"] {
+            let file = format!("server-{name}");
+            let linked = root.join(&file);
+            symlink(program(&file), &linked).unwrap();
+            let answer = if name == "control" { r#", "--answer-to", "{request}""# } else { "" };
+            servers.push_str(&format!(
+                "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {linked:?}\n\
+                 args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
+                 ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+            ));
+        }
+        let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+        fs::copy(shipped.join("workloads/getBalance.toml"), root.join("workloads/getBalance.toml")).unwrap();
+        let bench = Self { dir };
+        bench.write("servers.toml", &servers);
+        bench.write(
+            "campaigns/tiny.toml",
+            &format!(
+                "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
+                 connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n\
+                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n"
+            ),
+        );
+        Some(bench)
+    }
+
+    /// Adds actix's handicap build; gives the link to it.
+    pub fn link_handicap_build(&self) -> PathBuf {
+        let program = self.path("server-actix-handicap");
+        symlink(special_build("handicapped-actix"), &program).unwrap();
+        let field = format!("handicap = {{ program = {program:?} }}\nready");
+        let text = fs::read_to_string(self.path("servers.toml")).unwrap();
+        self.write("servers.toml", &text.replacen("ready", &field, 1));
+        program
+    }
+
+    /// Adds vegeta, built once as the load tool is. False without it and without Go.
+    pub fn link_vegeta(&self) -> bool {
+        static VEGETA: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let found = VEGETA.get_or_init(|| {
+            let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
+            match Tool::find(LoadTool::Vegeta, &tools) {
+                Ok(tool) => Some(tool.path),
+                Err(error) if std::env::var_os("CI").is_none() => {
+                    eprintln!("SKIPPED: {error:#}");
+                    None
+                }
+                Err(error) => panic!("no vegeta in CI: {error:#}"),
+            }
+        });
+        let Some(path) = found else { return false };
+        symlink(fs::canonicalize(path).unwrap(), self.path("vegeta")).unwrap();
+        true
+    }
+
+    /// A link to a program of the workspace.
+    pub fn link(&self, name: &str) -> PathBuf {
+        let link = self.path(name);
+        symlink(program(name), &link).unwrap();
+        link
+    }
+
+    /// A link, by the server's own name, to axum's build whose calls are timed.
+    pub fn link_timed_axum(&self) -> PathBuf {
+        let link = self.path("server-axum");
+        symlink(special_build("timed-axum"), &link).unwrap();
+        link
+    }
+
+    /// A link to the server with planted faults.
+    pub fn link_faulty(&self) -> PathBuf {
+        let link = self.path("faulty-actix");
+        symlink(programs().join("examples/faulty-actix"), &link).unwrap();
+        link
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Changes one place in a configuration file.
+    pub fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        assert!(text.contains(from), "{name} has no {from:?}");
+        self.write(name, &text.replace(from, to));
+    }
+
+    /// The harness on this configuration, not yet started.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+        command.arg("--config").arg(self.dir.path()).arg("--results").arg(self.path("results"));
+        command.args(args).env("BOMBARDIER", self.path("bombardier")).stdin(Stdio::null());
+        if self.path("vegeta").is_file() {
+            command.env("VEGETA", self.path("vegeta"));
+        }
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        ended(&mut self.command(args))
+    }
+
+    /// Starts the harness and leaves it running. What it prints goes to a file, so that it never waits for a reader.
+    pub fn start(&self, args: &[&str]) -> Running {
+        let log = fs::File::create(self.path("log")).unwrap();
+        let child = self.command(args).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+        Running { child }
+    }
+
+    /// The only run there is.
+    pub fn folder(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> =
+            fs::read_dir(self.path("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.remove(0)
+    }
+
+    /// The observations so far, whole lines only.
+    pub fn observations(&self) -> Vec<Value> {
+        self.observations_in("")
+    }
+
+    /// Those of a folder inside the run's, whole lines only.
+    pub fn observations_in(&self, folder: &str) -> Vec<Value> {
+        // The results folder comes a moment before the run's own.
+        if fs::read_dir(self.path("results")).map_or(0, Iterator::count) == 0 {
+            return Vec::new();
+        }
+        let path = self.folder().join(folder).join("observations.ndjson");
+        let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        text[..whole].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Resumes the run, without the last observation of a folder inside it. Those before it must stay as they are.
+    pub fn resume_without_the_last_in(&self, folder: &str, set_up: impl FnOnce(&mut Command)) {
+        let run = self.folder();
+        let path = run.join(folder).join("observations.ndjson");
+        let whole = fs::read_to_string(&path).unwrap();
+        let kept = &whole[..whole.trim_end().rfind('\n').unwrap() + 1];
+        fs::write(&path, kept).unwrap();
+        let mut resumed = self.command(&["run", "--resume", run.to_str().unwrap()]);
+        set_up(&mut resumed);
+        let resumed = resumed.output().unwrap();
+        assert!(resumed.status.success(), "{}", stderr(&resumed));
+        self.nothing_is_left_running();
+        let all = fs::read_to_string(&path).unwrap();
+        assert!(all.starts_with(kept), "nothing that was measured is lost: {all}");
+    }
+
+    /// Packs the run: nothing that tools printed is left, so each of its files has a name that is known as the
+    /// harness's own.
+    pub fn packs(&self) {
+        let output = self.run(&["pack", self.folder().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mut left = vec![self.folder()];
+        while let Some(folder) = left.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let held =
+                    || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+                assert!(!path.ends_with("tool-output"), "{:?}", held());
+                left.extend(path.is_dir().then_some(path));
+            }
+        }
+    }
+
+    /// How each trial came out.
+    pub fn outcomes(&self) -> Vec<String> {
+        self.observations().iter().map(|o| o["outcome"]["kind"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn report(&self) -> String {
+        fs::read_to_string(self.folder().join("report.md")).unwrap()
+    }
+
+    /// Processes of this test's programs: their command lines hold the test's own folder.
+    pub fn running(&self, program: &str) -> Vec<i32> {
+        let wanted = self.path(program).to_str().unwrap().to_owned();
+        let pids = fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        pids.filter(|pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_else(|_| Vec::new());
+            line.split(|byte| *byte == 0).next() == Some(wanted.as_bytes())
+        })
+        .collect()
+    }
+
+    /// Waits until no server and no load tool of this test is left.
+    pub fn nothing_is_left_running(&self) {
+        let programs = [
+            "server-actix",
+            "server-actix-handicap",
+            "server-control",
+            "server-axum",
+            "faulty-actix",
+            "bombardier",
+            "vegeta",
+            "k6",
+            "rpc-load",
+        ];
+        until("nothing is left running", || {
+            programs.iter().all(|program| self.running(program).is_empty()).then_some(())
+        });
+    }
+}
+
+/// What a harness said at its end. One that finds the machine too busy for any constant rate is started again, for a
+/// bounded number of times: other tests run at the same time, and it removed its run.
+pub fn ended(command: &mut Command) -> Output {
+    let is_too_busy = |output: &Output| stderr(output).contains("no load tool can send even");
+    let mut output = command.output().unwrap();
+    for _ in 0..4 {
+        if !is_too_busy(&output) {
+            break;
+        }
+        output = command.output().unwrap();
+    }
+    output
+}
+
+/// A harness that was started; killed where a test ends early.
+pub struct Running {
+    pub child: Child,
+}
+
+impl Running {
+    pub fn signal(&self, signal: i32) {
+        kill(self.child.id() as i32, signal);
+    }
+
+    /// How it ended.
+    pub fn exit_code(mut self) -> Option<i32> {
+        until("the harness ends", || self.child.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill only sends a signal; the processes are this test's own.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Tries until there is an answer, for a bounded time.
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what}: not within {PATIENCE:?}")
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

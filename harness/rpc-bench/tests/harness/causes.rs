@@ -1,0 +1,173 @@
+//! Planted faults: each is named by the report of a real run, and nothing else is.
+
+use std::fs;
+use std::path::Path;
+
+use bench_analysis::diagnosis::CauseKind;
+use serde_json::Value;
+
+use crate::bench::{Bench, listen_queues_in_turn, stderr};
+
+/// A campaign of two trials on one faulty server: `connections` connections, `args` and `entry` in its entry.
+fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
+    let bench = Bench::new(2)?;
+    let args: String = args.iter().map(|arg| format!(", {arg:?}")).collect();
+    let program = bench.link_faulty();
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{args}]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n{entry}\n"
+        ),
+    );
+    bench.replace("campaigns/tiny.toml", "[\"actix\", \"control\"]", "[\"faulty\"]");
+    bench.replace("campaigns/tiny.toml", "baseline = \"control\"\nceiling = \"control\"\n", "");
+    let many = format!("connections = [{connections}]\nconnect_ms = 1000");
+    bench.replace("campaigns/tiny.toml", "connections = [3]", &many);
+    // Long enough for a request that is never answered to run into its timeout.
+    bench.replace("campaigns/tiny.toml", "window_ms = 600", "window_ms = 1000");
+    Some(bench)
+}
+
+/// Runs it and gives the kinds of causes that the summary names, and the report.
+fn named(bench: &Bench) -> (Vec<CauseKind>, String) {
+    let output = bench.run(&["run", "tiny"]);
+    assert!(bench.folder().join("summary.json").is_file(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let cells = summary["causes"].as_array().cloned().unwrap_or_default();
+    let causes = cells.iter().flat_map(|cell| cell["diagnosis"]["causes"].as_array().unwrap().clone());
+    let kinds = causes.map(|cause| serde_json::from_value(cause["kind"].clone()).unwrap()).collect();
+    (kinds, bench.report())
+}
+
+/// The fault is named, alone, in these words.
+fn names_only(bench: &Bench, kind: CauseKind, words: &[&str]) -> String {
+    let (kinds, report) = named(bench);
+    assert_eq!(kinds, [kind], "{report}\n{:#?}", bench.observations());
+    let section = report.split("## Why it fails").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = section.unwrap_or_else(|| panic!("no section in {report}"));
+    for word in words {
+        assert!(section.contains(word), "lacks {word:?}: {section}");
+    }
+    section.to_owned()
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[test]
+fn a_healthy_server_has_nothing_to_explain() {
+    let Some(bench) = faulty(60, &[], "") else { return };
+    let (kinds, report) = named(&bench);
+    assert_eq!(kinds, [], "{report}");
+    assert!(!report.contains("## Why it fails"), "{report}");
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+}
+
+#[test]
+fn an_accept_loop_that_stopped_is_named() {
+    let Some(bench) = faulty(60, &["--stop-accepting-after", "30"], "") else { return };
+    let words = ["the server accepts no connections any more", "connections stood in the listen queue"];
+    names_only(&bench, CauseKind::AcceptStalled, &words);
+    assert!(
+        bench.outcomes().iter().all(|kind| kind == "no_success" || kind == "silent"),
+        "{:?}",
+        bench.outcomes()
+    );
+}
+
+#[test]
+fn few_open_files_are_named() {
+    let Some(bench) = faulty(120, &[], "open_files = 60") else { return };
+    names_only(
+        &bench,
+        CauseKind::OpenFiles,
+        &["the server may open 60 files", "of 120 connections it never held"],
+    );
+}
+
+#[test]
+fn a_remedy_that_helps_confirms_and_one_that_does_not_refutes() {
+    let Some(bench) = faulty(120, &[], "open_files = 60") else { return };
+    bench.replace("campaigns/tiny.toml", "blocks = 2", "blocks = 1\nremedy_trials = 3");
+    let section = names_only(&bench, CauseKind::OpenFiles, &["**confirmed**: the server may open 60 files"]);
+    let counts = "With 240 open files, 0 of 3 trials failed; without it 3 of 3";
+    assert!(section.contains(counts), "{section}");
+
+    // From the folder alone, the same again.
+    let before = bench.report();
+    let run = bench.folder();
+    assert!(bench.run(&["report", run.to_str().unwrap()]).status.success());
+    assert_eq!(bench.report(), before);
+
+    // 300 connections don't fit into 240 files either.
+    let Some(bench) = faulty(300, &[], "open_files = 60") else { return };
+    bench.replace("campaigns/tiny.toml", "blocks = 2", "blocks = 1\nremedy_trials = 2");
+    names_only(&bench, CauseKind::OpenFiles, &["**refuted**", "With 240 open files, 2 of 2 trials failed"]);
+    bench.packs();
+}
+
+#[test]
+fn a_handler_that_waits_is_named() {
+    let Some(bench) = faulty(20, &["--sleep-us", "2000"], "") else { return };
+    names_only(&bench, CauseKind::SlowHandler, &["one request by itself takes", "the handler waits"]);
+}
+
+#[test]
+fn one_thread_is_named() {
+    if cores() < 2 {
+        eprintln!("SKIPPED: one thread is all that one core can use");
+        return;
+    }
+    let Some(bench) = faulty(60, &["--threads", "1"], "") else { return };
+    let words = ["it answers with 1 thread", &format!("on a machine of {} cores", cores())];
+    names_only(&bench, CauseKind::TooFewThreads, &words);
+}
+
+/// One worker that takes from the global queue once in 61 polls, and more connections than its own queue holds.
+#[test]
+fn a_scheduler_that_starves_connections_is_named() {
+    if cores() < 2 {
+        eprintln!("SKIPPED: on one core the load tool waits for the worker");
+        return;
+    }
+    let Some(bench) = Bench::new(1) else { return };
+    let _turn = listen_queues_in_turn();
+    let program = bench.link("server-axum");
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"starving\"\ntitle = \"a test\"\nprogram = {program:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
+             \"--slots\", \"{{slots}}\", \"--threads\", \"1\", \"--global-queue-interval\", \"61\", \
+             \"--walk-ns-per-slot\", \"5000\"]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+        ),
+    );
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/workloads/getBlocks.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
+    for (from, to) in [
+        ("[\"actix\", \"control\"]", "[\"starving\"]"),
+        ("baseline = \"control\"\nceiling = \"control\"\n", ""),
+        ("getBalance", "getBlocks"),
+        ("connections = [3]", "connections = [500]\nwarmup_connections = 50"),
+        ("window_ms = 600\ntimeout_ms = 1000", "window_ms = 5000\ntimeout_ms = 2000"),
+    ] {
+        bench.replace("campaigns/tiny.toml", from, to);
+    }
+    let words = ["starved by the scheduler", "of 500 connections", "its 1 worker", "once in 61 polls"];
+    names_only(&bench, CauseKind::SchedulerStarved, &words);
+}
+
+#[test]
+fn a_short_listen_queue_is_named() {
+    let Some(bench) = faulty(400, &["--backlog", "1"], "") else { return };
+    let _turn = listen_queues_in_turn();
+    let section =
+        names_only(&bench, CauseKind::AcceptQueueFull, &["its listen queue holds 1;", "found it full"]);
+    assert!(section.contains("likely"), "nobody tried a remedy: {section}");
+}

@@ -1,0 +1,129 @@
+//! What may be done to a run's folder: by one harness at a time, with room on its disk, and to nothing but the run's
+//! own files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::bench::{Bench, stderr, until};
+
+/// The exit code is 2, and the last line holds all of these; gives all that was said.
+fn refuses(bench: &Bench, args: &[&str], holds: &[&str]) -> String {
+    let output = bench.run(args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    let last = said.lines().last().unwrap_or_default();
+    holds.iter().for_each(|part| assert!(last.contains(part), "{args:?}: {last:?} lacks {part:?}"));
+    said
+}
+
+#[test]
+fn a_run_has_one_writer_until_that_is_killed() {
+    let Some(bench) = Bench::new(2) else { return };
+    let harness = bench.start(&["run", "tiny"]);
+    until("the first trial ends", || (!bench.observations().is_empty()).then_some(()));
+    let folder = bench.folder();
+    let run = folder.to_str().unwrap();
+    let words = format!("is being written to by another rpc-bench (process {})", harness.child.id());
+    for args in [&["run", "--resume", run][..], &["report", run]] {
+        assert_eq!(refuses(&bench, args, &[&words]).lines().count(), 1);
+    }
+    assert!(!folder.join("report.md").exists());
+    harness.signal(libc::SIGKILL);
+    harness.exit_code();
+    bench.nothing_is_left_running();
+    let output = bench.run(&["run", "--resume", run]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let numbers: Vec<u64> = bench.observations().iter().map(|o| o["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{numbers:?}");
+    assert!(!folder.join(".lock").exists());
+    bench.packs();
+}
+
+#[test]
+fn observations_that_no_run_writes_are_named() {
+    let Some(bench) = Bench::new(1) else { return };
+    assert!(bench.run(&["run", "tiny"]).status.success());
+    let folder = bench.folder();
+    let (run, path) = (folder.to_str().unwrap(), folder.join("observations.ndjson"));
+    assert!(bench.run(&["check", run]).status.success());
+    let text = fs::read_to_string(&path).unwrap();
+    let first = text.lines().next().unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut value = serde_json::from_str(first).unwrap();
+        change(&mut value);
+        text.replacen(first, &value.to_string(), 1)
+    };
+    let cases = [
+        (format!("{text}{first}\n"), "observations.ndjson:3: field number: trial 1 stands on line 1 as well"),
+        (changed(&|line| line["block"] = 0.into()), "observations.ndjson:1: field block: is 0"),
+        (
+            changed(&|line| line["outcome"]["load"]["latency_us"]["p99"] = (-5).into()),
+            "observations.ndjson:1: field outcome.load.latency_us.p99: is -5",
+        ),
+    ];
+    for (rubbish, words) in cases {
+        fs::write(&path, rubbish).unwrap();
+        let said = refuses(&bench, &["check", run], &[words]);
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_with_a_report_of_its_own_is_not_packed() {
+    let Some(bench) = Bench::new(1) else { return };
+    let folder = bench.path("s");
+    fs::create_dir_all(folder.join("work/tool-output")).unwrap();
+    let files = ["report.md", "work/summary.json", "work/__init__.py", "work/tool-output/0001-b1-a"];
+    files.iter().for_each(|file| fs::write(folder.join(file), "").unwrap());
+    let said = refuses(&bench, &["pack", folder.to_str().unwrap()], &["can't pack", "plan.json"]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(files.iter().all(|file| folder.join(file).is_file()));
+}
+
+/// A file system in memory of a few megabytes. Unmounted when it goes.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None`, which it says, where this user may mount none.
+    fn mount(at: &'a Path, size: &str) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let mut mount = Command::new("mount");
+        let done = mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(at).output();
+        if done.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at));
+        }
+        eprintln!("SKIPPED: a full disk: this user may mount no tmpfs");
+        None
+    }
+
+    fn resize(&self, size: &str) {
+        let resized =
+            Command::new("mount").args(["-o", &format!("remount,size={size}")]).arg(self.0).status();
+        assert!(resized.unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_without_room_for_a_trial_ends_the_run_which_can_be_resumed() {
+    let Some(bench) = Bench::new(1) else { return };
+    let results = bench.path("results");
+    let Some(disk) = SmallDisk::mount(&results, "8m") else { return };
+    let mounted = format!("its disk (tmpfs, mounted at {})", results.canonicalize().unwrap().display());
+    let said =
+        refuses(&bench, &["run", "tiny"], &[&mounted, " MiB left, and a trial may take 32.0 MiB; make room"]);
+    assert!(said.contains("0 trials are kept; resume the run with"), "{said}");
+    assert!(bench.observations().is_empty(), "no trial was begun");
+    bench.nothing_is_left_running();
+    disk.resize("64m");
+    let output = bench.run(&["run", "--resume", bench.folder().to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+}

@@ -1,0 +1,30 @@
+//! The harness as a person meets it: the real binary, real servers, the real load tool, and everything that can go
+//! wrong around them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod bench;
+mod boxed;
+mod calibrate;
+mod causes;
+mod distance;
+mod examples;
+mod failures;
+mod folders;
+mod hosts;
+mod mistakes;
+mod mixes;
+mod nodes;
+mod open_loop;
+mod other_processes;
+mod sizes;
+mod slo;
+mod stages;
+mod stores;
+mod strange_servers;
+mod threshold;
+mod trial;
+mod watch;
+mod ways;
+mod whole;
+mod why;

@@ -1,0 +1,265 @@
+//! Nodes as subjects: a program on the PATH with a chain of its own, a server of another version, and one that runs
+//! already. Our actix server, started by a script with a node's arguments, stands for the node.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use validator_state::{Ledger, SeededSpec};
+
+use crate::bench::{Bench, stderr};
+
+/// The ledger of the tests' campaign.
+const LEDGER: SeededSpec = SeededSpec { accounts: 50, slots: 50, seed: 1 };
+
+/// Answers late, on the port and from the accounts of its arguments, with a chain of its own.
+const NODE: &str = r#"#!/bin/sh
+set -e
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --rpc-port) port="$2"; shift ;;
+    --account-dir) accounts="$2"; shift ;;
+    --ledger) folder="$2"; shift ;;
+  esac
+  shift
+done
+ln -s "$accounts" "$folder/accounts"
+echo '{"api_version":"9.9.9","feature_set":7,"rooted":[[0,4242]],"confirmed":4250,"processed":4260}' > "$folder/chain.json"
+sleep 0.3
+exec ACTIX --listen "127.0.0.1:$port" --ledger "$folder"
+"#;
+
+/// The tests' bench, measuring `node` and control, with this entry for `node`.
+fn bench(entry: &str) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
+    bench.write(
+        "servers.toml",
+        &format!("{servers}\n[[server]]\nname = \"node\"\ntitle = \"a node of a test\"\n{entry}\n"),
+    );
+    bench.replace("campaigns/tiny.toml", "servers = [\"actix\"", "servers = [\"node\"");
+    fs::create_dir(bench.path("bin")).unwrap();
+    fs::create_dir(bench.path("tmp")).unwrap();
+    let node = bench.path("bin/test-node");
+    fs::write(&node, NODE.replace("ACTIX", bench.path("server-actix").to_str().unwrap())).unwrap();
+    fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(bench)
+}
+
+/// The harness with the test's programs on its PATH, and a folder for temporary files of its own.
+fn run(bench: &Bench, args: &[&str]) -> Output {
+    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").unwrap());
+    bench.command(args).env("PATH", path).env("TMPDIR", bench.path("tmp")).output().unwrap()
+}
+
+/// How the trials of a server came out, by kind.
+fn outcomes(bench: &Bench, server: &str) -> Vec<Value> {
+    let of = |observation: &Value| observation["server"] == server;
+    bench.observations().into_iter().filter(of).map(|observation| observation["outcome"].clone()).collect()
+}
+
+/// One line on standard error that holds these, exit code 2, and nothing begun.
+fn refused(bench: &Bench, output: &Output, holds: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    holds.iter().for_each(|part| assert!(said.contains(part), "{said:?} lacks {part:?}"));
+    assert!(!bench.path("results").exists(), "nothing was begun");
+}
+
+const ON_PATH: &str = r#"program = "test-node"
+args = ["--rpc-port", "{port}", "--ledger", "{folder}", "--account-dir", "{accounts_dir}"]
+ready = { health = {} }
+holds = "accounts""#;
+
+#[test]
+fn a_node_on_the_path_has_our_accounts_and_a_chain_of_its_own() {
+    let Some(bench) = bench(ON_PATH) else { return };
+    let output = run(&bench, &["run", "tiny"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    let outcomes = outcomes(&bench, "node");
+    assert_eq!(outcomes.len(), 1);
+    assert_eq!(outcomes[0]["kind"], "completed", "{outcomes:?}");
+    assert!(
+        said.contains("server node: has no metrics") && !said.contains("server control: has no"),
+        "{said}"
+    );
+    bench.nothing_is_left_running();
+    assert_eq!(fs::read_dir(bench.path("tmp")).unwrap().count(), 0, "its files are gone");
+}
+
+#[test]
+fn a_balance_that_is_not_the_ledgers_is_wrong() {
+    let Some(bench) = bench(ON_PATH) else { return };
+    let node = fs::read_to_string(bench.path("bin/test-node")).unwrap();
+    bench.write(
+        "bin/test-node",
+        &node.replace("ln -s \"$accounts\" \"$folder/accounts\"", "mkdir \"$folder/accounts\""),
+    );
+    assert_eq!(run(&bench, &["run", "tiny"]).status.code(), Some(1));
+    assert_eq!(outcomes(&bench, "node")[0]["kind"], "wrong_answer");
+}
+
+#[test]
+fn what_a_node_lacks_is_said_before_anything_is_begun() {
+    let Some(bench) = bench(ON_PATH) else { return };
+    let absent = bench.command(&["run", "tiny"]).output().unwrap();
+    refused(&bench, &absent, &["server node: there is no test-node on the PATH"]);
+    let holds = [
+        "server node: does not have the slots of the campaign's ledger",
+        "workload getBlocks10",
+        "leave one of them out",
+    ];
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts/workloads/getBlocks10.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks10.toml")).unwrap();
+    refused(&bench, &run(&bench, &["bombard", "node", "getBlocks10", "3"]), &holds);
+    bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"getBalance\", \"getBlocks10\"]");
+    refused(&bench, &run(&bench, &["run", "tiny"]), &holds);
+}
+
+#[test]
+fn a_node_of_another_version_is_held_to_that_version() {
+    let version = r#"version = { api = "9.9.9", feature_set = 7 }"#;
+    for (version, kind) in [(version, "completed"), ("", "wrong_answer")] {
+        let ledger = tempfile::tempdir().unwrap();
+        Ledger::seeded(&LEDGER).of_version("9.9.9", 7).write(ledger.path()).unwrap();
+        let entry = |bench: &Bench| {
+            let (program, ledger) = (bench.path("server-actix"), ledger.path());
+            format!(
+                "program = {program:?}\nargs = [\"--listen\", \"{{listen}}\", \"--ledger\", {ledger:?}]\nready = {{ line = {{ addr = \"/addr\" }} }}\n{version}"
+            )
+        };
+        let Some(bench) = bench("@entry@") else { return };
+        bench.replace("servers.toml", "@entry@", &entry(&bench));
+        let output = run(&bench, &["run", "tiny"]);
+        assert_eq!(outcomes(&bench, "node")[0]["kind"], kind, "{}", stderr(&output));
+    }
+}
+
+/// A server that the test started itself, and its URL; killed with the test.
+struct Started(Child, String);
+
+impl Started {
+    /// Actix with this ledger.
+    fn actix(bench: &Bench, slots: &str, seed: &str) -> Self {
+        Self::on(bench, "127.0.0.1:0", slots, seed)
+    }
+
+    fn on(bench: &Bench, listen: &str, slots: &str, seed: &str) -> Self {
+        let child = Command::new(bench.path("server-actix"))
+            .args(["--listen", listen, "--accounts", "50", "--slots", slots, "--seed", seed])
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut started = Self(child.unwrap(), String::new());
+        let mut line = String::new();
+        BufReader::new(started.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        started.1 = format!("http://{}/", ready["addr"].as_str().unwrap());
+        started
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_node_that_runs_already_is_measured_and_left_running() {
+    let Some(bench) = bench("@entry@") else { return };
+    let mut started = Started::actix(&bench, "90", "1");
+    let url = started.1.clone();
+    let entry = format!("ready = {{ running = {{ url = {url:?} }} }}\nholds = \"accounts\"");
+    bench.replace("servers.toml", "@entry@", &entry);
+
+    let output = run(&bench, &["run", "tiny"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("server node: runs already; it is not started afresh"), "{said}");
+    let completed = outcomes(&bench, "node").remove(0);
+    assert_eq!(completed["kind"], "completed");
+    assert!(completed["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{completed}");
+    assert!(started.0.try_wait().unwrap().is_none(), "it was not ended");
+    assert!(bench.report().contains(&format!("# runs already, at {url}")), "{}", bench.report());
+
+    drop(started);
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    refused(&bench, &run(&bench, &["run", "tiny"]), &["server node: ", "nobody answers there"]);
+    refused(&bench, &run(&bench, &["serve", "node"]), &["server node: runs already, at"]);
+}
+
+#[test]
+fn a_target_is_measured_without_any_server_of_the_campaign() {
+    let Some(bench) = Bench::new(2) else { return };
+    let started = Started::actix(&bench, "50", "1");
+    bench.replace("campaigns/tiny.toml", "\nseed = 1", "\nprecision = \"1%\"\nseed = 1");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("target: at most 3 connections at one time and 22 s of load in all"), "{said}");
+    let measured = outcomes(&bench, "target");
+    assert_eq!((measured.len(), bench.observations().len()), (2, 2), "every block, and no other server");
+    assert!(measured.iter().all(|outcome| outcome["kind"] == "completed"), "{measured:?}");
+    assert!(measured[0]["server_cpu"]["user_s"].as_f64().unwrap() > 0.0, "{measured:?}");
+    let report = bench.report();
+    let whole = format!("The whole run: `just bench-all tiny --target {}`.", started.1);
+    for part in ["target ran already, at http", "at most 3 connections", whole.as_str()] {
+        assert!(report.contains(part), "{part:?} is not in {report}");
+    }
+    assert!(!report.contains("own answer, given twice"), "it has the campaign's ledger");
+}
+
+#[test]
+fn a_target_with_another_ledger_is_its_own_reference() {
+    let Some(bench) = Bench::new(1) else { return };
+    let started = Started::actix(&bench, "50", "2");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("target: answers getBalance otherwise"), "{}", stderr(&output));
+    assert_eq!(outcomes(&bench, "target")[0]["kind"], "completed");
+    assert!(bench.report().contains("own answer, given twice"), "{}", bench.report());
+}
+
+/// A server on IPv6 stands for one of another machine or user: processes are found by their IPv4 addresses alone.
+#[test]
+fn a_target_whose_process_is_not_known_has_no_cpu_figures() {
+    let Some(bench) = Bench::new(1) else { return };
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("SKIPPED: this machine has no IPv6");
+        return;
+    }
+    let started = Started::on(&bench, "[::1]:0", "50", "1");
+    let output = bench.run(&["run", "tiny", "--target", &started.1]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("its CPU time, memory and open files are unknown"), "{said}");
+    assert!(said.contains("CPU unknown"), "{said}");
+    let measured = outcomes(&bench, "target").remove(0);
+    assert_eq!(measured["kind"], "completed", "{measured}");
+    assert!(measured["server_cpu"].is_null() && measured["server_peak_memory_bytes"].is_null(), "{measured}");
+    assert!(measured["means"]["alone_us"].is_number(), "{measured}");
+    let report = bench.report();
+    assert!(report.contains("Its CPU time, memory and open files are unknown"), "{report}");
+}
+
+#[test]
+fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
+    let Some(bench) = Bench::new(1) else { return };
+    let refuse = |args: &[&str], holds: &[&str]| {
+        let output = bench.run(&[&["run", "tiny", "--target"][..], args].concat());
+        refused(&bench, &output, holds);
+    };
+    refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
+    refuse(&["https://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
+    refuse(&["http://127.0.0.1:1"], &["server target: ", "nobody answers there"]);
+    let started = Started::actix(&bench, "50", "1");
+    let url = started.1.as_str();
+    refuse(&[url, "--max-connections", "2"], &["more than the bound of 2", "--max-connections 3"]);
+    refuse(&[url, "--max-seconds", "5"], &["more than the bound of 5 s", "--max-seconds 11"]);
+}

@@ -1,0 +1,46 @@
+//! An open loop from its campaign to its report, with a background load on the same server; and resumed after it was
+//! cut short.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bench::{Bench, stderr};
+
+/// A campaign at one rate, without and with another load.
+fn with_another_load() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    if !bench.link_vegeta() {
+        return None;
+    }
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/workloads/getBlocks.toml");
+    fs::copy(shipped, bench.path("workloads/getBlocks.toml")).unwrap();
+    let open = "[open]\nrates = [50]\nconnections = 8\ntools = [\"vegeta\"]\n\
+                [open.background]\nworkload = \"getBlocks\"\nrate = 20\nconnections = 4\n[environment]";
+    for (from, to) in [("connections = [3]", "connections = []"), ("[environment]", open)] {
+        bench.replace("campaigns/tiny.toml", from, to);
+    }
+    Some(bench)
+}
+
+#[test]
+fn a_rate_with_a_background_load_is_measured_and_resumed() {
+    let Some(bench) = with_another_load() else { return };
+    let output = bench.run(&["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let ceilings = || fs::read_to_string(bench.folder().join("ceilings/observations.ndjson")).unwrap();
+    let tried = ceilings();
+    assert!(!tried.is_empty() && !tried.contains("\"disturbed\""), "{tried}");
+    assert_eq!(bench.outcomes(), ["completed"; 4]);
+    for observation in bench.observations() {
+        let is_beside = observation["outcome"]["background"].is_object();
+        assert_eq!(is_beside, observation["disturbed"] == true, "{observation}");
+    }
+    assert_eq!(bench.observations().iter().filter(|trial| trial["disturbed"] == true).count(), 2);
+    assert!(bench.report().contains("## Isolation"), "{}", bench.report());
+
+    bench.resume_without_the_last_in("", |_| ());
+    assert_eq!(bench.outcomes(), ["completed"; 4]);
+    assert_eq!(ceilings(), tried, "what the tools can send is not measured again");
+    bench.packs();
+}

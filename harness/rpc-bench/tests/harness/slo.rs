@@ -1,0 +1,84 @@
+//! A search for a rate in small, on real processes: a server that can answer no more than 500 requests a second, since
+//! each one holds its only thread for 2 ms. A search that was stopped by Ctrl-C goes on where it was.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, stderr, until};
+
+/// What the server can answer at most, in requests a second.
+const CAPACITY: u64 = 500;
+
+const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"faulty\", \"control\"]\nceiling = \"control\"\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
+    warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 3000\n\
+    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
+    [slo]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"vegeta\"\nconnections = 10\nfrom = 200\nmost = 3200\nwidth = \"30%\"\n\
+    initial_trial_ms = 500\nfinal_trial_ms = 1000\nduration_sum_ms = 1000\nmost_trials = 25\n";
+
+fn small() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    if !bench.link_vegeta() {
+        return None;
+    }
+    bench.write("campaigns/rate.toml", CAMPAIGN);
+    let program = bench.link_faulty();
+    let known = fs::read_to_string(bench.path("servers.toml")).unwrap();
+    bench.write(
+        "servers.toml",
+        &format!(
+            "{known}[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program:?}\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\", \
+             \"--threads\", \"1\", \"--sleep-us\", \"2000\"]\n\
+             ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+        ),
+    );
+    Some(bench)
+}
+
+#[test]
+fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search_goes_on() {
+    let Some(bench) = small() else { return };
+    let harness = bench.start(&["run", "rate"]);
+    until("two trials end", || (bench.observations_in("slo").len() >= 2).then_some(()));
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    bench.nothing_is_left_running();
+    let kept = bench.observations_in("slo");
+    let log = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
+    let run = bench.folder();
+    let run = run.to_str().unwrap();
+    assert!(bench.run(&["report", run]).status.success());
+    assert!(bench.report().contains("**Incomplete: 0 searches have ended"), "{}", bench.report());
+    assert!(!bench.run(&["check"]).status.success());
+
+    let resumed = bench.run(&["run", "--resume", run]);
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    bench.nothing_is_left_running();
+    let all = bench.observations_in("slo");
+    assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
+    assert!(all.iter().all(|trial| trial["rate"].is_u64() && trial["tool"] == "vegeta"), "{all:?}");
+
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["slo"]["left"], 0, "{summary}");
+    let search = &summary["slo"]["searches"][0];
+    let rate = |end: &str| search.pointer(&format!("/found/{end}/rate")).and_then(Value::as_u64);
+    // At twice the capacity half of the requests of a second wait half a second and more.
+    assert!(rate("lower").is_none_or(|lower| lower < 2 * CAPACITY), "{search}");
+    assert!(rate("upper").is_some_and(|upper| upper <= 4 * CAPACITY), "{search}");
+
+    let report = bench.report();
+    for needed in
+        ["## The highest rate under a service level", "](slo.svg)", "### Why it misses the level there"]
+    {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+    let checked = bench.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    let before = (report, text);
+    assert!(bench.run(&["report", run]).status.success());
+    let again = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    assert_eq!((bench.report(), again), before, "from the folder alone, the same again");
+}

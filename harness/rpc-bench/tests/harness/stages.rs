@@ -1,0 +1,139 @@
+//! A campaign with users in stages in small, on real processes and the real k6: both transports of actix.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use bench_model::load::LoadTool;
+use bench_model::load::toolchain::Tool;
+use serde_json::Value;
+
+use crate::bench::{Bench, kill, stderr, until};
+
+const RAMP: &str =
+    "ramp = [{ users = 8, seconds = 2 }, { users = 8, seconds = 2 }, { users = 2, seconds = 2 }]";
+
+/// `None`, reported, where k6 is not built: that takes minutes.
+pub(crate) fn small() -> Option<Bench> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/tools");
+    let Some(k6) = Tool::find_built(LoadTool::K6, &tools).unwrap() else {
+        eprintln!("SKIPPED: k6 is not built; `just tools k6` builds it");
+        return None;
+    };
+    let bench = Bench::new(1)?;
+    symlink(fs::canonicalize(k6.path).unwrap(), bench.path("k6")).unwrap();
+    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
+    bench.write(
+        "servers.toml",
+        &servers.replacen("metrics = \"/metrics\"", "metrics = \"/metrics\", ws = \"/ws\"", 1),
+    );
+    bench.write(
+        "campaigns/small.toml",
+        &format!(
+            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nmax_blocks = 1\nmax_extra_blocks = 0\n\
+             seed = 1\nwarmup_ms = 500\nwarmup_connections = 4\nwindow_ms = 3000\ntimeout_ms = 2000\n\
+             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
+             [stages]\n{RAMP}\ntime_scale = \"50%\"\ntransports = [\"http\", \"websocket\"]\n"
+        ),
+    );
+    Some(bench)
+}
+
+/// The observations of the part with users.
+pub(crate) fn observations(bench: &Bench) -> Vec<Value> {
+    bench.observations_in("stages")
+}
+
+/// The names of what tools wrote in the part with users.
+fn tool_output(bench: &Bench) -> Vec<String> {
+    let entries = fs::read_dir(bench.folder().join("stages/tool-output")).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn users_come_and_go_over_both_transports() {
+    let Some(bench) = small() else { return };
+    let output = bench.command(&["run", "small"]).env("K6", bench.path("k6")).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let observations = observations(&bench);
+    assert_eq!(observations.len(), 2);
+    for observation in &observations {
+        let outcome = &observation["outcome"];
+        assert_eq!(outcome["kind"], "completed", "{observation}");
+        let load = &outcome["load"];
+        assert_eq!(load["failed"], serde_json::json!({}), "{load}");
+        // 3 s with 8 users at most, each of whom sends at once and then each second.
+        let succeeded = load["succeeded"].as_u64().unwrap();
+        assert!((9..=24).contains(&succeeded), "{load}");
+        let counted = outcome["server_requests"].as_u64().unwrap();
+        assert!((succeeded..=succeeded + 8).contains(&counted), "{outcome}");
+        let staged = &load["staged"];
+        assert!(staged["connect_us"]["p50"].as_f64().unwrap() > 0.0, "{staged}");
+        let seconds = staged["seconds"].as_array().unwrap();
+        let sum = |field: &str| seconds.iter().filter_map(|second| second[field].as_u64()).sum::<u64>();
+        assert_eq!((seconds.len(), sum("requests"), sum("failed")), (3, succeeded, 0), "{staged}");
+        assert!(sum("users") > 0, "{staged}");
+    }
+    let written = tool_output(&bench);
+    for ending in [".k6.json", ".k6.html"] {
+        assert_eq!(written.iter().filter(|name| name.ends_with(ending)).count(), 2, "{written:?}");
+    }
+    assert!(written.contains(&"k6.js".to_owned()), "{written:?}");
+    assert!(
+        !written.iter().any(|name| name.ends_with(".requests") || name.ends_with(".answered")),
+        "{written:?}"
+    );
+
+    let report = bench.report();
+    for part in
+        ["## Users in stages", "stages-getBalance.svg", "| HTTP ", "| WebSocket ", "no request failed"]
+    {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    let chart = fs::read_to_string(bench.folder().join("stages-getBalance.svg")).unwrap();
+    assert!(chart.contains("HTTP: p99") && chart.contains("WebSocket: p99"));
+    let checked = bench.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+
+    let run = bench.folder();
+    let run = run.to_str().unwrap();
+    assert!(bench.run(&["pack", run]).status.success());
+    assert!(bench.run(&["report", run]).status.success());
+    assert_eq!(bench.report(), report, "a packed run has the same report");
+    bench.packs();
+}
+
+#[test]
+fn a_k6_that_is_killed_gives_no_figure() {
+    let Some(bench) = small() else { return };
+    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"websocket\"]");
+    bench.replace("campaigns/small.toml", "\"50%\"", "\"100%\"");
+    bench.replace("campaigns/small.toml", "window_ms = 3000", "window_ms = 6000");
+    let log = fs::File::create(bench.path("log")).unwrap();
+    let mut harness = bench.command(&["run", "small"]);
+    harness.env("K6", bench.path("k6")).stdout(log.try_clone().unwrap()).stderr(log);
+    let mut harness = harness.spawn().unwrap();
+    until("the folder is there", || bench.path("results").is_dir().then_some(()));
+    let is_on = |name: &String| name.ends_with(".k6.stderr");
+    until("the window is on", || {
+        let has_run = fs::read_dir(bench.path("results")).unwrap().count() == 1;
+        (has_run && tool_output(&bench).iter().any(is_on)).then_some(())
+    });
+    let pid = until("k6 runs", || bench.running("k6").first().copied());
+    kill(pid, libc::SIGKILL);
+    let code = until("the harness ends", || harness.try_wait().unwrap()).code();
+    let said = fs::read_to_string(bench.path("log")).unwrap();
+    assert_eq!(code, Some(1), "{said}");
+    bench.nothing_is_left_running();
+    let observations = observations(&bench);
+    assert_eq!(observations.len(), 1);
+    assert_eq!(observations[0]["outcome"]["kind"], "tool_failed", "{observations:?}");
+    let reason = observations[0]["outcome"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("k6: killed (signal 9)"), "{reason}");
+    let report = bench.report();
+    assert!(report.contains("load tool failed: k6: killed (signal 9)"), "{report}");
+    let row = report.lines().find(|line| line.contains("| WebSocket ")).unwrap();
+    assert_eq!(row.split('|').filter(|cell| cell.trim() == "-").count(), 12, "no figure: {row}");
+    assert!(!bench.run(&["check"]).status.success());
+}

@@ -1,0 +1,253 @@
+//! A search in small, on real processes: a server that may open few files fails from some count on, and a search that
+//! was stopped by Ctrl-C ends in the same answer.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, stderr, until};
+
+/// Files that the server may open; some of them are its own.
+const FILES: u32 = 60;
+
+const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
+    warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
+    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
+    [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
+
+/// A campaign that only searches, and whose server starts under a limit of open files.
+fn small() -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    let program = format!("{:?}", bench.path("server-actix"));
+    bench.replace("servers.toml", &format!("program = {program}"), "program = \"/bin/sh\"");
+    let limited = format!("args = [\"-c\", 'ulimit -n {FILES}; exec \"$0\" \"$@\"', {program}, \"--listen\"");
+    bench.replace("servers.toml", "args = [\"--listen\"", &limited);
+    Some(bench)
+}
+
+/// The folder of the only run's searches.
+fn inner(bench: &Bench) -> PathBuf {
+    bench.folder().join("threshold")
+}
+
+fn found(bench: &Bench) -> Value {
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["threshold"]["left"], 0, "{summary}");
+    summary["threshold"]["searches"][0].clone()
+}
+
+#[test]
+fn a_search_that_was_stopped_ends_in_the_same_answer_and_the_report_needs_its_folder_alone() {
+    let (Some(stopped), Some(whole)) = (small(), small()) else { return };
+    let harness = stopped.start(&["run", "search"]);
+    until("three trials end", || (stopped.observations_in("threshold").len() >= 3).then_some(()));
+    harness.signal(libc::SIGINT);
+    assert_eq!(harness.exit_code(), Some(130));
+    stopped.nothing_is_left_running();
+    let kept = stopped.observations_in("threshold");
+    let log = fs::read_to_string(stopped.path("log")).unwrap();
+    assert!(log.contains(&format!("{} trials are kept; resume the run with", kept.len())), "{log}");
+
+    // What there is can be reported, and says that it is not all.
+    let run = stopped.folder();
+    let run = run.to_str().unwrap();
+    assert!(stopped.run(&["report", run]).status.success());
+    assert!(stopped.report().contains("**Incomplete: 0 searches have ended"), "{}", stopped.report());
+    assert!(!stopped.run(&["check"]).status.success());
+
+    let (resumed, output) = thread::scope(|scope| {
+        let whole = scope.spawn(|| whole.run(&["run", "search"]));
+        (stopped.run(&["run", "--resume", run]), whole.join().unwrap())
+    });
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    assert!(output.status.success(), "{}", stderr(&output));
+    stopped.nothing_is_left_running();
+    whole.nothing_is_left_running();
+
+    let all = stopped.observations_in("threshold");
+    assert_eq!(all[..kept.len()], kept, "nothing that was tried is lost");
+    let numbers: Vec<u64> = all.iter().map(|trial| trial["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
+    let (one, other) = (found(&stopped), found(&whole));
+    for end in ["last_passing", "first_failing", "ending"] {
+        assert_eq!(one["found"][end], other["found"][end], "{end}: {one} and {other}");
+    }
+    reads_well(&whole, &other);
+}
+
+fn reads_well(bench: &Bench, search: &Value) {
+    let count = |pointer: &str| search.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    assert_eq!(search["found"]["ending"], "interval", "{search}");
+    let (low, high) = (count("/found/last_passing/connections"), count("/found/first_failing/connections"));
+    assert!(low >= 8 && high > low && high <= 64, "{search}");
+    assert!(high > u64::from(FILES) / 2, "a server with {FILES} files holds some: {search}");
+    assert!(search["complaints"].as_object().is_some_and(|kinds| !kinds.is_empty()), "{search}");
+
+    let report = bench.report();
+    for needed in [
+        "## Where it starts to fail".to_owned(),
+        format!("{low} (0/5 fail)"),
+        format!("{high} (5/5 fail"),
+        "connections, highest passing {low} (0/5 fail)".replace("{low}", &low.to_string()),
+    ] {
+        assert!(report.contains(&needed), "the report lacks {needed:?}:\n{report}");
+    }
+    let checked = bench.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+
+    // Raw output stays where a trial failed, and goes where it passed.
+    let raw = fs::read_dir(inner(bench).join("tool-output")).unwrap();
+    let names: Vec<String> = raw.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.contains(&format!("-c{high}.bombardier.json"))), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains(&format!("-c{low}.bombardier.json"))), "{names:?}");
+
+    // Again, in another place: the same bytes.
+    let before = (report, fs::read(bench.folder().join("summary.json")).unwrap());
+    let again = bench.run(&["report", bench.folder().to_str().unwrap()]);
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!((bench.report(), fs::read(bench.folder().join("summary.json")).unwrap()), before);
+}
+
+#[test]
+fn a_remedy_that_helps_is_searched_with_again() {
+    let Some(bench) = Bench::new(1) else { return };
+    let campaign =
+        CAMPAIGN.replace("\nseed = 1\n", "\nseed = 1\nremedy_trials = 4\n").replace("from = 8", "from = 32");
+    bench.write("campaigns/search.toml", &campaign);
+    bench.replace("servers.toml", "name = \"actix\"", &format!("name = \"actix\"\nopen_files = {FILES}"));
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+
+    let text = fs::read_to_string(bench.folder().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let threshold = &summary["threshold"];
+    assert_eq!(threshold["remedies"][0]["confirmation"]["standing"], "confirmed", "{threshold}");
+    let again = &threshold["remedied"]["searches"][0];
+    assert_eq!(again["server"], "actix-files-240", "{threshold}");
+    assert_eq!(again["found"]["first_failing"], Value::Null, "{again}");
+    let report = bench.report();
+    for needed in [
+        "**confirmed**: the server may open 60 files",
+        "With 240 open files, 0 of 4 trials failed; without it 4 of 4",
+        "searched again with 240 open files: **actix** not up to 64 (0/5 fail)",
+    ] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+    bench.packs();
+}
+
+#[test]
+fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
+    let Some(bench) = Bench::new(1) else { return };
+    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 1500\n\
+        [environment]";
+    bench.replace("campaigns/tiny.toml", "[environment]", table);
+    let harness = bench.start(&["run", "tiny"]);
+    until("the search's first trial ends", || (!bench.observations_in("threshold").is_empty()).then_some(()));
+    until("a load is on", || {
+        let server = bench.running("server-actix").first().copied()?;
+        bench.running("bombardier").first().map(|_| server)
+    });
+    for server in bench.running("server-actix") {
+        crate::bench::kill(server, libc::SIGKILL);
+    }
+    assert_eq!(harness.exit_code(), Some(0), "{}", fs::read_to_string(bench.path("log")).unwrap());
+    assert_eq!(bench.outcomes(), ["completed", "completed"], "the sweep");
+    let search = found(&bench);
+    assert_eq!(search["died"][0]["how"], "killed (signal 9)", "{search}");
+    let report = bench.report();
+    assert!(report.contains("**the server ended by itself** at 3: killed (signal 9)"), "{report}");
+    assert!(
+        report.contains("successful requests/s") && report.contains("## Where it starts to fail"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_server_that_stops_accepting_does_not_pass_at_a_count_that_it_does_not_hold() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    let program = bench.link_faulty();
+    let healthy = format!("program = {:?}", bench.path("server-actix"));
+    bench.replace("servers.toml", &healthy, &format!("program = {program:?}"));
+    // At 16 connections warm-up, window and the harness's own make some 36; at 64 the warm-up alone makes 50.
+    bench.replace(
+        "servers.toml",
+        "args = [\"--listen\"",
+        "args = [\"--stop-accepting-after\", \"45\", \"--listen\"",
+    );
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    bench.nothing_is_left_running();
+    let search = found(&bench);
+    assert_eq!(search["found"]["last_passing"]["connections"], 16, "{search}");
+    assert_eq!(search["found"]["first_failing"]["connections"], 32, "{search}");
+    assert_eq!(
+        search["found"]["contradictions"],
+        Value::Array(Vec::new()),
+        "the look at 64 failed too: {search}"
+    );
+    let beyond =
+        bench.observations_in("threshold").into_iter().find(|trial| trial["connections"] == 64).unwrap();
+    let outcome = &beyond["outcome"];
+    assert!(
+        outcome["connecting"]["held"].as_u64().unwrap() < 63 && outcome["kind"] != "completed",
+        "{beyond}"
+    );
+    assert_eq!(outcome["connecting"]["took_ms"], Value::Null, "{beyond}");
+    let report = bench.report();
+    for needed in ["### How long connecting takes", "over 1.00 s (not in 1 of 1, at most "] {
+        assert!(report.contains(needed), "the report lacks {needed:?}:\n{report}");
+    }
+}
+
+#[test]
+fn a_count_that_was_not_held_is_not_tried_though_no_request_is_bad() {
+    let Some(bench) = Bench::new(1) else { return };
+    bench.write("campaigns/search.toml", CAMPAIGN);
+    // A load tool that makes fewer connections than requested.
+    let (tool, real) = (bench.path("bombardier"), bench.path("bombardier-real"));
+    fs::rename(&tool, &real).unwrap();
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1 $2\" = \"-c 64\" ]; then shift 2; set -- -c 40 \"$@\"; fi\nexec {} \"$@\"\n",
+        real.display()
+    );
+    bench.write("bombardier", &script);
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = bench.run(&["run", "search"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let search = found(&bench);
+    assert_eq!(search["found"]["ending"], "not_held", "{search}");
+    assert_eq!(search["found"]["last_passing"]["connections"], 32, "{search}");
+    assert_eq!(search["found"]["first_failing"], Value::Null, "{search}");
+    assert_eq!(search["found"]["not_held"][0]["connections"], 64, "{search}");
+    let all = bench.observations_in("threshold");
+    let kinds = |of: &dyn Fn(u64) -> bool| -> Vec<&str> {
+        let of_them = all.iter().filter(|trial| of(trial["connections"].as_u64().unwrap()));
+        of_them.map(|trial| trial["outcome"]["kind"].as_str().unwrap()).collect()
+    };
+    assert_eq!(kinds(&|count| count == 64), ["not_held", "not_held"]);
+    assert!(kinds(&|count| count < 64).iter().all(|kind| *kind == "completed"));
+    let held = all.iter().filter(|trial| trial["connections"] == 32);
+    for trial in held {
+        let (connecting, took_s) =
+            (&trial["outcome"]["connecting"], &trial["outcome"]["load"]["time_taken_s"]);
+        assert!(connecting["took_ms"].as_u64().is_some(), "{trial}");
+        assert!(took_s.as_f64().unwrap() >= 0.55, "the window begins once they are held: {trial}");
+    }
+    let report = bench.report();
+    // What the server holds is read from its open files, so a connection of the harness may be among them.
+    let said = |held: u32| {
+        format!(
+            "**actix**: passes to 32 (0/5 fail), 64 could not be tried, for no more than {held} connections were \
+             established within 1.00 s"
+        )
+    };
+    assert!((40..=42).any(|held| report.contains(&said(held))), "{report}");
+}

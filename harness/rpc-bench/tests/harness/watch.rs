@@ -1,0 +1,346 @@
+//! A campaign that is watched: Prometheus itself scrapes it, and evaluates every rule and every panel's expression.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bench_measure::client::agent;
+use bench_system::probe::host::on_path;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, PATIENCE, Running, until};
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+fn shipped() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-scripts/watch")
+}
+
+/// Whether Prometheus is here; says so where it is not.
+fn has_prometheus() -> bool {
+    let is_here = on_path("prometheus").is_some() && on_path("promtool").is_some();
+    if !is_here {
+        eprintln!(
+            "SKIPPED: no prometheus or promtool on the PATH: apt-get install prometheus prometheus-node-exporter"
+        );
+    }
+    is_here
+}
+
+fn promtool(args: &[&str]) {
+    let output = Command::new("promtool").args(args).output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+}
+
+/// The expressions of the board's panels, with their titles.
+fn panels() -> Vec<(String, String)> {
+    let board: Value =
+        serde_json::from_str(&fs::read_to_string(shipped().join("board.json")).unwrap()).unwrap();
+    let panels = board["panels"].as_array().unwrap().iter();
+    let expressions = panels.filter(|panel| panel["type"] != "row").map(|panel| {
+        let expression = panel["targets"][0]["expr"].as_str().unwrap().to_owned();
+        (panel["title"].as_str().unwrap().to_owned(), expression)
+    });
+    expressions.collect()
+}
+
+/// A Prometheus that `rpc-bench watch` has started.
+struct Watch {
+    addr: String,
+    harness: Running,
+}
+
+impl Watch {
+    fn start(bench: &Bench) -> Self {
+        Self::start_with(bench, &[])
+    }
+
+    fn start_with(bench: &Bench, more: &[&str]) -> Self {
+        fs::create_dir(bench.path("watch")).unwrap();
+        for file in fs::read_dir(shipped()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), bench.path("watch").join(file.file_name())).unwrap();
+        }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let grafana = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let folder = bench.path("watched");
+        let args = ["watch", "--listen", "127.0.0.1:0", "--node-listen", &free, "--grafana-listen", &grafana];
+        let mut command = bench.command(&args);
+        let output = fs::File::create(bench.path("watch.log")).unwrap();
+        command.args(more).arg("--folder").arg(&folder).stderr(output.try_clone().unwrap()).stdout(output);
+        let harness = Running { child: command.spawn().unwrap() };
+        let addr = until("Prometheus listens", || {
+            let said = fs::read_to_string(bench.path("watch.log")).unwrap();
+            assert!(!said.contains("rpc-bench: "), "{said}");
+            let addr = said
+                .lines()
+                .find_map(|line| line.strip_prefix("Prometheus: http://")?.strip_suffix("/graph"));
+            addr.map(str::to_owned)
+        });
+        promtool(&["check", "config", folder.join("prometheus.yml").to_str().unwrap()]);
+        promtool(&["check", "rules", folder.join("rules.yml").to_str().unwrap()]);
+        Self { addr, harness }
+    }
+
+    fn api(&self, path: &str, query: Option<&str>) -> Value {
+        let request = agent(ANSWER_WITHIN).get(format!("http://{}/api/v1/{path}", self.addr));
+        let request = query.into_iter().fold(request, |request, query| request.query("query", query));
+        let text = request.call().unwrap().body_mut().read_to_string().unwrap();
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer["status"], "success", "{query:?}: {answer}");
+        answer["data"].clone()
+    }
+
+    /// The values of an expression now; those that are no number are none.
+    fn values(&self, expression: &str) -> Vec<f64> {
+        let result = self.api("query", Some(expression))["result"].as_array().unwrap().clone();
+        let values = result.iter().map(|one| one["value"][1].as_str().unwrap().parse().unwrap());
+        values.filter(|value: &f64| value.is_finite()).collect()
+    }
+
+    /// Waits until an expression has a value, which must be this one.
+    fn comes_to(&self, expression: &str, expected: f64) {
+        let value = until(expression, || self.values(expression).first().copied());
+        assert_eq!(value, expected, "{expression}");
+    }
+
+    /// Ends it as Ctrl-C does; Prometheus ends with it.
+    fn end(self) {
+        self.harness.signal(libc::SIGINT);
+        assert_eq!(self.harness.exit_code(), Some(0));
+        let gone = agent(ANSWER_WITHIN).get(format!("http://{}/-/ready", self.addr)).call();
+        assert!(gone.is_err(), "Prometheus still answers");
+    }
+
+    /// The names of the recording rules, all of which evaluate without an error.
+    fn rules(&self) -> Vec<String> {
+        let groups = self.api("rules", None)["groups"].as_array().unwrap().clone();
+        let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap());
+        let names = rules.map(|rule| {
+            assert!(rule["lastError"].is_null() && rule["health"] != "err", "{rule}");
+            rule["name"].as_str().unwrap().to_owned()
+        });
+        names.collect()
+    }
+}
+
+/// axum with its calls timed, for what only a server with tokio's runtime and the flag has; and control as the harness
+/// needs it.
+fn watched_bench() -> Option<Bench> {
+    let bench = Bench::new(2)?;
+    let program = bench.link_timed_axum();
+    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
+    let axum = format!(
+        "[[server]]\nname = \"axum\"\ntitle = \"axum of a test\"\nprogram = {program:?}\n\
+         args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--metrics-calls\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"]\n\
+         ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
+    );
+    bench.write("servers.toml", &format!("{servers}{axum}"));
+    bench.replace("campaigns/tiny.toml", "\"actix\"", "\"axum\"");
+    // Prometheus reads its lists of targets every five seconds, however often they change.
+    bench.replace("campaigns/tiny.toml", "window_ms = 600", "window_ms = 12000");
+    Some(bench)
+}
+
+#[test]
+fn every_panel_and_every_rule_has_data_while_a_campaign_runs() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = watched_bench() else { return };
+    let watch = Watch::start(&bench);
+    let targets = bench.path("watched/targets");
+    let run =
+        ["run", "tiny", "--prometheus", "127.0.0.1:0", "--prometheus-targets", targets.to_str().unwrap()];
+    let mut run = bench.start(&run);
+    let has_machine = on_path("prometheus-node-exporter").or_else(|| on_path("node_exporter")).is_some();
+    if !has_machine {
+        eprintln!(
+            "SKIPPED: the machine's panels: no node_exporter: apt-get install prometheus-node-exporter"
+        );
+    }
+    let panels = panels().into_iter().filter(|(_, expression)| has_machine || !expression.contains("node_"));
+    let rules = watch.rules();
+    assert!(rules.len() >= 7, "{rules:?}");
+    let mut missing: BTreeSet<(String, String)> =
+        panels.chain(rules.into_iter().map(|rule| ("rule".to_owned(), rule))).collect();
+    assert!(missing.len() >= 30, "{missing:?}");
+    let end = Instant::now() + PATIENCE;
+    let mut ended = None;
+    // Once more after the end: the last trial's samples stay for a while.
+    while !missing.is_empty() && ended.is_none() && Instant::now() < end {
+        ended = run.child.try_wait().unwrap();
+        missing.retain(|(_, expression)| watch.values(expression).is_empty());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let said = fs::read_to_string(bench.path("log")).unwrap();
+    assert!(missing.is_empty(), "no data: {missing:#?}\n{said}");
+    watch.rules();
+    // What is left of the run would show nothing new.
+    if ended.is_none() {
+        run.signal(libc::SIGINT);
+    }
+    let code = run.exit_code();
+    assert!(
+        [Some(0), Some(130)].contains(&code),
+        "{code:?}: {}",
+        fs::read_to_string(bench.path("log")).unwrap()
+    );
+    watch.end();
+    let list = fs::read_to_string(targets.join("servers.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&list).unwrap(), json!([]), "no server is left in the list");
+    bench.nothing_is_left_running();
+}
+
+#[test]
+fn a_missing_prometheus_is_named_with_how_to_get_it() {
+    let Some(bench) = Bench::new(1) else { return };
+    let output = bench.command(&["watch"]).env("PATH", bench.path("tools")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("apt-get install prometheus"), "{said}");
+}
+
+/// A server that is killed where a test ends early.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn prometheus_counts_what_the_server_counts_to_the_request() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = watched_bench() else { return };
+    let watch = Watch::start(&bench);
+    let (_server, send) = counted_server(&bench);
+    (0..57).for_each(|_| send("getHealth"));
+    (0..5).for_each(|_| send("getBalance"));
+    (0..3).for_each(|_| send("nope"));
+    let of = |metric: &str, labels: &str| format!("{metric}{{server=\"counted\"{labels}}}");
+    let count = "rpc_server_call_duration_seconds_count";
+    let counts = [
+        (of("rpc_requests_total", ""), 62.0),
+        (of("rpc_errors_total", ""), 5.0),
+        (of(count, ",rpc_method=\"getHealth\",outcome=\"ok\""), 57.0),
+        (of(count, ",rpc_method=\"getBalance\",outcome=\"error\""), 5.0),
+        (of(count, ",rpc_method=\"_OTHER\",outcome=\"error\""), 3.0),
+        (format!("sum({})", of("rpc_server_call_duration_seconds_bucket", ",le=\"+Inf\"")), 65.0),
+    ];
+    for (expression, expected) in counts {
+        watch.comes_to(&expression, expected);
+    }
+}
+
+/// Protobuf as Prometheus itself reads it: its text formats have no native histograms.
+#[test]
+fn prometheus_reads_native_histograms_to_the_call() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = watched_bench() else { return };
+    let watch = Watch::start_with(&bench, &["--native-histograms"]);
+    let (_server, send) = counted_server(&bench);
+    (0..57).for_each(|_| send("getHealth"));
+    (0..5).for_each(|_| send("getBalance"));
+    let of = |labels: &str| format!("rpc_server_call_duration_seconds{{server=\"counted\"{labels}}}");
+    let (health, errors) = (of(",rpc_method=\"getHealth\",outcome=\"ok\""), of(",outcome=\"error\""));
+    watch.comes_to(&format!("histogram_count({health})"), 57.0);
+    watch.comes_to(&format!("histogram_count({errors})"), 5.0);
+    watch.comes_to(&format!("histogram_count(sum({}))", of("")), 62.0);
+    // Every call took some time, and none ten seconds; so Prometheus must see in the buckets.
+    watch.comes_to(&format!("histogram_fraction(0, 10, {health})"), 1.0);
+    let quantiles = [0.0, 0.5, 1.0].map(|quantile| {
+        let expression = format!("histogram_quantile({quantile}, {health})");
+        until(&expression, || watch.values(&expression).first().copied())
+    });
+    let [lowest, median, highest] = quantiles;
+    assert!(0.0 <= lowest && lowest <= median && median <= highest && highest < 10.0, "{quantiles:?}");
+    let mean = format!("histogram_sum({health}) / histogram_count({health})");
+    let mean = until(&mean, || watch.values(&mean).first().copied());
+    // The buckets are less than a tenth part wide, and the sum is exact.
+    assert!(lowest <= mean * 1.1 && mean <= highest * 1.1, "{mean} {quantiles:?}");
+    // The other kinds of metrics come over protobuf too.
+    watch.comes_to("rpc_requests_total{server=\"counted\"}", 62.0);
+    watch.comes_to("rpc_server_calls_in_flight{server=\"counted\"}", 0.0);
+    let classic = watch.values("rpc_server_call_duration_seconds_bucket{server=\"counted\"}");
+    assert!(classic.is_empty(), "the classic buckets are there too: {classic:?}");
+    // The board's rules have data of native buckets too, while calls come.
+    for rule in
+        ["rate", "p50", "p99"].map(|rule| format!("server_method:rpc_server_call_duration_seconds:{rule}"))
+    {
+        until(&rule, || {
+            send("getHealth");
+            (!watch.values(&format!("{rule}{{server=\"counted\"}} > 0")).is_empty()).then_some(())
+        });
+    }
+}
+
+/// A server whose calls are timed, in the list of targets; and what sends it a call.
+fn counted_server(bench: &Bench) -> (Server, impl Fn(&str)) {
+    let mut child = Command::new(bench.path("server-axum"))
+        .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--metrics-calls", "--accounts", "4"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let server = Server(child);
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let list = json!([{ "targets": [ready["metrics"]], "labels": { "server": "counted" } }]);
+    fs::write(bench.path("watched/targets/servers.json"), list.to_string()).unwrap();
+    let url = format!("http://{}/", ready["addr"].as_str().unwrap());
+    let send = move |method: &str| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string();
+        let post = agent(ANSWER_WITHIN).post(&url);
+        assert_eq!(post.header("content-type", "application/json").send(body).unwrap().status(), 200);
+    };
+    (server, send)
+}
+
+#[test]
+fn k6_sends_its_own_samples_to_the_watching_prometheus() {
+    if !has_prometheus() {
+        return;
+    }
+    let Some(bench) = crate::stages::small() else { return };
+    bench.replace("campaigns/small.toml", "[\"http\", \"websocket\"]", "[\"http\"]");
+    let watch = Watch::start(&bench);
+    let output = bench
+        .command(&["run", "small"])
+        .env("K6", bench.path("k6"))
+        .env("K6_PROMETHEUS_RW_SERVER_URL", format!("http://{}/api/v1/write", watch.addr))
+        .env("K6_PROMETHEUS_RW_TREND_STATS", "p(99),max")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let observations = crate::stages::observations(&bench);
+    let [observation] = observations.as_slice() else { panic!("{observations:?}") };
+    let outcome = &observation["outcome"];
+    let kept = |path: &str| {
+        outcome.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {outcome}"))
+    };
+    // k6 has ended; its series end some time after it.
+    let sent = |series: &str| watch.values(&format!("last_over_time({series}[1h])"));
+    assert_eq!(sent("k6_http_reqs_total"), [kept("/load/succeeded")]);
+    assert_eq!(sent("k6_data_received_total"), [kept("/load/bytes_read")]);
+    // The harness has microseconds, k6 sends seconds; and k6 interpolates percentiles, so its p99 is not above the
+    // longest.
+    let (longest, p99) = (sent("k6_rpc_latency_max"), sent("k6_rpc_latency_p99"));
+    let ([longest], [p99]) = (longest.as_slice(), p99.as_slice()) else { panic!("{longest:?} {p99:?}") };
+    assert!((longest * 1e6 - kept("/load/latency_us/max")).abs() <= 1.0, "{longest} s: {outcome}");
+    assert!(kept("/load/latency_us/p50") <= p99 * 1e6 && p99 <= longest, "{p99} s: {outcome}");
+    watch.end();
+    bench.nothing_is_left_running();
+}

@@ -1,0 +1,129 @@
+//! The first screen of a report and of the README: few sentences, all short, and one table that says what the run
+//! measured.
+
+use std::path::{Path, PathBuf};
+
+use bench_model::config::ConfigDir;
+use bench_model::figure::Figure;
+use bench_model::results::{self, RunFolder};
+use bench_stats::Estimate;
+
+/// Words of a sentence that a reader takes in at once.
+const WORDS: usize = 25;
+
+/// Lines of a report that stand open.
+const LINES: usize = 120;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The newest kept run of a campaign. A reader's own runs are none: what they say is not known here.
+fn kept(campaign: &str) -> bench_report::Run {
+    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
+    let newest = results::kept(&root().join("results")).unwrap().into_iter().rfind(of_campaign).unwrap();
+    bench_report::Run::load(&RunFolder::open(&newest).unwrap()).unwrap()
+}
+
+/// The sentences of a page's list, without its marks.
+fn sentences(page: &str) -> Vec<String> {
+    let items = page.lines().filter_map(|line| line.strip_prefix("- "));
+    let items = items.map(|item| item.replace("**", ""));
+    items.flat_map(|item| item.split(". ").map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn the_answer_is_short() {
+    for campaign in ["quick", "isolation", "recovery", "slo"] {
+        let run = kept(campaign);
+        let first = bench_report::headline(&run);
+        let is_compared = run.plan.campaign.baseline.is_some();
+        assert_eq!(first.contains("| question "), is_compared, "{campaign}: {first}");
+        let sentences = sentences(&first);
+        assert!(sentences.len() > 3, "{campaign}: {first}");
+        for sentence in sentences {
+            let words = sentence.split_whitespace().count();
+            assert!(words <= WORDS, "{campaign}: {words} words: {sentence}");
+        }
+        let (mut open, mut is_folded) = (0, false);
+        for line in bench_report::markdown(&run).lines() {
+            is_folded |= line == "<details>";
+            open += usize::from(!is_folded);
+            is_folded &= line != "</details>";
+        }
+        assert!(open <= LINES, "{campaign}: {open} lines stand open");
+    }
+}
+
+/// What the table shows is what the run's summary holds.
+#[test]
+fn the_table_holds_the_run_s_figures() {
+    let run = kept("quick");
+    let first = bench_report::headline(&run);
+    let duets = run.duets.as_ref().unwrap();
+    for pair in &duets.summary.comparisons {
+        let start = format!("| CPU per request, {} ", pair.workload);
+        let row = first.lines().find(|line| line.starts_with(&start)).unwrap();
+        let shown = format!("{:.2}", pair.cpu.ratio.value);
+        assert!(row.contains(&shown), "{} over {}: {shown} is not in {row}", pair.server, pair.over);
+    }
+}
+
+/// actix has the least memory for a connection in the kept run.
+#[test]
+fn memory_that_did_not_grow_wins_nothing() {
+    let mut run = kept("quick");
+    let least = "**Least memory for a connection: actix-web.**";
+    assert!(bench_report::headline(&run).contains(least));
+    for cell in run.summary.cells.iter_mut().filter(|cell| cell.server == "actix") {
+        cell.figures
+            .insert(Figure::ConnectionMemoryBytes, Estimate { value: 0.0, interval: Some((0.0, 0.0)) });
+    }
+    let first = bench_report::headline(&run);
+    assert!(!first.contains(least) && !first.contains("0 B"), "{first}");
+    let row = first.lines().find(|line| line.starts_with("| memory for a connection")).unwrap();
+    assert_eq!(row.split('|').nth(4).map(str::trim), Some("not measured"), "{row}");
+}
+
+#[test]
+fn the_readme_is_short_and_begins_with_the_answer() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 100, "{} lines", readme.lines().count());
+    let answer = readme.find("<!-- answer of pooled").unwrap();
+    assert!(readme[..answer].lines().count() < 20);
+}
+
+/// What an answer says that no campaign measures, or only some do, is so: of other methods than the two, and of
+/// networks.
+#[test]
+fn what_is_measured_elsewhere_is_named() {
+    let folder = |name: &str| ConfigDir(root().join("bench-scripts")).files(name).unwrap().into_iter();
+    let is_other = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let methods = text.split("method").skip(1).filter_map(|rest| {
+            let value = rest.trim_start_matches(['"', ' ']).strip_prefix([':', '='])?;
+            value.split('"').nth(1)
+        });
+        methods.into_iter().any(|method| !["getBalance", "getBlocks"].contains(&method))
+    };
+    let others: Vec<String> =
+        folder("workloads").filter(|(_, file)| is_other(file)).map(|(name, _)| name).collect();
+    assert!(others.contains(&"wallet".to_owned()), "{others:?}");
+    let (mut methods, mut networks) = (Vec::new(), Vec::new());
+    for (name, file) in folder("campaigns") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let campaign: toml::Value = toml::from_str(&text).unwrap();
+        let workloads = campaign.get("workloads").and_then(|all| all.as_array()).cloned().unwrap_or_default();
+        if workloads.iter().any(|one| others.iter().any(|other| one.as_str() == Some(other))) {
+            methods.push(format!("`{name}`"));
+        }
+        if text.contains("network = ") {
+            networks.push(format!("`{name}`"));
+        }
+    }
+    let methods = methods.join(", ");
+    let said = bench_report::headline(&kept("quick"));
+    let only = said.lines().find(|line| line.contains("No campaign measures")).unwrap();
+    assert!(only.contains(&format!("Only {methods} measures other methods")), "{methods}: {only}");
+    assert!(networks.len() == 3 && networks.iter().all(|name| only.contains(name)), "{networks:?}: {only}");
+}

@@ -1,0 +1,297 @@
+//! Resources through the window and the quantile function of latency: from samples with a known truth to the summary,
+//! and to a report with their charts, or without.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
+use bench_analysis::{Cell, Moment, Summary, summarize};
+use bench_model::config::{Campaign, ConfigDir};
+use bench_model::observation::Sample;
+use bench_model::plan::Plan;
+use bench_model::plan::{self, Trial};
+use bench_model::results::{RunFolder, pretty};
+use bench_system::probe::resources::ResourceSample;
+use serde_json::Value;
+
+/// Two servers at two loads, of which the higher one is the headline's; a window of a second.
+fn plan(blocks: u32) -> Plan {
+    let config = ConfigDir::of_repository();
+    let (quick, _) = config.campaign("quick").unwrap();
+    let campaign = Campaign {
+        servers: ["legacy", "actix"].map(String::from).to_vec(),
+        ceiling: None,
+        workloads: vec!["getBalance".into()],
+        connections: vec![125, 500],
+        headline: BTreeMap::from([("getBalance".into(), 500)]),
+        max_blocks: blocks,
+        max_extra_blocks: Some(0),
+        precision: None,
+        duets: None,
+        window_ms: 1_000,
+        ..quick
+    };
+    Plan {
+        workloads: vec![config.workload("getBalance").unwrap()],
+        servers: ["legacy", "actix"].map(|name| config.server(name).unwrap()).to_vec(),
+        threads: 2,
+        trials: plan::trials(&campaign),
+        campaign,
+        ..Plan::default()
+    }
+}
+
+fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
+    summarize(&plan.campaign, &plan.connections(), &plan.trials, &observe(plan, gave))
+}
+
+fn headline_cell(summary: &Summary) -> &Cell {
+    summary.cell("actix", "getBalance", 500).unwrap()
+}
+
+fn with_readings(readings: Vec<ResourceSample>) -> Sample {
+    Sample { resources: readings, sampler_cpu_s: Some(0.002), ..sample(100_000.0, 10.0) }
+}
+
+/// Readings of a server that uses `cores` processors, a quarter of it in the kernel, and takes a MiB every 100 ms.
+/// `late_ms` is how late each reading is.
+fn steady(cores: f64, late_ms: [u64; 5]) -> Vec<ResourceSample> {
+    let reading = |(index, late_ms): (u64, u64)| {
+        let t_ms = 200 * (index + 1) + late_ms;
+        let used_us = cores * 1_000.0 * t_ms as f64;
+        ResourceSample {
+            t_ms,
+            user_us: Some((used_us * 0.75) as u64),
+            system_us: Some((used_us * 0.25) as u64),
+            memory_bytes: Some((t_ms << 20) / 100),
+            threads: Some(3),
+            involuntary_switches: Some(50 * t_ms),
+            run_delay_us: Some(250 * t_ms),
+            open_files: Some(500),
+            ..ResourceSample::default()
+        }
+    };
+    (0..).zip(late_ms).map(reading).collect()
+}
+
+#[test]
+fn the_median_trial_shows_whenever_each_was_read() {
+    let summary = summary(&plan(3), |trial| {
+        let mut readings = match trial.block {
+            1 => steady(0.8, [0, 0, 0, 0, 0]),
+            2 => steady(1.2, [3, 12, 1, 7, 40]),
+            _ => steady(1.9, [1, 1, 80, 1, 220]),
+        };
+        if trial.block == 3 {
+            readings.remove(1);
+        }
+        with_readings(readings)
+    });
+    let timeline = &headline_cell(&summary).timeline;
+    let times: Vec<f64> = timeline.iter().map(|moment| moment.t_ms).collect();
+    assert_eq!(times, [200.0, 400.0, 600.0, 800.0, 1_000.0]);
+    for moment in timeline {
+        let close = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
+        assert!(close(moment.cores, 1.2), "{moment:?}");
+        assert!(close(moment.user_cores, 0.9) && close(moment.system_cores, 0.3), "{moment:?}");
+        assert!(close(moment.involuntary_switches_per_s, 50_000.0), "{moment:?}");
+        assert!(close(moment.run_delay_ms_per_s, 250.0), "{moment:?}");
+        // Before the first reading, what is held is what was read first, some ms later.
+        let memory = moment.memory_bytes.unwrap() / (moment.t_ms / 100.0 * f64::from(1 << 20));
+        assert!((memory - 1.0).abs() < 0.01, "{moment:?}");
+        assert_eq!((moment.threads, moment.connections), (Some(3.0), Some(500.0)));
+        assert_eq!(moment.voluntary_switches_per_s, None, "what the machine lacks is no zero");
+    }
+}
+
+#[test]
+fn counts_between_readings_are_kept() {
+    let at = |t_ms: u64, user_us: u64| ResourceSample {
+        t_ms,
+        user_us: Some(user_us),
+        system_us: Some(0),
+        ..ResourceSample::default()
+    };
+    let readings = vec![
+        at(90, 10_000),
+        at(240, 200_000),
+        at(333, 210_000),
+        at(520, 640_000),
+        at(777, 640_000),
+        at(1_000, 900_000),
+    ];
+    let summary = summary(&plan(1), |_| with_readings(readings.clone()));
+    let timeline = &headline_cell(&summary).timeline;
+    let step_s = timeline[0].t_ms / 1e3;
+    let used_s: f64 = timeline.iter().map(|moment| moment.cores.unwrap() * step_s).sum();
+    assert!((used_s - 0.9).abs() < 1e-9, "{used_s}");
+    assert!(timeline.iter().all(|moment| moment.cores.unwrap() >= 0.0));
+}
+
+#[test]
+fn a_quantile_is_the_median_of_the_trials_quantiles() {
+    let summary = summary(&plan(3), |trial| {
+        let mut sample = sample(100_000.0, 10.0);
+        // One trial has the slowest requests of all; pooled, it would make the tail alone.
+        let slow = [10.0, 20.0, 9_000.0][trial.block as usize - 1];
+        sample.load.quantiles = vec![(0.5, 5.0 * f64::from(trial.block)), (0.99, slow), (1.0, 2.0 * slow)];
+        if trial.block == 2 {
+            sample.load.quantiles.pop();
+        }
+        sample
+    });
+    assert_eq!(headline_cell(&summary).quantiles, [(0.5, 10.0), (0.99, 20.0)]);
+}
+
+#[test]
+fn only_the_headline_load_has_a_timeline() {
+    let plan = plan(2);
+    let with = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    let other = with.cell("actix", "getBalance", 125).unwrap();
+    assert!(other.timeline.is_empty() && other.quantiles.is_empty());
+    assert!(!headline_cell(&with).timeline.is_empty() && !headline_cell(&with).quantiles.is_empty());
+    let without = summary(&plan, |_| sample(100_000.0, 10.0));
+    assert_eq!(headline_cell(&without).timeline, [] as [Moment; 0]);
+    let text = serde_json::to_string(&without).unwrap();
+    for name in ["timeline", "quantiles", "sampling_cores"] {
+        assert!(!text.contains(name), "{name}");
+    }
+    assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
+}
+
+#[test]
+fn the_highest_load_has_it_where_the_headline_load_is_left_out() {
+    let plan = Plan { left_out_connections: vec![500], ..plan(1) };
+    let summary = summary(&plan, |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    let cell = summary.cell("actix", "getBalance", plan.headline_level("getBalance")).unwrap();
+    assert_eq!(cell.level.connections, 125);
+    assert!(!cell.timeline.is_empty() && !cell.quantiles.is_empty());
+}
+
+fn with_quantiles(mut sample: Sample) -> Sample {
+    sample.load.quantiles =
+        vec![(0.0, 90.0), (0.5, 400.0), (0.99, 2_000.0), (0.9999, 9_000.0), (1.0, 30_000.0)];
+    sample
+}
+
+/// The folder of these samples with its report.
+fn written(results: &Path, plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> RunFolder {
+    let folder = RunFolder::create(results, "charts").unwrap();
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("rpc-bench run charts")).unwrap();
+    for observation in observe(plan, gave) {
+        folder.append(&observation).unwrap();
+    }
+    bench_report::write(&folder).unwrap();
+    folder
+}
+
+/// The report of these samples, and its charts by their names.
+fn reported(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> (String, BTreeMap<String, String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = written(dir.path(), plan, gave);
+    let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
+    let names = entries.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(".svg"));
+    (read("report.md"), names.map(|name| (name.clone(), read(&name))).collect())
+}
+
+fn names(charts: &BTreeMap<String, String>) -> Vec<&str> {
+    charts.keys().map(String::as_str).collect()
+}
+
+/// GitHub shows a chart about 900 pixels wide.
+#[test]
+fn text_in_charts_is_at_least_12_pixels_high() {
+    let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    for (name, chart) in &charts {
+        assert!(chart.contains("<svg ") && chart.contains(" width=\"900\""), "{name}");
+        let sizes = chart.split("font-size=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let sizes: Vec<f64> = sizes.map(|size| size.parse().unwrap()).collect();
+        assert!(!sizes.is_empty() && sizes.iter().all(|size| *size >= 12.0), "{name}: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_server_has_one_colour_in_all_charts() {
+    let (_, charts) = reported(&plan(3), |_| with_quantiles(with_readings(steady(1.0, [0; 5]))));
+    assert!(charts["ratios.svg"].contains("#008a65") && !charts["ratios.svg"].contains("#d55e00"));
+    for (name, chart) in
+        charts.iter().filter(|(name, _)| !["cpu-per-request.svg", "ratios.svg"].contains(&name.as_str()))
+    {
+        for (server, own) in [("jsonrpc-core", "#0072b2"), ("actix-web + hand-written JSON-RPC", "#008a65")] {
+            let named = chart.lines().position(|line| line.ends_with(&format!(">{server}</text>"))).unwrap();
+            let key = chart.lines().nth(named - 2).unwrap();
+            assert!(key.contains(own), "{server} in {name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn a_report_shows_its_charts_and_the_cost_of_reading() {
+    let (report, charts) = reported(&plan(3), |trial| {
+        let sample = with_quantiles(with_readings(steady(1.0, [0, 5, 1, 2, 30])));
+        Sample { sampler_cpu_s: Some([0.002, 0.003, 0.010][trial.block as usize - 1]), ..sample }
+    });
+    assert_eq!(
+        names(&charts),
+        ["cpu-per-request.svg", "p99.svg", "quantiles.svg", "ratios.svg", "resources.svg", "throughput.svg"]
+    );
+    assert!(report.contains("](quantiles.svg)") && report.contains("](resources.svg)"), "{report}");
+    // Of two cores in a second.
+    assert!(
+        report.contains("0.15 % of the 2 cores' time in the window (median trial; at most 0.50 %)"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_report_without_samples_has_no_such_chart() {
+    let (report, charts) = reported(&plan(3), |_| sample(100_000.0, 10.0));
+    assert_eq!(names(&charts), ["cpu-per-request.svg", "p99.svg", "ratios.svg", "throughput.svg"]);
+    for name in ["quantiles.svg", "resources.svg", "cost of reading"] {
+        assert!(!report.contains(name), "{name}");
+    }
+}
+
+/// How far the latency of trials with that many requests is drawn, in `quantiles.svg` and for the zoom of
+/// `report.html`: the last percentile that the axis names, whether a part of the lines is thin, and the last place of
+/// the thick and of the thin lines.
+fn tail(requests: f64) -> (String, bool, [f64; 2]) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = written(dir.path(), &plan(3), |_| {
+        let mut sample = sample(requests, 10.0);
+        let tail = [(0.5, 400.0), (0.9, 700.0), (0.99, 2e3), (0.999, 4e3), (0.9999, 9e3), (0.999_99, 2e4)];
+        sample.load.quantiles = tail.into_iter().chain([(0.999_999, 3e4), (1.0, 4e4)]).collect();
+        sample
+    });
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
+    let svg = read("quantiles.svg");
+    let named = ["50", "90", "99", "99.9", "99.99", "99.999"];
+    let last = named.into_iter().rfind(|name| svg.contains(&format!(">{name}</text>"))).unwrap().to_owned();
+    let is_thin = svg.lines().any(|line| line.contains("fill=\"none\"") && !line.contains("stroke-width"));
+    let page = read("report.html");
+    let zooms = page.split("<script type=\"application/json\">").skip(1);
+    let zooms = zooms.map(|rest| rest.split("</script>").next().unwrap());
+    let zoom = zooms.map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let zoom = zoom.into_iter().find(|zoom| zoom["panels"][0]["x"]["write"] == "percentile").unwrap();
+    let lines = zoom["panels"][0]["lines"].as_array().unwrap().clone();
+    let last_of = |width: f64| {
+        let of_width = lines.iter().filter(|line| line["width"].as_f64() == Some(width));
+        let places = of_width.flat_map(|line| line["x"].as_array().unwrap()).map(|x| x.as_f64().unwrap());
+        places.fold(0.0, f64::max).round()
+    };
+    (last, is_thin, [last_of(2.0), last_of(1.0)])
+}
+
+#[test]
+fn latency_is_drawn_as_far_as_the_requests_of_a_trial_reach() {
+    // At least ten requests beyond each percentile: thick to the end.
+    assert_eq!(tail(1_000_000.0), ("99.999".to_owned(), false, [100_000.0, 0.0]));
+    // Ten beyond 99.99 and one beyond 99.999.
+    assert_eq!(tail(100_000.0), ("99.999".to_owned(), true, [10_000.0, 100_000.0]));
+    // Beyond 99.999 there is none.
+    assert_eq!(tail(99_000.0), ("99.99".to_owned(), true, [1_000.0, 10_000.0]));
+    assert_eq!(tail(5_000.0), ("99.9".to_owned(), true, [100.0, 1_000.0]));
+}

@@ -1,0 +1,146 @@
+//! CPU and memory against rate, on synthetic samples: which rates are held, what is drawn, and that runs with few rates
+//! have none of it.
+
+use std::path::Path;
+
+use bench_measure::run;
+use bench_model::config::{Campaign, ConfigDir};
+use bench_model::load::{Latency, LoadTool, OpenWindow};
+use bench_model::observation::{Observation, Outcome, Sample};
+use bench_model::plan::{self, Plan, Trial};
+use bench_model::results::{RunFolder, pretty};
+use bench_report::Run;
+use bench_system::probe::resources::ResourceSample;
+
+use crate::samples::{conditions, sample};
+
+/// What legacy answers in a second at most; the others answer all.
+const MOST: u32 = 20_000;
+
+fn cpu_us(server: &str) -> f64 {
+    match server {
+        "legacy" => 40.0,
+        "jsonrpsee" => 30.0,
+        _ => 15.0,
+    }
+}
+
+/// A window of one second. Memory is 10 MiB and one for each thousand requests a second.
+fn at_rate(trial: &Trial) -> Sample {
+    let rate = trial.rate.unwrap();
+    let most = if trial.server == "legacy" { MOST } else { u32::MAX };
+    let answered = rate.min(most);
+    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
+    let lag = all(if rate > most { 900_000.0 } else { 1.0 });
+    let mut sample = sample(answered.into(), cpu_us(&trial.server) * (0.9 + 0.1 * f64::from(trial.block)));
+    sample.load.latency_us = all(if rate > most { 900_000.0 } else { 200.0 });
+    sample.load.failed.insert("not sent".to_owned(), u64::from(rate - answered));
+    sample.load.open = Some(OpenWindow {
+        requested_rate: rate.into(),
+        achieved_rate: answered.into(),
+        intended: rate.into(),
+        sent: answered.into(),
+        send_lag_us: Some(lag),
+        own_lag_us: Some(all(1.0)),
+        from_send_us: all(200.0),
+    });
+    let memory_bytes = (10 << 20) + (u64::from(rate) << 20) / 1_000;
+    sample.resources =
+        vec![ResourceSample { t_ms: 500, memory_bytes: Some(memory_bytes), ..ResourceSample::default() }];
+    sample
+}
+
+/// A run of the shipped campaign with these rates, if not its own, and its report.
+fn reported(dir: &Path, rates: Option<&[u32]>) -> (Run, String) {
+    let config = ConfigDir::of_repository();
+    let (plan, text) = run::resolve(&config, "curves").unwrap();
+    let mut campaign = Campaign { window_ms: 1_000, max_extra_blocks: Some(0), ..plan.campaign };
+    let open = campaign.open.as_mut().unwrap();
+    open.rates = rates.map_or_else(|| open.rates.clone(), <[u32]>::to_vec);
+    let rates = open.levels(|_| Some(LoadTool::RpcLoad));
+    let trials = plan::trials_at(&campaign, &rates);
+    let plan = Plan { trials, rates, campaign, ..plan };
+    let folder = RunFolder::create(dir, "curves").unwrap();
+    folder.write_new("campaign.toml", &text).unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all curves")).unwrap();
+    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+        let outcome = Outcome::Completed(Box::new(at_rate(trial)));
+        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
+        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
+    }
+    let run = bench_report::write(&folder).unwrap();
+    (run, std::fs::read_to_string(folder.0.join("report.md")).unwrap())
+}
+
+/// The cells of a server's row at a rate in the section.
+fn row(report: &str, server: &str, rate: &str) -> Vec<String> {
+    let section = report.split("## CPU and memory by rate").nth(1).unwrap().split("\n## ").next().unwrap();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let rows =
+        section.lines().map(cells).filter(|row| row.len() > 3 && row[1].contains(server) && row[2] == rate);
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    assert_eq!(rows.len(), 1, "{server} at {rate} in {section}");
+    rows.remove(0)
+}
+
+#[test]
+fn a_rate_that_is_not_held_shows_what_was_answered_and_is_hollow() {
+    let dir = tempfile::tempdir().unwrap();
+    let (run, report) = reported(dir.path(), None);
+    assert_eq!(run.summary.by_rate.len(), 4, "control shows what the load tool can send, and is no server");
+    for of in &run.summary.by_rate {
+        assert_eq!(of.points.len(), 10, "{}", of.server);
+        for point in &of.points {
+            let is_held = of.server != "legacy" || point.requested <= MOST;
+            assert_eq!(point.held, if is_held { 3 } else { 0 }, "{} at {}", of.server, point.requested);
+            let cpu = point.cpu_us.unwrap();
+            let true_us = cpu_us(&of.server);
+            for (found, expected) in [(cpu.low, 1.0), (cpu.median, 1.1), (cpu.high, 1.2)] {
+                assert!((found / (true_us * expected) - 1.0).abs() < 1e-6, "{} {cpu:?}", of.server);
+            }
+        }
+    }
+    let held = row(&report, "jsonrpc-core", "16,000");
+    assert_eq!(
+        [&held[3], &held[4], &held[6], &held[9]],
+        ["16,000", "0.704", "26.0 MiB", "3 of 3"],
+        "{held:?}"
+    );
+    let missed = row(&report, "jsonrpc-core", "32,000");
+    assert_eq!([&missed[3], &missed[9]], ["20,000", "**0 of 3**"], "{missed:?}");
+    let drawn = std::fs::read_to_string(dir.path().join(&run.name).join("curves-getBalance.svg")).unwrap();
+    // legacy's three highest rates are hollow, in each of the three rows of panels, and a group there.
+    let hollow = drawn.split("fill-opacity=\"0.6\"").skip(1).map(|rest| rest.split("</g>").next().unwrap());
+    assert_eq!(hollow.map(|group| group.lines().skip(1).count()).collect::<Vec<_>>(), [3; 3], "{drawn}");
+    for said in ["resident memory of the server", "cores", "µs/request", "(log scale)"] {
+        assert!(drawn.contains(said), "{said}");
+    }
+    assert!(report.contains("](curves-getBalance.svg)"), "{report}");
+    assert!(
+        !report.contains("](cpu.svg)") && report.contains("](p99.svg)"),
+        "it has these already: {report}"
+    );
+}
+
+#[test]
+fn few_rates_are_no_curve() {
+    let dir = tempfile::tempdir().unwrap();
+    let (run, report) = reported(dir.path(), Some(&[1_000, 2_000, 4_000]));
+    assert!(run.summary.by_rate.is_empty());
+    assert!(!report.contains("CPU and memory by rate") && report.contains("](cpu.svg)"), "{report}");
+    assert!(!dir.path().join(&run.name).join("curves-getBalance.svg").exists());
+}
+
+/// Its first line says how long it takes.
+#[test]
+fn the_long_campaign_takes_as_long_as_it_says() {
+    let config = ConfigDir::of_repository();
+    let (plan, text) = run::resolve(&config, "curves-long").unwrap();
+    let open = plan.campaign.open.as_ref().unwrap();
+    let windows = open.rates.len() * plan.campaign.servers.len() * plan.campaign.max_blocks as usize;
+    let load_s = windows as u64 * (plan.campaign.warmup_ms + plan.campaign.window_ms) / 1_000;
+    let said_s = 3_600 + 3 * 60;
+    assert!(text.lines().next().unwrap().ends_with("about an hour and 3 minutes."), "{text}");
+    assert!((load_s..load_s + 10 * windows as u64).contains(&said_s), "{load_s} s of load");
+}

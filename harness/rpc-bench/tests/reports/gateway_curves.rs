@@ -1,0 +1,103 @@
+//! Gateways on synthetic samples: CPU and memory of both sides by rate, what a cache saves, and where a limit shows.
+
+use std::path::Path;
+
+use bench_measure::run;
+use bench_model::config::{Campaign, ConfigDir};
+use bench_model::load::{Latency, LoadTool, OpenWindow};
+use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
+use bench_model::plan::{self, Plan, Trial};
+use bench_model::results::{RunFolder, pretty};
+use bench_system::probe::process_usage::CpuTime;
+use serde_json::json;
+
+use crate::samples::sample;
+
+/// 30 µs of CPU for a request in a gateway and 20 µs in the server behind it, to which a cache lets nothing through;
+/// and of 1,500 requests a second a limit refuses what is above 1,000.
+fn at_rate(trial: &Trial) -> Sample {
+    let rate = trial.rate.unwrap();
+    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
+    let cpu_us = if trial.server.starts_with("gateway") { 30.0 } else { 20.0 };
+    let mut sample = sample(f64::from(rate), cpu_us * (1.0 + 0.002 * f64::from(trial.block % 3)));
+    sample.server_peak_memory_bytes = Some(40 << 20);
+    sample.load.latency_us = all(300.0);
+    sample.load.open = Some(OpenWindow {
+        requested_rate: rate.into(),
+        achieved_rate: rate.into(),
+        intended: rate.into(),
+        sent: rate.into(),
+        send_lag_us: Some(all(1.0)),
+        own_lag_us: Some(all(1.0)),
+        from_send_us: all(299.0),
+    });
+    if trial.server.starts_with("gateway") {
+        sample.server_requests = None;
+        let behind_us = if trial.server == "gateway-cache" { 0.0 } else { 20.0 };
+        let cpu = CpuTime { user_s: f64::from(rate) * behind_us / 1e6, system_s: 0.0 };
+        sample.upstream = Some(UpstreamUse { cpu, peak_memory_bytes: Some(25 << 20) });
+    }
+    if trial.server == "gateway-limit" && rate > 1_000 {
+        sample.load.succeeded = 1_000;
+        sample.load.failed.insert("HTTP 4xx".to_owned(), u64::from(rate) - 1_000);
+    }
+    sample
+}
+
+fn plan() -> (Plan, String) {
+    let config = ConfigDir::of_repository();
+    let (plan, text) = run::resolve(&config, "gateway").unwrap();
+    // The samples are of one second.
+    let campaign = Campaign { window_ms: 1_000, ..plan.campaign };
+    let rates = campaign.open.as_ref().unwrap().levels(|_| Some(LoadTool::RpcLoad));
+    let trials = plan::trials_at(&campaign, &rates);
+    (Plan { trials, rates, campaign, ..plan }, text)
+}
+
+fn reported(dir: &Path) -> (RunFolder, String) {
+    let (plan, text) = plan();
+    let folder = RunFolder::create(dir, "gateway").unwrap();
+    folder.write_new("campaign.toml", &text).unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    let conditions = json!({
+        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all gateway", "servers": {},
+        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
+        "tool": { "name": "rpc-load", "version": "0.1.0", "source": "pinned", "sha256": "" },
+    });
+    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+        let outcome = Outcome::Completed(Box::new(at_rate(trial)));
+        let (trial, started_at, took_s) = (trial.clone(), String::new(), 1.0);
+        folder.append(&Observation { trial, started_at, took_s, outcome }).unwrap();
+    }
+    bench_report::write(&folder).unwrap();
+    let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    (folder, report)
+}
+
+#[test]
+fn both_sides_of_a_gateway_are_drawn_and_the_cache_and_the_limit_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, report) = reported(dir.path());
+    let chart = std::fs::read_to_string(folder.0.join("gateways-getBalance.svg")).unwrap();
+    for panel in
+        ["gateway: CPU", "server behind it: CPU", "gateway: peak memory", "server behind it: peak memory"]
+    {
+        assert!(chart.contains(panel), "{panel}");
+    }
+    assert!(report.contains("(gateways-getBalance.svg)"), "{report}");
+
+    let cache = report.split("### What the cache saves").nth(1).unwrap();
+    let row = cache
+        .lines()
+        .find(|line| line.contains("getBalance at 1,000/s"))
+        .unwrap_or_else(|| panic!("{cache}"));
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    // 50 µs for both together without the cache, and 30 µs with it.
+    assert_eq!(cells[2..6], ["gateway with a cache", "50.1", "30.1", "40 %"], "{row}");
+
+    let limit = report.split("### At which rate the limit shows").nth(1).unwrap();
+    assert!(limit.contains("the limit of 1000 calls/s shows from 2,000 requests/s on"), "{limit}");
+    assert!(limit.contains("getBalance at 4,000/s: 1,000 answered/s, 3,000 limited/s (HTTP 429)"), "{limit}");
+    assert!(!limit.contains("getBalance at 1,000/s: "), "{limit}");
+}

@@ -1,0 +1,55 @@
+//! Every kept run renders to the report that is kept with it: what changes how reports are written shows in them, or is
+//! a fault.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bench_model::results::{RunFolder, SUMMARY, kept};
+
+use crate::{on_all_processors, schema};
+
+/// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.
+fn rendered(run: &Path, work: &Path) -> String {
+    let copy = work.join(run.file_name().unwrap());
+    fs::create_dir(&copy).unwrap();
+    let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|path| path.is_file() && path.extension().is_none_or(|end| end != "svg")) {
+        fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+    }
+    fs::remove_file(copy.join("report.md")).unwrap();
+    let folder = RunFolder::open(&copy).unwrap();
+    folder.check_observations().unwrap();
+    if folder.is_calibration() {
+        bench_report::calibration::write(&folder).unwrap();
+    } else if folder.is_why() {
+        bench_report::why::write(&folder).unwrap();
+    } else {
+        bench_report::write(&folder).unwrap();
+        let schema = schema::of_summaries();
+        for summary in [SUMMARY, "duets/summary.json"].map(|name| copy.join(name)) {
+            let Ok(text) = fs::read_to_string(&summary) else { continue };
+            let errors = schema::errors(&schema::strictly(&text).unwrap(), &schema);
+            assert!(errors.is_empty(), "{}: {errors:?}", summary.display());
+        }
+    }
+    let report = fs::read_to_string(copy.join("report.md")).unwrap();
+    fs::remove_dir_all(&copy).unwrap();
+    report
+}
+
+#[test]
+fn every_kept_run_renders_to_its_report() {
+    let results =
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts")).join("../results");
+    let mut runs: Vec<PathBuf> = kept(&results).unwrap();
+    runs.retain(|run| run.join("run.tar.xz").is_file());
+    assert!(runs.len() > 40, "{}", runs.len());
+    let work = tempfile::tempdir().unwrap();
+    let work = work.path();
+    let differs = |run: &PathBuf| {
+        let kept = fs::read_to_string(run.join("report.md")).unwrap();
+        (rendered(run, work) != kept).then(|| run.clone())
+    };
+    let different: Vec<PathBuf> = on_all_processors(&runs, differs).into_iter().flatten().collect();
+    assert!(different.is_empty(), "render these again and read what changed: {different:?}");
+}

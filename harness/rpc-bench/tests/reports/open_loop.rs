@@ -1,0 +1,346 @@
+//! Open loops on synthetic samples: what is compared, what is marked, and that their figures never stand among those of
+//! closed loops.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bench_analysis::{Mark, Summary, summarize};
+use bench_model::config::{Background, Campaign, ConfigDir, Open};
+use bench_model::load::{Bin, Latency, Level, LoadSample, LoadTool, OpenWindow};
+use bench_model::observation::Sample;
+use bench_model::plan::Plan;
+use bench_model::plan::{self, Trial};
+use bench_model::results::{RunFolder, SUMMARY, pretty};
+use bench_system::probe::resources::ResourceSample;
+use bench_system::probe::wire::Wire;
+
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
+use crate::schema;
+
+fn config() -> ConfigDir {
+    ConfigDir::of_repository()
+}
+
+fn plan(open: Open) -> Plan {
+    let (rates, _) = config().campaign("rates").unwrap();
+    let campaign = Campaign {
+        servers: ["legacy", "actix"].map(String::from).to_vec(),
+        ceiling: None,
+        workloads: vec!["getBalance".into()],
+        headline: BTreeMap::new(),
+        compare_headline_only: false,
+        max_blocks: 6,
+        max_extra_blocks: Some(0),
+        window_ms: 10_000,
+        open: Some(open.clone()),
+        ..rates
+    };
+    let rates = open.levels(|_| Some(LoadTool::Vegeta));
+    Plan {
+        workloads: vec![config().workload("getBalance").unwrap()],
+        servers: ["legacy", "actix"].map(|name| config().server(name).unwrap()).to_vec(),
+        threads: 2,
+        trials: plan::trials_at(&campaign, &rates),
+        rates,
+        campaign,
+        ..Plan::default()
+    }
+}
+
+fn open(rates: &[u32]) -> Open {
+    Open {
+        rates: rates.to_vec(),
+        connections: 64,
+        tools: Vec::new(),
+        background: None,
+        stall: None,
+        wire: false,
+    }
+}
+
+/// A window at a rate in which requests took so long from the send, and were sent so late.
+fn at_rate(trial: &Trial, cpu_us: f64, from_send_us: f64, lag_us: f64) -> Sample {
+    let all = |us: f64| Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us };
+    let rate = f64::from(trial.rate.unwrap());
+    let mut sample = sample(rate, cpu_us);
+    sample.load.latency_us = all(from_send_us + lag_us);
+    sample.load.open = Some(OpenWindow {
+        requested_rate: rate,
+        achieved_rate: rate,
+        intended: rate as u64,
+        sent: rate as u64,
+        send_lag_us: Some(all(lag_us)),
+        own_lag_us: Some(all(lag_us)),
+        from_send_us: all(from_send_us),
+    });
+    sample
+}
+
+fn summary(plan: &Plan, gave: impl Fn(&Trial) -> Sample) -> Summary {
+    summarize(&plan.campaign, &plan.levels(), &plan.trials, &observe(plan, gave))
+}
+
+/// Some noise that differs from block to block.
+fn wobble(trial: &Trial) -> f64 {
+    1.0 + 0.002 * f64::from(trial.block % 3)
+}
+
+#[test]
+fn servers_are_compared_at_each_rate_by_what_a_request_costs() {
+    let plan = plan(open(&[1_000, 4_000]));
+    let summary = summary(&plan, |trial| {
+        let cpu_us = if trial.server == "actix" { 10.0 } else { 20.0 };
+        at_rate(trial, cpu_us * wobble(trial), 200.0, 1.0)
+    });
+    assert_eq!((summary.cells.len(), summary.comparisons.len()), (4, 2));
+    for pair in &summary.comparisons {
+        assert!((pair.cpu.ratio.value - 0.5).abs() < 0.01, "{pair:?}");
+    }
+    assert!(summary.cells.iter().all(|cell| cell.marks.is_empty()), "{:?}", summary.cells[0].marks);
+    assert!(summary.isolation.is_empty() && summary.recovery.is_empty() && summary.agreement.is_empty());
+}
+
+#[test]
+fn missed_rates_and_late_tools_are_marked() {
+    let plan = plan(open(&[1_000]));
+    let marks = |change: fn(&mut Sample)| {
+        let summary = summary(&plan, |trial| {
+            let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+            change(&mut sample);
+            sample
+        });
+        summary.cells[0].marks.clone()
+    };
+    assert_eq!(
+        marks(|sample| sample.load.open.as_mut().unwrap().achieved_rate = 900.0),
+        [Mark::RateNotReached]
+    );
+    let late = |sample: &mut Sample| {
+        sample.load.latency_us.p99 = 1_000.0;
+        sample.load.open.as_mut().unwrap().own_lag_us.as_mut().unwrap().p99 = 300.0;
+    };
+    assert_eq!(marks(late), [Mark::SentLate]);
+}
+
+#[test]
+fn a_background_load_shows_as_a_ratio() {
+    let background = Background {
+        workload: "getBalance".into(),
+        rate: Some(5),
+        connections: 1,
+        tool: LoadTool::Vegeta,
+        from_ms: 0,
+        for_ms: None,
+        always: false,
+    };
+    let plan = plan(Open { background: Some(background), ..open(&[1_000]) });
+    let summary = summary(&plan, |trial| {
+        let slower = if trial.disturbed { 3.0 } else { 1.0 };
+        at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
+    });
+    assert_eq!(summary.isolation.len(), 2);
+    for found in &summary.isolation {
+        assert!((found.p99_ratio.unwrap().value - 3.0).abs() < 0.05, "{found:?}");
+    }
+}
+
+#[test]
+fn tools_that_disagree_are_reported() {
+    let plan = plan(Open { tools: vec![LoadTool::Vegeta, LoadTool::Oha], ..open(&[1_000]) });
+    let summary = summary(&plan, |trial| {
+        let slower = if trial.tool == LoadTool::Oha { 1.3 } else { 1.0 };
+        at_rate(trial, 10.0, 200.0 * slower * wobble(trial), 0.0)
+    });
+    let reported: Vec<(LoadTool, bool)> =
+        summary.agreement.iter().map(|found| (found.level.tool, found.holds() == Some(true))).collect();
+    let (vegeta, oha) = ((LoadTool::Vegeta, true), (LoadTool::Oha, false));
+    assert_eq!(reported, [vegeta, vegeta, oha, oha]);
+}
+
+#[test]
+fn the_wire_separates_tool_and_server() {
+    let tools = vec![LoadTool::Vegeta, LoadTool::Oha, LoadTool::Bombardier];
+    let plan = plan(Open { tools, ..open(&[1_000]) });
+    let report = |seen: bool| {
+        let dir = tempfile::tempdir().unwrap();
+        let gave = |trial: &Trial| {
+            let (from_send_us, p50_us) = match trial.tool {
+                LoadTool::Vegeta => (180.0, 70.0),
+                LoadTool::Oha => (120.0, 72.0),
+                LoadTool::Bombardier => (260.0, 200.0),
+                LoadTool::RpcLoad | LoadTool::K6 => unreachable!("it is not among the tools"),
+            };
+            let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
+            let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };
+            let wire = Wire::Seen { requests: 1_000, p50_us, p99_us: 500.0 };
+            sample.wire = Some(if seen { wire } else { unseen });
+            sample
+        };
+        reported(&plan, dir.path(), gave).1
+    };
+    let seen = report(true);
+    let latencies = seen.split("### Latency at a rate").nth(1).unwrap().split("###").next().unwrap();
+    for row in latencies.lines().filter(|line| line.starts_with("| getBalance")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        // The columns p50, p99, p99.9 and slowest count from when a request was due, which bombardier does not know.
+        let from_due = &cells[6..10];
+        assert_eq!(from_due.iter().all(|cell| *cell == "-"), cells[4] == "bombardier", "{row}");
+        assert_ne!(cells[10], "-", "from the send: {row}");
+    }
+    for said in [
+        "**oha against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs shorter. On the wire the server answers it \
+         2.00 µs later; oha itself adds 48.2 µs, vegeta 110 µs: mostly the tools' own work.",
+        "**bombardier against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 80.2 µs longer. On the wire the server answers it \
+         130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: mostly that bombardier sends in another rhythm",
+    ] {
+        assert!(seen.contains(said), "{said}\n{seen}");
+    }
+    let unseen = report(false);
+    assert!(
+        unseen.contains("whose time it is was not measured") && unseen.contains("can't start tcpdump"),
+        "{unseen}"
+    );
+}
+
+/// A results folder of these samples, and its report.
+fn reported(plan: &Plan, results: &Path, gave: impl Fn(&Trial) -> Sample) -> (RunFolder, String) {
+    let folder = RunFolder::create(results, "open").unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all rates")).unwrap();
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    for observation in observe(plan, gave) {
+        folder.append(&observation).unwrap();
+    }
+    bench_report::write(&folder).unwrap();
+    let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
+    (folder, report)
+}
+
+/// The header lines of a report's tables.
+fn headers(report: &str) -> Vec<&str> {
+    let lines: Vec<&str> = report.lines().collect();
+    lines.windows(2).filter(|two| two[1].starts_with("| --")).map(|two| two[0]).collect()
+}
+
+#[test]
+fn no_table_of_a_report_mixes_the_two_models() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(open(&[1_000, 4_000]));
+    let (folder, report) =
+        reported(&plan, dir.path(), |trial| at_rate(trial, 10.0 * wobble(trial), 200.0, 1.0));
+    let summary = fs::read_to_string(folder.0.join(SUMMARY)).unwrap();
+    let summary =
+        schema::strictly(&summary).expect("a comparison's load stands next to what was found at it");
+    assert_eq!(schema::errors(&summary, &schema::of_summaries()), [] as [&str; 0]);
+    let compared = &summary["comparisons"][0];
+    assert!(compared["rate"] == 1_000 && compared["throughput"]["ratio"]["value"].is_f64(), "{compared}");
+    let headers = headers(&report);
+    assert!(headers.iter().any(|header| header.contains("requested/s")), "{report}");
+    for header in headers {
+        assert!(
+            !header.contains("successful requests/s") && !header.starts_with("| connections "),
+            "{header}"
+        );
+    }
+    assert!(!report.contains("closed loop: a connection asks again"), "{report}");
+}
+
+#[test]
+fn every_campaign_is_of_one_model() {
+    for (name, _) in config().files("campaigns").unwrap() {
+        let (campaign, _) = config().campaign(&name).unwrap();
+        let closed =
+            !campaign.connections.is_empty() || campaign.threshold.is_some() || campaign.duets.is_some();
+        assert!(!(closed && campaign.open.is_some()), "{name}");
+    }
+    let (quick, text) = config().campaign("quick").unwrap();
+    assert!(quick.open.is_none());
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("campaigns")).unwrap();
+    let mixed = format!("{text}\n[open]\nrates = [100]\nconnections = 8\n");
+    fs::write(dir.path().join("campaigns/mixed.toml"), mixed).unwrap();
+    let refused = ConfigDir(dir.path().to_owned()).campaign("mixed").unwrap_err();
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("table [open]") && refused.contains("closed loops"), "{refused}");
+}
+
+#[test]
+fn a_recovery_has_its_table_and_its_chart() {
+    let background = Background {
+        workload: "getBalance".into(),
+        rate: None,
+        connections: 100,
+        tool: LoadTool::Vegeta,
+        from_ms: 2_000,
+        for_ms: Some(3_000),
+        always: true,
+    };
+    let plan = plan(Open { background: Some(background), ..open(&[1_000]) });
+    assert!(plan.rates.iter().all(|level: &Level| level.disturbed));
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, report) = reported(&plan, dir.path(), |trial| {
+        let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+        let p99_us = |from_ms: u32| if (2_000..6_000).contains(&from_ms) { 90_000.0 } else { 400.0 };
+        sample.load.series = (0..40)
+            .map(|index| index * 250)
+            .map(|from_ms| Bin {
+                from_ms,
+                requests: 250,
+                answered: Some(150),
+                p50_us: 100.0,
+                p99_us: p99_us(from_ms),
+                max_us: 1e5,
+            })
+            .collect();
+        let overload = LoadSample {
+            succeeded: 400,
+            failed: [("timeout".to_owned(), 600)].into(),
+            ..sample.load.clone()
+        };
+        sample.background = Some(Box::new(overload));
+        sample
+    });
+    assert!(report.contains("## Recovery") && report.contains("1.00 s (1.00 s to 1.00 s)"), "{report}");
+    assert!(report.contains("40 %"), "of the overload 400 of 1,000 were answered in time: {report}");
+    assert!(
+        report.contains("60 %"),
+        "of the requests due in the overload 150 of 250 were answered: {report}"
+    );
+    assert!(folder.0.join("recovery.svg").is_file());
+}
+
+#[test]
+fn each_workload_has_a_page_with_a_median_course() {
+    let plan = plan(open(&[1_000, 4_000]));
+    let gave = |trial: &Trial| {
+        let mut sample = at_rate(trial, 10.0, 200.0, 1.0);
+        let us = f64::from(trial.block) * 100.0;
+        let bin = |from_ms| Bin {
+            from_ms,
+            requests: 250,
+            answered: None,
+            p50_us: us,
+            p99_us: us * 2.0,
+            max_us: us * 3.0,
+        };
+        sample.load.series = [0, 250, 500].map(bin).to_vec();
+        let reading = |t_ms| ResourceSample { t_ms, user_us: Some(t_ms * 500), ..ResourceSample::default() };
+        sample.resources = [250, 500, 750].map(reading).to_vec();
+        sample
+    };
+    let summary = summary(&plan, gave);
+    for cell in &summary.cells {
+        let course: Vec<(f64, f64, f64)> =
+            cell.latency.iter().map(|moment| (moment.t_ms, moment.p50_us, moment.p99_us)).collect();
+        // Six blocks: the median lies between the third and the fourth.
+        assert_eq!(course, [(125.0, 350.0, 700.0), (375.0, 350.0, 700.0), (625.0, 350.0, 700.0)]);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, report) = reported(&plan, dir.path(), gave);
+    assert!(report.contains("](steps-getBalance.svg)"), "{report}");
+    let drawn = fs::read_to_string(folder.0.join("steps-getBalance.svg")).unwrap();
+    for named in ["p99 latency (thin: median)", "4,000 requests/s"] {
+        assert!(drawn.contains(named), "{named}");
+    }
+}

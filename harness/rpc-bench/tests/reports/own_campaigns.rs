@@ -1,0 +1,90 @@
+//! What stands first in the report of a campaign of a user's own, which names no headline, or a ceiling of its own, or
+//! compares nothing.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use bench_measure::run;
+use bench_model::config::ConfigDir;
+use bench_model::observation::{Observation, Outcome};
+use bench_model::results::{RunFolder, pretty};
+use bench_report::Run;
+
+use crate::samples::{conditions, sample};
+
+/// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
+/// and actix takes half of the others' CPU time.
+fn first_screen(lines: &str) -> String {
+    let shipped = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["workloads", "servers.toml"] {
+        symlink(shipped.join(name), dir.path().join(name)).unwrap();
+    }
+    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
+    let campaign = format!(
+        "why = \"a test\"\nworkloads = [\"getBalance\"]\nmax_blocks = 8\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = 1000\n{lines}\n\
+         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
+    );
+    std::fs::write(dir.path().join("campaigns/own.toml"), campaign).unwrap();
+    bench_report::headline(&measured(&ConfigDir(dir.path().to_owned()), dir.path()))
+}
+
+fn measured(config: &ConfigDir, results: &Path) -> Run {
+    let (plan, text) = run::resolve(config, "own").unwrap();
+    let folder = RunFolder::create(results, "own").unwrap();
+    folder.write_new("campaign.toml", &text).unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
+    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+        let cpu_us =
+            if trial.server == "actix" { 10.0 } else { 20.0 } * (1.0 + 0.001 * f64::from(trial.block));
+        let gave = sample(1_000.0 * f64::from(trial.connections), cpu_us);
+        let outcome = Outcome::Completed(Box::new(gave));
+        let observation =
+            Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome };
+        folder.append(&observation).unwrap();
+    }
+    Run::load(&folder).unwrap()
+}
+
+/// The cells of the row that begins so.
+fn row(screen: &str, begins: &str) -> Vec<String> {
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let mut rows =
+        screen.lines().map(cells).filter(|row| row.get(1).is_some_and(|cell| cell.starts_with(begins)));
+    rows.next().unwrap_or_else(|| panic!("no row {begins:?} in {screen}"))
+}
+
+#[test]
+fn a_run_that_compares_nothing_shows_the_figures_of_each_load() {
+    let screen = first_screen("servers = [\"actix\"]\nconnections = [1, 8]");
+    assert_eq!(row(&screen, "getBalance at 1")[3], "1,000");
+    assert_eq!(row(&screen, "getBalance at 8")[3], "8,000");
+    assert_eq!(row(&screen, "getBalance at 8")[6], "10.0 µs");
+}
+
+#[test]
+fn without_a_headline_each_load_has_a_line() {
+    let lines = "servers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nconnections = [1, 8]";
+    let screen = first_screen(lines);
+    for load in ["at 1 connection ", "at 8 connections "] {
+        let row = row(&screen, &format!("CPU per request, getBalance {load}"));
+        assert!(row[2] == "1.00" && row[3].contains("0.50"), "{row:?}");
+    }
+    assert!(screen.contains("actix-web"), "{screen}");
+    let stated = first_screen(&format!("{lines}\nheadline = {{ getBalance = 8 }}"));
+    assert!(stated.contains("at 8 connections") && !stated.contains("at 1 connection"), "{stated}");
+}
+
+#[test]
+fn a_ceiling_that_is_a_server_like_the_others_is_compared_as_they_are() {
+    let lines =
+        "servers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nceiling = \"actix\"\nconnections = [8]";
+    let screen = first_screen(lines);
+    assert!(row(&screen, "CPU per request, getBalance")[3].contains("0.50"), "{screen}");
+    let control =
+        lines.replace("\"actix\"", "\"control\"").replace("[\"legacy\", ", "[\"legacy\", \"actix\", ");
+    let screen = first_screen(&control);
+    assert!(row(&screen, "CPU per request, getBalance").len() == row(&screen, "question").len(), "{screen}");
+    assert!(!screen.contains("control"), "it has one answer to all: {screen}");
+}

@@ -1,0 +1,385 @@
+//! Two runs with a known truth, from their folders to verdicts and exit codes.
+
+mod same_task;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::samples::sample;
+use bench_analysis::two_runs::{Between, Both, Change, Gate, Measured, between};
+use bench_analysis::{Better, Finding, Verdict};
+use bench_model::config::{Campaign, ConfigDir, Environment, Percent, Placement, Tuning};
+use bench_model::load::toolchain::{Source, Tool};
+use bench_model::observation::{Observation, Outcome};
+use bench_model::plan::Plan;
+use bench_model::plan::{self, Trial};
+use bench_model::results::{Conditions, RunFolder, pretty};
+use bench_model::transport::Transport;
+use bench_model::workload::Traffic;
+use bench_report::compare;
+use bench_stats::Estimate;
+use bench_system::probe::host::{self, Host};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+const SERVERS: [&str; 4] = ["legacy", "jsonrpsee", "actix", "control"];
+
+fn plan(blocks: u32) -> Plan {
+    let config = ConfigDir::of_repository();
+    let (quick, _) = config.campaign("quick").unwrap();
+    let campaign = Campaign {
+        servers: SERVERS.map(String::from).to_vec(),
+        workloads: vec!["getBalance".into()],
+        connections: vec![125],
+        headline: BTreeMap::new(),
+        max_blocks: blocks,
+        max_extra_blocks: Some(0),
+        precision: None,
+        duets: None,
+        threshold: None,
+        ..quick
+    };
+    Plan {
+        workloads: vec![config.workload("getBalance").unwrap()],
+        servers: SERVERS.iter().map(|name| config.server(name).unwrap()).collect(),
+        threads: 2,
+        trials: plan::trials(&campaign),
+        campaign,
+        ..Plan::default()
+    }
+}
+
+fn conditions() -> Conditions {
+    let known = |text: &str| Some(text.to_owned());
+    Conditions {
+        started_at: "2026-01-01T00:00:00Z".into(),
+        host: Host {
+            cpu: "a processor".into(),
+            processor: None,
+            cores: 2,
+            memory_bytes: Some(1 << 34),
+            kernel: known("6.1"),
+            governor: known("performance"),
+            open_files: 20_000,
+            client_ports: None,
+            max_backlog: None,
+            one_core: None,
+            rustc: known("rustc 1.95.0"),
+            commit: known("aaaa"),
+            changed_files: None,
+        },
+        tool: Tool {
+            path: PathBuf::new(),
+            name: "bombardier".into(),
+            version: "v1.2.6".into(),
+            source: Source::Pinned,
+            sha256: "00".into(),
+        },
+        open_loop_tools: Vec::new(),
+        servers: BTreeMap::new(),
+        programs: BTreeMap::new(),
+        command: "a test".into(),
+        resumed: Vec::new(),
+    }
+}
+
+/// About normal, with a deviation of 1: twelve uniform numbers less their mean.
+fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (0..12).map(|_| random.next_u64() as f64 / u64::MAX as f64).sum::<f64>() - 6.0
+}
+
+/// A run of twelve blocks on a machine that varies by 3 % from block to block, the same for all servers of a block,
+/// while each trial varies by `noise`. `speed` is how fast a server is on that machine, 1 being usual.
+fn run(name: &str, seed: u64, noise: f64, speed: impl Fn(&str) -> f64) -> Measured {
+    let plan = plan(12);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let machine: Vec<f64> = (0..=12).map(|_| (0.03 * normal(&mut random)).exp()).collect();
+    let observations = plan.trials.iter().map(|trial| {
+        let of_trial = (noise * normal(&mut random)).exp() * speed(&trial.server);
+        let rate = 100_000.0 * machine[trial.block as usize] * of_trial;
+        observation(trial, Outcome::Completed(Box::new(sample(rate, 1e6 / rate))))
+    });
+    Measured {
+        observations: observations.collect(),
+        name: name.into(),
+        conditions: conditions(),
+        plan: plan.clone(),
+    }
+}
+
+fn observation(trial: &Trial, outcome: Outcome) -> Observation {
+    Observation { trial: trial.clone(), started_at: String::new(), took_s: 1.0, outcome }
+}
+
+fn usual(name: &str, seed: u64) -> Measured {
+    run(name, seed, 0.003, |_| 1.0)
+}
+
+fn only(server: &'static str, speed: f64) -> impl Fn(&str) -> f64 {
+    move |name| if name == server { speed } else { 1.0 }
+}
+
+fn compared(before: &Measured, after: &Measured) -> Between {
+    between(Both { before, after }, None).unwrap()
+}
+
+fn of<'a>(changes: &'a [Change], server: &str) -> &'a Change {
+    changes.iter().find(|change| change.server == server).unwrap()
+}
+
+fn verdicts(changes: &[Change]) -> Vec<Verdict> {
+    changes.iter().flat_map(|change| change.findings().map(|(_, finding)| finding.unwrap().verdict)).collect()
+}
+
+fn save(dir: &Path, run: &Measured) -> PathBuf {
+    let folder = RunFolder(dir.join(&run.name));
+    fs::create_dir(&folder.0).unwrap();
+    folder.write_new("environment.json", &pretty(&run.conditions).unwrap()).unwrap();
+    let lines = run.observations.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
+    folder.write_new("observations.ndjson", &lines.collect::<String>()).unwrap();
+    folder.write_new("plan.json", &pretty(&run.plan).unwrap()).unwrap();
+    folder.0
+}
+
+/// The harness on two saved runs: exit code, standard output, standard error.
+fn called(verb: &str, before: &Measured, after: &Measured) -> (i32, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, after) = (save(dir.path(), before), save(dir.path(), after));
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_rpc-bench")).arg(verb).args([before, after]).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_same_truth_passes() {
+    let (before, after) = (usual("a", 1), usual("b", 2));
+    let between = compared(&before, &after);
+    assert_eq!(between.reference.as_deref(), Some("control"));
+    assert_eq!(verdicts(&between.relative), [Verdict::Equivalent; 6]);
+    let (code, said, _) = called("gate", &before, &after);
+    assert!(code == 0 && said.contains("6 of 6 comparisons pass"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_ten_percent_slower_is_named() {
+    let (before, after) = (usual("a", 3), run("b", 4, 0.003, only("actix", 0.9)));
+    let between = compared(&before, &after);
+    let actix = of(&between.relative, "actix");
+    assert_eq!(verdicts(std::slice::from_ref(actix)), [Verdict::Slower; 2]);
+    let (low, high) = actix.rate.unwrap().ratio.interval.unwrap();
+    assert!(low < 0.9 && 0.9 < high && high - low < 0.03, "{low} {high}");
+    assert_eq!(of(&between.relative, "legacy").rate.unwrap().verdict, Verdict::Equivalent);
+    let (code, said, _) = called("gate", &before, &after);
+    let slower: Vec<&str> = said.lines().filter(|line| line.ends_with(": slower")).collect();
+    assert!(code == 1 && slower.len() == 2, "{said}");
+    assert!(slower.iter().all(|line| line.starts_with("actix getBalance at 125: ")), "{said}");
+}
+
+#[test]
+fn a_machine_that_is_slower_as_a_whole_is_seen_through() {
+    let (before, after) = (usual("a", 5), run("b", 6, 0.003, |_| 0.8));
+    let between = compared(&before, &after);
+    assert_eq!(verdicts(&between.absolute), [Verdict::Slower; 8]);
+    // One run in twenty may show a small difference somewhere; none may come near 20 %.
+    let small = [Verdict::Equivalent, Verdict::DifferentButSmall];
+    assert!(verdicts(&between.relative).iter().all(|verdict| small.contains(verdict)), "{between:?}");
+    let text = compare::markdown(Both { before: &before, after: &after }, &between);
+    assert!(text.contains("changed between the runs"), "{text}");
+    assert_eq!(called("gate", &before, &after).0, 0);
+}
+
+#[test]
+fn without_a_reference_the_judgement_is_absolute() {
+    let mut after = run("b", 6, 0.003, |_| 0.8);
+    (after.plan.campaign.ceiling, after.plan.campaign.baseline) = (None, None);
+    let (code, said, _) = called("gate", &usual("a", 5), &after);
+    assert!(code == 1 && said.contains("absolute, because the runs share no ceiling"), "{said}");
+}
+
+#[test]
+fn swapping_the_runs_turns_every_verdict_round() {
+    let (a, b) = (usual("a", 7), run("b", 8, 0.003, only("actix", 1.1)));
+    let (there, back) = (compared(&a, &b), compared(&b, &a));
+    for (there, back) in [(&there.absolute, &back.absolute), (&there.relative, &back.relative)] {
+        for (there, back) in there.iter().zip(back) {
+            for ((_, there), (_, back)) in there.findings().into_iter().zip(back.findings()) {
+                let (there, back) = (there.unwrap(), back.unwrap());
+                let turned = match there.verdict {
+                    Verdict::Faster => Verdict::Slower,
+                    Verdict::Slower => Verdict::Faster,
+                    same => same,
+                };
+                assert_eq!(back.verdict, turned);
+                let ((low, high), (back_low, _)) =
+                    (there.ratio.interval.unwrap(), back.ratio.interval.unwrap());
+                assert!((back_low * high - 1.0).abs() < 1e-9 && low < high);
+            }
+        }
+    }
+    assert_eq!(of(&there.relative, "actix").cpu.unwrap().verdict, Verdict::Faster);
+}
+
+#[test]
+fn what_noise_hides_is_neither_passed_nor_failed() {
+    let noisy = |name, seed| run(name, seed, 0.1, |_| 1.0);
+    let (code, said, _) = called("gate", &noisy("a", 9), &noisy("b", 10));
+    assert!(code == 3 && said.contains("blocks in each run would"), "{said}");
+}
+
+#[test]
+fn a_difference_of_open_size_passes_only_to_the_better() {
+    let finding = |value| Finding {
+        ratio: Estimate { value, interval: None },
+        confidence: None,
+        blocks: 12,
+        verdict: Verdict::DifferentButSmall,
+        surely_small: false,
+        answered: false,
+        blocks_needed: None,
+    };
+    let gate = |value, better| Gate::of(Some(&finding(value)), better);
+    assert_eq!((gate(0.97, Better::More), gate(1.03, Better::More)), (Gate::Open, Gate::Passes));
+    assert_eq!((gate(0.97, Better::Less), gate(1.03, Better::Less)), (Gate::Passes, Gate::Open));
+    let small = Finding { surely_small: true, ..finding(0.99) };
+    assert_eq!(Gate::of(Some(&small), Better::More), Gate::Passes);
+    assert_eq!(Gate::of(None, Better::More), Gate::Open);
+}
+
+#[test]
+fn a_failed_trial_fails_the_gate() {
+    let before = usual("a", 11);
+    let mut after = usual("b", 12);
+    let wrong = Outcome::WrongAnswer { when: "before the window".into(), answer: "HTTP 500".into() };
+    after.observations[0].outcome = wrong;
+    let (code, said, _) = called("gate", &before, &after);
+    assert!(code == 1 && said.contains("failed: trial 1 of ") && said.contains("a trial failed"), "{said}");
+    let mut after = usual("b", 12);
+    after.observations.retain(|observation| observation.trial.server != "actix");
+    let (code, said, _) = called("gate", &before, &after);
+    assert!(code == 3 && said.contains("actix getBalance at 125: requests/s not measured"), "{said}");
+    assert!(said.contains("b (after) is incomplete: 36 trials have run, at least 12"), "{said}");
+}
+
+#[test]
+fn trials_with_steal_are_left_out_and_counted() {
+    let before = usual("a", 13);
+    let mut after = usual("b", 14);
+    let stolen = after.observations.iter_mut().find(|o| o.trial.server == "actix").unwrap();
+    let Outcome::Completed(sample) = &mut stolen.outcome else { return };
+    sample.host.steal_s = Some(100.0);
+    let between = compared(&before, &after);
+    assert_eq!(between.invalid_trials, Both { before: 0, after: 1 });
+    assert_eq!(of(&between.relative, "actix").blocks, Both { before: 12, after: 11 });
+}
+
+#[test]
+fn the_gate_takes_the_newest_run_of_this_commit_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = save(dir.path(), &usual("2026-01-01", 1));
+    let gate = || {
+        let mut call = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+        let output = call.arg("--results").arg(dir.path()).arg("gate").arg(&base).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout) + &text(output.stderr))
+    };
+    let here = |run: Measured| {
+        let host = Host { commit: host::commit(), ..run.conditions.host };
+        Measured { conditions: Conditions { host, ..run.conditions }, ..run }
+    };
+    save(dir.path(), &here(usual("2026-01-02", 2)));
+    save(dir.path(), &here(run("2026-01-03", 3, 0.003, only("legacy", 0.9))));
+    let (code, said) = gate();
+    assert!(code == 1 && said.contains("after:  2026-01-03"), "{said}");
+    let mut part = here(usual("2026-01-04", 4));
+    part.observations.truncate(7);
+    save(dir.path(), &part);
+    let (code, said) = gate();
+    assert!(code == 2 && said.contains("2026-01-04, is not whole; resume it"), "{said}");
+    if host::commit().is_some() {
+        // As after a build that failed: nothing of this commit was measured.
+        save(dir.path(), &usual("2026-01-05", 5));
+        let (code, said) = gate();
+        assert!(code == 2 && said.contains("2026-01-05, is of commit aaaa, and this is "), "{said}");
+        assert_eq!(said.lines().count(), 1);
+    }
+}
+
+#[test]
+fn another_environment_is_reported_before_any_figure() {
+    let before = usual("a", 17);
+    let mut after = usual("b", 18);
+    after.conditions.host.kernel = Some("6.2".into());
+    after.conditions.tool.sha256 = "11".into();
+    after.conditions.host.commit = Some("bbbb+".into());
+    after.plan.servers[2].args.push("--fast".into());
+    let (code, said, _) = called("compare", &before, &after);
+    assert_eq!(code, 0);
+    let warned = said.split("## What differs").next().unwrap();
+    for part in [
+        "another kernel: 6.1 before, 6.2 after",
+        "another SHA-256 of the load tool: 00 before, 11 after",
+        "another command line of actix: ",
+        "files had changed since commit bbbb+",
+    ] {
+        assert!(warned.contains(part), "{part:?} is missing: {warned}");
+    }
+    assert!(!warned.contains("compiler"), "{warned}");
+}
+
+#[test]
+fn the_reference_is_the_ceiling_if_it_was_measured() {
+    let thin = |mut run: Measured, blocks| {
+        run.observations.retain(|o| o.trial.server != "control" || o.trial.block <= blocks);
+        run
+    };
+    let reference = |blocks| {
+        let runs = (thin(usual("a", 19), blocks), thin(usual("b", 20), blocks));
+        compared(&runs.0, &runs.1).reference.unwrap()
+    };
+    // Three cells: the least p-value of 5 and 5 blocks is 2/252, of 4 and 4 it is 2/70, and a third of 5 % lies
+    // between.
+    assert_eq!((reference(5).as_str(), reference(4).as_str()), ("control", "legacy"));
+    let runs = (usual("a", 19), usual("b", 20));
+    let runs = Both { before: &runs.0, after: &runs.1 };
+    let asked = between(runs, Some("jsonrpsee")).unwrap();
+    assert!(asked.reference.as_deref() == Some("jsonrpsee") && asked.relative.len() == 3);
+    let refused = between(runs, Some("nobody")).unwrap_err().to_string();
+    assert!(refused.contains("there are: actix, control, jsonrpsee, legacy"), "{refused}");
+}
+
+/// Four hundred pairs of runs in which no server changed, on a machine that is 5 % faster or slower from run to run:
+/// the relative family keeps its 5 % (three standard errors of a share on top), the absolute one is wrong most of the
+/// time.
+#[test]
+fn false_alarms_are_as_rare_as_stated() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(21);
+    let mut false_alarms = (0, 0);
+    for pair in 0..400 {
+        let mut one = |seed| {
+            let machine = (0.05 * normal(&mut random)).exp();
+            run("r", seed, 0.02, move |_| machine)
+        };
+        let between = compared(&one(1_000 + 2 * pair), &one(1_001 + 2 * pair));
+        let alarm = |changes: &[Change]| {
+            changes.iter().any(|change| change.rate.unwrap().verdict.claims_difference())
+        };
+        false_alarms.0 += u32::from(alarm(&between.relative));
+        false_alarms.1 += u32::from(alarm(&between.absolute));
+    }
+    assert!((1..=33).contains(&false_alarms.0), "{false_alarms:?}");
+    assert!(false_alarms.1 > 200, "{false_alarms:?}");
+}
+
+#[test]
+fn the_runs_that_are_kept_can_still_be_compared() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    let load = |name: &str| compare::load(&RunFolder::open(&results.join(name)).unwrap()).unwrap();
+    let (before, after) = (load("2026-11-22T054853Z-isolation"), load("2026-11-22T173833Z-node-isolation"));
+    let between = compared(&before, &after);
+    assert_eq!((between.absolute.len(), between.relative.len()), (4, 2));
+    assert_eq!(between.reference.as_deref(), Some("control"));
+    assert!(between.relative.iter().all(|change| change.blocks.before.min(change.blocks.after) >= 8));
+}

@@ -1,0 +1,138 @@
+//! Campaigns of axes and views, on synthetic samples: a question that no code knows is one file.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use bench_measure::run;
+use bench_model::config::ConfigDir;
+use bench_model::load::Latency;
+use bench_model::observation::Sample;
+use bench_model::plan::{Plan, Trial};
+use bench_model::results::{RunFolder, pretty};
+use serde_json::Value;
+
+use crate::observed::observe;
+use crate::samples::{conditions, sample};
+
+/// The campaign that docs/QUESTIONS.md shows.
+fn example() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/QUESTIONS.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+/// The same without its views.
+fn axes() -> String {
+    let text = example();
+    let (before, rest) = text.split_once("[[view]]").unwrap();
+    format!("{before}[environment]{}", rest.split_once("[environment]").unwrap().1)
+}
+
+/// A message takes 490 µs and 10 µs for each call, over WebSocket half as much; a call costs 2 µs and its share of 20
+/// µs, in jsonrpsee 10 µs. The measured rate is four fifths of what the latency allows.
+fn seen(plan: &Plan, trial: &Trial) -> Sample {
+    let server = plan.server(&trial.server).unwrap();
+    let environment = plan.environment_of(server);
+    let batch = f64::from(environment.batch());
+    let message_us = if trial.server.starts_with("jsonrpsee") { 10.0 } else { 20.0 };
+    let is_websocket = trial.server.contains("websocket");
+    let latency_us = (490.0 + 10.0 * batch) * if is_websocket { 0.5 } else { 1.0 };
+    let luck = 1.0 + 0.001 * f64::from(trial.block);
+    let rate = 0.8 * f64::from(trial.connections) * batch * 1e6 / latency_us;
+    let mut sample = sample(rate * luck, (2.0 + message_us / batch) * luck);
+    if trial.server.starts_with("jsonrpsee-batch-100") && trial.block == 1 {
+        sample.load.failed.insert("timeout".to_owned(), 3);
+    }
+    let of = |times: f64| latency_us * times;
+    sample.load.latency_us = Latency {
+        mean: of(1.0),
+        p50: of(1.0),
+        p90: of(1.5),
+        p99: of(2.0),
+        p999: Some(of(3.0)),
+        max: of(4.0),
+    };
+    sample
+}
+
+/// The report, its page, and the summary of a campaign in which every trial was measured.
+fn reported(text: &str) -> (String, String, Value) {
+    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["workloads", "servers.toml"] {
+        symlink(shipped.join(name), dir.path().join(name)).unwrap();
+    }
+    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
+    std::fs::write(dir.path().join("campaigns/own.toml"), text).unwrap();
+    let (plan, text) = run::resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap();
+    let folder = RunFolder::create(dir.path(), "own").unwrap();
+    folder.write_new("campaign.toml", &text).unwrap();
+    folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
+    let observations = observe(&plan, |trial| seen(&plan, trial)).into_iter();
+    for observation in observations.filter(|observation| observation.trial.block <= plan.campaign.max_blocks)
+    {
+        folder.append(&observation).unwrap();
+    }
+    bench_report::write(&folder).unwrap();
+    let read = |file: &str| std::fs::read_to_string(folder.0.join(file)).unwrap();
+    (read("report.md"), read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
+}
+
+/// The rows of a section's tables.
+fn rows(report: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = report.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{report}"));
+    let section = section.split("\n## ").next().unwrap();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    section.lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+}
+
+#[test]
+fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
+    let (report, page, summary) = reported(&example());
+    let cost = rows(&report, "What a call costs in a batch");
+    assert_eq!(cost[0][1..6], ["transport", "server", "batch", "CPU time per call", "over batch 1"]);
+    // Two servers over two transports with three lengths, but for one.
+    assert_eq!(cost.len() - 2, 11);
+    let long = cost.iter().find(|row| row[1..4] == ["over HTTP", "legacy", "batches of 100"]).unwrap();
+    // 2.2 µs over 22 µs; and rates of a hundred calls in 1,490 µs over one in 500 µs.
+    assert_eq!((long[5].as_str(), long[7].as_str()), ("0.10 [0.10, 0.10]", "33.56 [33.56, 33.56]"));
+    assert!(cost.iter().all(|row| (row[3] == "one call in a message") == (row[5] == "-")), "{cost:?}");
+
+    let lines = rows(&report, "Latency of a batch");
+    let line =
+        lines.iter().find(|row| row[1..3] == ["legacy", "over HTTP"] && row[3].starts_with("490")).unwrap();
+    assert!(line[4].starts_with("10.0 µs [10.0 µs"), "{line:?}");
+    let of_two = lines.iter().filter(|row| row[1..3] == ["jsonrpsee", "over WebSocket"]);
+    assert_eq!(of_two.count(), 2, "two points, and no line through them");
+
+    let allowed = rows(&report, "Rate against arithmetic");
+    assert!(allowed[2..].iter().all(|row| row[6] == "80 %"), "{allowed:?}");
+
+    let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
+    for said in [
+        "**What a call costs in a batch.** Longer batches share the cost of a message.",
+        "**legacy**, over HTTP: CPU time per call over batch 1: from 0.10 [0.10, 0.10] at batches of 100 to 0.18 [0.18, 0.18] at batches of 10.",
+        "**over HTTP**, legacy: p50 = 490 µs + 10.0 µs × batch",
+        "**3 requests failed**: the table says where.",
+        "Calls/s reach 80 % to 80 % of what connections * batch / p50 allows.",
+    ] {
+        assert!(headline.contains(said), "{said}: {headline}");
+    }
+    for number in 1..=3 {
+        assert!(report.contains(&format!("](view-{number}.svg)")), "{number}");
+    }
+    let curves = page.split("id=\"curves\"").nth(1).unwrap_or_else(|| panic!("no tab of curves"));
+    assert!(curves.contains("What a call costs in a batch"), "the view is in the tab of curves");
+    assert!(!report.contains("## Calls in batches"), "the old rules say nothing more");
+    let points = summary.pointer("/views/0/panels/0/series/0/points").unwrap().as_array().unwrap();
+    assert_eq!((points.len(), points[1]["x"].as_f64()), (3, Some(10.0)));
+}
+
+#[test]
+fn axes_without_views_have_views_along_the_longest_one() {
+    let (report, ..) = reported(&axes());
+    for heading in ["Rate by batch", "CPU time by batch", "Latency by batch"] {
+        assert_eq!(rows(&report, heading).len() - 2, 11, "{heading}");
+    }
+}

@@ -1,0 +1,344 @@
+//! What reports say of transports, gateways, batches, sizes of answers, head-of-line blocking and held connections: the
+//! shipped campaigns on synthetic samples with a known truth.
+
+mod batches;
+
+use std::path::Path;
+
+use bench_measure::run;
+use bench_model::config::ConfigDir;
+use bench_model::load::sample_details::{Connects, Details, MethodLatency};
+use bench_model::load::{Latency, LoadTool, OpenWindow};
+use bench_model::observation::{Observation, Outcome, Sample, UpstreamUse};
+use bench_model::plan::{Plan, Trial, trials_at};
+use bench_model::results::{RunFolder, pretty};
+use bench_model::transport::Transport;
+use bench_report::Run;
+use bench_system::probe::process_usage::CpuTime;
+use bench_system::probe::resources::ResourceSample;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::samples::sample;
+
+/// The plan of a shipped campaign, with its rates where it has any.
+fn plan(name: &str) -> Plan {
+    let config = ConfigDir::of_repository();
+    let (mut plan, _) = run::resolve(&config, name).unwrap();
+    plan.campaign.max_extra_blocks = Some(0);
+    if let Some(open) = &plan.campaign.open {
+        plan.rates = open.levels(|_| Some(LoadTool::RpcLoad));
+        plan.trials = trials_at(&plan.campaign, &plan.rates);
+    }
+    plan
+}
+
+fn put(folder: &RunFolder, plan: &Plan, gave: &dyn Fn(&Plan, &Trial) -> Sample) {
+    let tool = plan.campaign.tool.name();
+    let conditions = json!({
+        "started_at": "2026-11-23T00:00:00Z", "command": "just bench-all", "servers": {},
+        "host": { "cpu": "test", "cores": 2, "open_files": 1_000 },
+        "tool": { "name": tool, "version": "0.1.0", "source": "pinned", "sha256": "" },
+    });
+    folder.write_new("plan.json", &pretty(plan).unwrap()).unwrap();
+    folder.write_new("environment.json", &conditions.to_string()).unwrap();
+    for trial in plan.trials.iter().filter(|trial| trial.block <= plan.campaign.max_blocks) {
+        let outcome = Outcome::Completed(Box::new(gave(plan, trial)));
+        let (trial, started_at) = (trial.clone(), String::new());
+        folder.append(&Observation { trial, started_at, took_s: 0.001, outcome }).unwrap();
+    }
+}
+
+/// A run of a shipped campaign that gave these samples, and its report.
+fn reported(name: &str, gave: impl Fn(&Plan, &Trial) -> Sample) -> (Run, String, TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(name);
+    let folder = RunFolder::create(dir.path(), name).unwrap();
+    folder.write_new("campaign.toml", "").unwrap();
+    put(&folder, &plan, &gave);
+    if let Some(duets) = plan.duets() {
+        put(&RunFolder::create_inside(&folder, "duets").unwrap(), &duets, &gave);
+    }
+    bench_report::write(&folder).unwrap();
+    let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    let before = text.clone();
+    // A packed run gives the same report.
+    folder.pack().unwrap();
+    let run = bench_report::write(&folder).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.0.join("report.md")).unwrap(), before);
+    (run, text, dir)
+}
+
+/// A section of a report, up to the next heading of its kind.
+fn section<'a>(report: &'a str, heading: &str) -> &'a str {
+    let from = report.find(&format!("## {heading}\n")).unwrap_or_else(|| panic!("no {heading} in {report}"));
+    let rest = &report[from + 3..];
+    &rest[..rest.find("\n## ").unwrap_or(rest.len())]
+}
+
+/// The cells of the only row whose first cells are these; the text has other tables, too.
+fn row(text: &str, first: &[&str]) -> Vec<String> {
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let is_it = |row: &&Vec<String>| row.len() > first.len() && row[1..=first.len()] == *first;
+    let found: Vec<&Vec<String>> = rows.iter().filter(is_it).collect();
+    assert_eq!(found.len(), 1, "{first:?} in\n{text}");
+    found[0][1..].to_vec()
+}
+
+fn header(text: &str) -> Vec<String> {
+    let line = text.lines().find(|line| line.starts_with('|')).unwrap();
+    line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()[1..].to_vec()
+}
+
+/// What differs from block to block, by a percent at most.
+fn wobble(trial: &Trial) -> f64 {
+    1.0 + 0.002 * f64::from(trial.block % 5)
+}
+
+fn all(us: f64) -> Latency {
+    Latency { mean: us, p50: us, p90: us, p99: us, p999: Some(us), max: us }
+}
+
+fn is_websocket(plan: &Plan, trial: &Trial) -> bool {
+    plan.environment_of(plan.server(&trial.server).unwrap()).transport() == Transport::WebSocket
+}
+
+/// An open loop's window: as many requests as were due.
+fn at_rate(trial: &Trial, cpu_us: f64, us: f64) -> Sample {
+    let rate = f64::from(trial.rate.unwrap());
+    let mut sample = sample(rate, cpu_us);
+    sample.load.latency_us = all(us);
+    sample.load.open = Some(OpenWindow {
+        requested_rate: rate,
+        achieved_rate: rate,
+        intended: rate as u64,
+        sent: rate as u64,
+        send_lag_us: Some(all(1.0)),
+        own_lag_us: Some(all(1.0)),
+        from_send_us: all(us),
+    });
+    sample
+}
+
+#[test]
+fn cpu_on_one_core_and_on_all_stand_next_to_each_other() {
+    let (_, report, _dir) = reported("websocket", |plan, trial| {
+        // Half of HTTP's CPU on one core, and nine tenths of it on all.
+        let share = match (is_websocket(plan, trial), trial.beside.is_some()) {
+            (false, _) => 1.0,
+            (true, true) => 0.5,
+            (true, false) => 0.9,
+        };
+        let mut sample = sample(10_000.0, 40.0 * share * wobble(trial));
+        sample.load.latency_us.p99 = if is_websocket(plan, trial) { 500.0 } else { 1_000.0 };
+        sample
+    });
+    let table = section(&report, "WebSocket over HTTP");
+    let names = header(table);
+    assert_eq!(names[2..4], ["CPU per request on one core", "CPU per request on all cores"]);
+    let actix = row(table, &["actix", "getBalance"]);
+    assert!(actix[2].starts_with("**0.50 [") && actix[3].starts_with("**0.900 ["), "{actix:?}");
+    assert_eq!(actix[6..8], ["1.00 ms", "500 µs"], "p99 of HTTP and of WebSocket");
+    assert_eq!(table.lines().filter(|line| line.starts_with("| ")).count(), 2 + 8, "a row for each: {table}");
+}
+
+#[test]
+fn ways_over_websocket_are_named_where_there_are_several() {
+    let (_, report, _dir) = reported("websocket-rates", |plan, trial| {
+        let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
+        at_rate(trial, 50.0 * share * wobble(trial), 200.0)
+    });
+    let table = section(&report, "WebSocket over HTTP");
+    assert_eq!(header(table)[2], "CPU per request", "there is no duet");
+    assert!(row(table, &["axum", "getBlocks"])[2].starts_with("**0.800 ["), "{table}");
+    let (_, report, _dir) = reported("websocket-grid", |plan, trial| {
+        let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
+        sample(10_000.0, 50.0 * share * wobble(trial))
+    });
+    let table = section(&report, "WebSocket over HTTP");
+    row(table, &["axum, WebSocket, 4 connections x 16", "getBalance"]);
+}
+
+#[test]
+fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
+    let (_, report, _dir) = reported("gateway", |_, trial| {
+        let us = match trial.server.as_str() {
+            // The machine is slow in the first two blocks: what a gateway adds is the same.
+            "actix" => {
+                if trial.block <= 2 {
+                    5_100.0
+                } else {
+                    100.0
+                }
+            }
+            "actix-ws" => 80.0,
+            "gateway-http" => {
+                if trial.block <= 2 {
+                    5_250.0
+                } else {
+                    250.0
+                }
+            }
+            "gateway-ws" => 90.0,
+            "gateway-ws-ws" => 130.0,
+            _ => 50.0,
+        };
+        let mut sample = at_rate(trial, 30.0 * wobble(trial), us);
+        if trial.server.starts_with("gateway") {
+            let used = f64::from(trial.rate.unwrap()) * 12.0 / 1e6;
+            let cpu = CpuTime { user_s: used, system_s: 0.0 };
+            sample.upstream = Some(UpstreamUse { cpu, peak_memory_bytes: Some(10 << 20) });
+        }
+        sample
+    });
+    let table = section(&report, "What a gateway adds");
+    let of = |server: &str| row(table, &["getBalance at 1,000/s", server]);
+    let names = header(table);
+    let at = |name: &str| names.iter().position(|known| known == name).unwrap();
+    let (above, behind) = (at("p50 above direct"), at("CPU µs/request behind it"));
+    let direct = of("actix-web + hand-written JSON-RPC");
+    assert_eq!((direct[above].as_str(), direct[behind].as_str()), ("-", "-"));
+    let http = of("gateway, HTTP behind it");
+    assert_eq!((http[above].as_str(), http[behind].as_str()), ("+150 µs [+150 µs, +150 µs]", "12.0"));
+    assert_eq!(http[at("peak memory behind it")], "10.0 MiB");
+    // Faster than the server itself, and over WebSocket compared with the server over WebSocket.
+    assert_eq!(of("gateway, one WebSocket behind it")[above], "-10.0 µs [-5.01 ms, -10.0 µs]");
+    assert_eq!(of("gateway, WebSocket on both sides")[above], "+50.0 µs [+50.0 µs, +50.0 µs]");
+    assert!(!table.contains("| control"), "the ceiling is no part of it");
+}
+
+#[test]
+fn a_short_call_behind_a_long_answer_is_compared_by_way() {
+    let (run, report, _dir) = reported("head-of-line", |plan, trial| {
+        let is_one = trial.server.ends_with("-one");
+        let in_mix = if is_one { 8_000.0 } else { 400.0 };
+        let alone = 200.0 * wobble(trial);
+        if trial.workload == "getBalance" {
+            return at_rate(trial, 30.0, alone);
+        }
+        let mut sample = at_rate(trial, 60.0, if is_websocket(plan, trial) { 900.0 } else { 950.0 });
+        let method = |method: &str, us: f64| MethodLatency {
+            method: method.to_owned(),
+            requests: 100,
+            failed: 0,
+            latency_us: all(us),
+        };
+        sample.load.details.methods =
+            vec![method("getBalance", in_mix * wobble(trial)), method("getBlocks", 9_000.0)];
+        sample
+    });
+    assert_eq!(run.summary.head_of_line.len(), 12, "four servers in three ways");
+    let text = section(&report, "Head-of-line blocking");
+    assert!(text.contains("getBlocks with [0, 99999]"), "{text}");
+    let one = row(text, &["actix", "WebSocket", "1", "getBalance at 500/s"]);
+    let in_mix = [(4, "20"), (5, "8.0"), (6, "20"), (7, "8.0"), (8, "40.00 [40.00, 40.00]")];
+    assert!(in_mix.iter().all(|(column, begins)| one[*column].starts_with(begins)), "{one:?}");
+    let several = row(text, &["actix", "WebSocket", "64", "getBalance at 500/s"]);
+    assert_eq!(several[8], "2.00 [2.00, 2.00]", "{several:?}");
+    let ways = row(text, &["actix", "WebSocket on 1 / WebSocket on 64", "getBalance at 500/s"]);
+    assert_eq!(ways[3], "20.00 [20.00, 20.00]", "{ways:?}");
+    row(text, &["legacy", "WebSocket on 1 / HTTP on 64", "getBalance at 500/s"]);
+    assert!(!text.contains("control"), "the ceiling is no part of it: {text}");
+}
+
+/// 10 MiB, and 8 KiB for each connection over HTTP and 40 KiB over WebSocket.
+fn held(plan: &Plan, trial: &Trial) -> Sample {
+    let each = if is_websocket(plan, trial) { 40 << 10 } else { 8 << 10 };
+    let memory = (10 << 20) + each * u64::from(trial.connections);
+    let mut sample = sample(1.0, 1.0);
+    sample.load.succeeded = 0;
+    sample.load.latency_us = all(0.0);
+    let each_us = Latency { p99: 30_000.0, ..all(2_000.0 * wobble(trial)) };
+    let connects = Some(Connects { all_s: 0.05, each_us });
+    sample.load.details = Details { held: true, connects, ..Details::default() };
+    let reading = ResourceSample { t_ms: 100, memory_bytes: Some(memory), ..ResourceSample::default() };
+    Sample {
+        server_cpu: Some(CpuTime { user_s: 0.01 * f64::from(trial.connections) / 1e3, system_s: 0.0 }),
+        server_requests: Some(0),
+        established: Some(trial.connections.into()),
+        memory_before_bytes: Some(9 << 20),
+        resources: vec![reading],
+        ..sample
+    }
+}
+
+#[test]
+fn held_connections_have_a_line_of_memory_and_times_to_connect_and_no_rate() {
+    let (run, report, dir) = reported("connections", held);
+    assert_eq!(run.summary.held.len(), 8, "four servers over two transports");
+    let text = section(&report, "Connections that carry nothing");
+    let (lines, _) = text.split_once("### Connecting all at once").unwrap();
+    let (http, websocket) = (row(lines, &["legacy", "HTTP"]), row(lines, &["legacy", "WebSocket"]));
+    assert_eq!(http[2], "8.00 KiB [8.00 KiB, 8.00 KiB]");
+    assert!(http[3].starts_with("10.0"), "{http:?}");
+    assert_eq!(websocket[2], "40.0 KiB [40.0 KiB, 40.0 KiB]");
+    assert_eq!(websocket[5], run.plan.campaign.max_blocks.to_string(), "blocks");
+    let storm = row(text, &["axum", "WebSocket", "2,000"]);
+    assert!(storm[3].starts_with("2.0") && storm[4].starts_with("30.0 ms ["), "{storm:?}");
+    assert_eq!(storm[6..8], ["10.0 µs", "88.1 MiB"], "{storm:?}");
+    for of_requests in ["requests/s", "p99.9", "CPU µs/request", "NaN", "inf"] {
+        assert!(!report.contains(of_requests), "{of_requests} in {report}");
+    }
+    assert!(report.contains("--hold") && !report.contains("Incomplete"), "{report}");
+    assert!(dir.path().join(&run.name).join("held-connections.svg").is_file());
+    let summary = std::fs::read_to_string(dir.path().join(&run.name).join("summary.json")).unwrap();
+    for not_measured in ["requests_per_second", "\"value\": null"] {
+        assert!(!summary.contains(not_measured), "{not_measured}: there were no requests");
+    }
+}
+
+#[test]
+fn lost_connections_are_failures() {
+    let (run, report, _dir) = reported("connections", |plan, trial| {
+        let mut sample = held(plan, trial);
+        if trial.server == "legacy" && trial.connections == 2_000 {
+            sample.load.failed.insert("dial: timeout".to_owned(), 3);
+        }
+        sample
+    });
+    let text = section(&report, "Connections that carry nothing");
+    assert_eq!(row(text, &["legacy", "HTTP", "2,000"])[8], (3 * run.plan.campaign.max_blocks).to_string());
+    assert_eq!(row(text, &["legacy", "HTTP", "1,000"])[8], "0");
+}
+
+/// The shipped campaigns are refused where they ask for what can't be: one line, and what to do.
+#[test]
+fn a_campaign_that_can_not_be_is_refused() {
+    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let said = |name: &str, good: &str, bad: &str| {
+        let shipped = ConfigDir(shipped.to_owned());
+        let text = std::fs::read_to_string(shipped.named("campaigns", name).unwrap()).unwrap();
+        assert!(text.contains(good), "{good}");
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["workloads", "campaigns"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+            for (name, path) in shipped.files(folder).unwrap() {
+                std::fs::copy(path, dir.path().join(format!("{folder}/{name}.toml"))).unwrap();
+            }
+        }
+        std::fs::copy(shipped.0.join("servers.toml"), dir.path().join("servers.toml")).unwrap();
+        std::fs::write(dir.path().join(format!("campaigns/{name}.toml")), text.replacen(good, bad, 1))
+            .unwrap();
+        let config = ConfigDir(dir.path().to_owned());
+        let said = format!("{:#}", run::resolve(&config, name).unwrap_err());
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    };
+    for (name, good, bad, field) in [
+        ("connections", "hold = true", "hold = true\nbaseline = \"legacy\"", "field hold"),
+        ("connections", "tool = \"rpc-load\"", "", "bombardier can't hold"),
+        (
+            "connections",
+            "transport = \"websocket\" }",
+            "transport = \"websocket\", in_flight = 4 }",
+            "in_flight",
+        ),
+        ("batches", "batch = 10 }", "batch = 0 }", "batch"),
+        ("batches", "tool = \"rpc-load\"", "tool = \"vegeta\"", "vegeta"),
+        ("head-of-line", "in_flight = 64 }", "in_flight = 64, batch = 2 }", "leave batch out"),
+    ] {
+        let said = said(name, good, bad);
+        assert!(said.contains(field), "{bad:?} gave {said:?}");
+    }
+}

@@ -1,0 +1,246 @@
+//! `report.html` and `index.html` as a browser shows them: pages of kept runs, read by a real Chromium with the network
+//! off. Node packages are installed once, at the versions that `browser/` pins, into the target folder. Where a browser
+//! or node is missing the tests say so.
+//!
+//! With `SCREENSHOTS=FOLDER` each tab is also kept as a picture, in light and in dark.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bench_analysis::Comparison;
+use bench_model::figure::Figure;
+use bench_model::observation::Outcome;
+use bench_model::results::{RunFolder, kept, unpack_stages};
+use bench_report::{Run, html};
+use bench_system::readable_numbers;
+use serde_json::{Value, json};
+
+/// Campaigns whose newest kept run is read.
+const CAMPAIGNS: [&str; 6] = ["quick", "original", "threshold", "isolation", "why", "calibrate"];
+
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// A text that would run as a script if a page took it for markup.
+const HOSTILE: &str =
+    "<script>globalThis.carriedOut = 1</script><img src=x onerror=\"globalThis.carriedOut = 2\">";
+
+#[test]
+fn pages_of_kept_runs_read_well_in_a_browser() {
+    let Some(tools) = tools() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut folders: Vec<RunFolder> =
+        CAMPAIGNS.iter().filter_map(|campaign| copied(campaign, results.path())).collect();
+    assert!(!folders.is_empty(), "no run is kept");
+    folders.push(hostile(&copied("recovery", &results.path().join("hostile")).unwrap()));
+    // Pages link to the list where there is one, and the list to the pages.
+    html::write_index(results.path()).unwrap();
+    let mut pages: Vec<Value> = folders.iter().map(page).collect();
+    pages.push(json!({ "path": html::write_index(results.path()).unwrap() }));
+    let site = results.path().join("site");
+    html::write_site(results.path(), &site).unwrap();
+    let job = json!({
+        "browser": tools.browser, "pages": pages, "site": site.join("index.html"), "screenshots": std::env::var("SCREENSHOTS").ok()
+    });
+    let file = results.path().join("job.json");
+    fs::write(&file, job.to_string()).unwrap();
+    let output = Command::new(&tools.node)
+        .arg(tools.dir.join("read.mjs"))
+        .arg(&file)
+        .current_dir(&tools.dir)
+        .output()
+        .unwrap();
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{stdout}{stderr}");
+}
+
+#[test]
+fn a_page_has_every_section_of_its_report_and_loads_nothing() {
+    let results = tempfile::tempdir().unwrap();
+    for folder in CAMPAIGNS.iter().filter_map(|campaign| copied(campaign, results.path())) {
+        let page = fs::read_to_string(html::make(&folder).unwrap()).unwrap();
+        let report = fs::read_to_string(folder.0.join("report.md")).unwrap();
+        let no_page_needs = ["Headline", "Charts"];
+        for heading in
+            report.lines().filter_map(|line| line.strip_prefix("## ")).filter(|h| !no_page_needs.contains(h))
+        {
+            let times = page.matches(&format!("<h3>{heading}</h3>")).count();
+            assert_eq!(times, 1, "{}: {heading}", folder.name());
+        }
+        for loads in ["<link", "<img", "<iframe", "@import", "url(", " src="] {
+            assert!(!page.contains(loads), "{}: {loads}", folder.name());
+        }
+        let charts = report.lines().filter(|line| line.starts_with("![")).count();
+        assert_eq!(page.matches("<svg role=\"img\"").count(), charts, "{}", folder.name());
+        // Other campaigns may have thousands of trials.
+        let is_small = page.len() < 1_500_000 || !folder.name().ends_with("-quick");
+        assert!(is_small, "{}: {} bytes", folder.name(), page.len());
+    }
+}
+
+#[test]
+fn a_site_has_relative_links_to_files_that_are_there() {
+    let results = tempfile::tempdir().unwrap();
+    for campaign in ["recovery", "adapter-cost"] {
+        copied(campaign, results.path()).unwrap();
+    }
+    let other = results.path().join("2026-01-01T000000Z-of-another-format");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("report.md"), "# A report\n\n## Headline\n\nWords.\n").unwrap();
+    let site = results.path().join("site");
+    assert_eq!(html::write_site(results.path(), &site).unwrap(), (2, 1));
+    let mut pages = vec![site.join("index.html")];
+    let mut read = 0;
+    while let Some(path) = pages.pop() {
+        let page = fs::read_to_string(&path).unwrap();
+        read += 1;
+        for (_, rest) in page.match_indices("href=\"").map(|(at, found)| page.split_at(at + found.len())) {
+            // As the template escapes text.
+            let link = &rest.split('"').next().unwrap().replace("&#x2f;", "/");
+            if link.starts_with('#') || link.starts_with("https://") {
+                continue;
+            }
+            let target = path.parent().unwrap().join(link);
+            assert!(!link.starts_with('/') && target.is_file(), "{}: {link}", path.display());
+            let is_list = path.ends_with("site/index.html");
+            pages.extend((is_list && link.ends_with(".html")).then_some(target));
+        }
+    }
+    assert_eq!(read, 3, "the list and the pages that it links to");
+    let made = ["index.html", "2026-01-01T000000Z-of-another-format/report.html"];
+    assert!(made.iter().all(|name| !results.path().join(name).exists()), "the runs are as they were");
+    assert!(fs::read_dir(site).unwrap().any(|entry| entry.unwrap().file_name() == ".nojekyll"));
+}
+
+/// A page and what must stand on it.
+fn page(folder: &RunFolder) -> Value {
+    let path = html::make(folder).unwrap();
+    let is_hostile = folder.0.parent().unwrap().ends_with("hostile");
+    let figures = if folder.name().ends_with("-quick") && !is_hostile { figures(folder) } else { Vec::new() };
+    let words = if is_hostile { vec![HOSTILE] } else { Vec::new() };
+    json!({ "path": path, "figures": figures, "words": words })
+}
+
+/// The answer's figures by topic, request and server, from the run's summary.
+fn figures(folder: &RunFolder) -> Vec<[String; 4]> {
+    let run = Run::load(folder).unwrap();
+    let duets = run.duets.as_ref().unwrap();
+    let baseline = run.plan.campaign.baseline.as_deref().unwrap();
+    let column = |server: &str| run.label(server).split(" + ").next().unwrap().to_owned();
+    let mut figures = Vec::new();
+    for workload in &run.plan.campaign.workloads {
+        let level = run.plan.headline_level(workload);
+        for server in run.plan.servers.iter().map(|server| server.name.as_str()) {
+            if run.plan.campaign.ceiling.as_deref() == Some(server) {
+                continue;
+            }
+            let cell = run.summary.cell(server, workload, level).unwrap();
+            let figure = |figure: Figure| cell.figure(figure).unwrap().value;
+            let mut figure_of = |topic: &str, text: String| {
+                figures.push([topic.to_owned(), workload.clone(), column(server), text]);
+            };
+            figure_of("requests/s", readable_numbers::rounded(figure(Figure::RequestsPerSecond)));
+            figure_of("p99", readable_numbers::time(figure(Figure::P99Us)));
+            let is_pair = |pair: &&Comparison| {
+                (&*pair.server, &*pair.over, &pair.workload) == (server, baseline, workload)
+            };
+            if let Some(pair) = duets.summary.comparisons.iter().find(is_pair) {
+                figure_of("CPU per request", format!("{:.2}", pair.cpu.ratio.value));
+            }
+        }
+    }
+    assert!(figures.len() > 10, "{figures:?}");
+    figures
+}
+
+/// A copy of the newest kept run of a campaign.
+fn copied(campaign: &str, to: &Path) -> Option<RunFolder> {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    let of_campaign = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("Z-{campaign}"));
+    let from = kept(&results).unwrap().into_iter().rfind(of_campaign)?;
+    let to = to.join(from.file_name().unwrap());
+    copy(&from, &to);
+    unpack_stages(&to).unwrap();
+    Some(RunFolder(to))
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// Puts markup where a run has text: into servers' labels, and into the reason of a trial that failed.
+fn hostile(folder: &RunFolder) -> RunFolder {
+    let path = folder.0.join("plan.json");
+    let mut plan: Value = folder.read_json("plan.json").unwrap();
+    for server in plan["servers"].as_array_mut().unwrap() {
+        server["label"] = format!("{} {HOSTILE}", server["label"].as_str().unwrap_or("a server")).into();
+    }
+    fs::write(&path, plan.to_string()).unwrap();
+    let mut observations = folder.observations().unwrap();
+    observations[0].outcome = Outcome::ToolFailed { reason: HOSTILE.to_owned() };
+    let lines = observations.iter().map(|observation| serde_json::to_string(observation).unwrap() + "\n");
+    fs::write(folder.0.join("observations.ndjson"), lines.collect::<String>()).unwrap();
+    folder.clone()
+}
+
+/// What reads the pages.
+struct Tools {
+    browser: PathBuf,
+    node: PathBuf,
+    /// Where its packages are.
+    dir: PathBuf,
+}
+
+/// The tools, or none and a line that says what is missing.
+fn tools() -> Option<Tools> {
+    let found = find();
+    if let Err(missing) = &found {
+        // Also where the test runner hides what tests print.
+        let _nobody_reads_it = writeln!(std::io::stderr(), "SKIPPED: pages in a browser: {missing}");
+    }
+    found.ok()
+}
+
+fn find() -> Result<Tools, String> {
+    let missing = |what: &str| format!("{what} is missing on this machine");
+    let browser = BROWSERS.iter().find_map(|name| which(name)).ok_or_else(|| missing("chromium"))?;
+    let node = which("node").ok_or_else(|| missing("node"))?;
+    let npm = which("npm").ok_or_else(|| missing("npm"))?;
+    let test = std::env::current_exe().unwrap();
+    let dir = test.ancestors().nth(3).unwrap().join("browser-tests");
+    fs::create_dir_all(&dir).unwrap();
+    // Two runs of the tests at once would install into the same folder.
+    let lock = File::create(dir.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+    let pinned = fs::read(own.join("package-lock.json")).unwrap();
+    let is_done = fs::read(dir.join("done")).is_ok_and(|done| done == pinned);
+    for name in ["package.json", "package-lock.json", "read.mjs"] {
+        fs::copy(own.join(name), dir.join(name)).unwrap();
+    }
+    if !is_done {
+        let mut command = Command::new(npm);
+        command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&dir);
+        let output = command.output().unwrap();
+        if !output.status.success() {
+            let reason = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
+            return Err(format!("its node packages can't be installed: {reason}"));
+        }
+        fs::write(dir.join("done"), pinned).unwrap();
+    }
+    Ok(Tools { browser, node, dir })
+}
+
+/// A program of the search path.
+fn which(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
