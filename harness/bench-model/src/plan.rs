@@ -91,6 +91,11 @@ pub struct WhyPlan {
 }
 
 impl Plan {
+    /// Whether some server gets batches, so that its rates count calls.
+    pub fn has_batches(&self) -> bool {
+        self.servers.iter().any(|server| self.environment_of(server).batch() > 1)
+    }
+
     /// The connection counts that are measured, as the campaign orders them.
     pub fn connections(&self) -> Vec<u32> {
         let left_out = |count: &u32| self.left_out_connections.contains(count);

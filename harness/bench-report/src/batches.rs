@@ -15,11 +15,6 @@ use bench_model::transport::Transport;
 /// The chart's file.
 const FILE: &str = "batches.svg";
 
-/// Whether some server of a run gets batches, so that its rates count calls.
-pub(super) fn of(run: &Run) -> bool {
-    run.plan.servers.iter().any(|server| run.plan.environment_of(server).batch() > 1)
-}
-
 /// A server over one transport with calls in batches of rising length, on one request and load.
 struct Ladder<'a> {
     run: &'a Run,

@@ -7,8 +7,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, batches, crossed, distance, duets, in_flight_memory, invalid_trials, open_loop, original,
-    sections, sizes, slo, soak, stages, stores, threshold, views,
+    Run, answer, crossed, duets, in_flight_memory, invalid_trials, open_loop, original, sections, sizes, slo,
+    soak, stages, stores, threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -32,7 +32,7 @@ pub fn so_far(run: &Run) -> String {
     if !views.is_empty() {
         return first + &views;
     }
-    let long = distance::headline(run) + &soak::headline(run) + &in_flight_memory::headline(run);
+    let long = soak::headline(run) + &in_flight_memory::headline(run);
     if !long.is_empty() {
         return first + &long;
     }
@@ -69,7 +69,7 @@ pub fn so_far(run: &Run) -> String {
 /// are held answer nothing, and what fills more than a screen has its tables below.
 fn figures(run: &Run) -> String {
     let is_shown = |cell: &&Cell| run.plan.headline_levels(&cell.workload).contains(&cell.level);
-    let of = if batches::of(run) { "call" } else { "request" };
+    let of = if run.plan.has_batches() { "call" } else { "request" };
     let headers = format!("request | server | {of}s/s | p50 | p99 | CPU per {of}");
     let row = |cell: &Cell| {
         let time = |figure| bare(cell, figure, time_us);
@@ -198,7 +198,7 @@ pub(super) fn verdicts(run: &Run) -> String {
             cpu.words(),
         ])
     });
-    let of = if batches::of(run) { "call" } else { "request" };
+    let of = if run.plan.has_batches() { "call" } else { "request" };
     let headers =
         format!("request | servers | ratio of {of}s/s | verdict | ratio of CPU per {of} | its verdict");
     let table = Table::of(&headers, 2, rows);

@@ -15,7 +15,6 @@ mod commands;
 pub mod compare;
 mod crossed;
 mod differences;
-mod distance;
 mod duets;
 pub mod export;
 mod format;
@@ -28,6 +27,7 @@ mod idle_connections;
 mod in_flight_memory;
 mod invalid_trials;
 pub mod moves;
+mod network;
 mod open_loop;
 mod original;
 pub mod pages;
@@ -305,7 +305,7 @@ fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
         .chain(idle_connections::chart(run))
         .chain(in_flight_memory::chart(run))
         .chain(boxed::chart(run));
-    let pictures = pictures.chain(distance::picture(run)).chain(open_loop::curves(run));
+    let pictures = pictures.chain(open_loop::curves(run));
     let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, distance,
-    duets, gateways, head_of_line, hosts, idle_connections, in_flight_memory, open_loop, original,
+    Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, duets,
+    gateways, head_of_line, hosts, idle_connections, in_flight_memory, network, open_loop, original,
     ratio_terms, sizes, slo, soak, stages, stores, threshold, transports, views,
 };
 use bench_analysis::SamplingCores;
@@ -36,13 +36,13 @@ pub fn markdown(run: &Run) -> String {
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
         views::sections(run),
+        folded(network::section(run)),
         unless_viewed(transports::section),
         gateways::section(run),
         unless_viewed(batches::section),
         unless_viewed(answer_sizes::section),
         head_of_line::section(run),
         unless_viewed(in_flight_memory::section),
-        unless_viewed(distance::section),
         open_loop::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },

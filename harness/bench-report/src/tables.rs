@@ -5,7 +5,7 @@ use super::format::{
     time_us,
 };
 use super::headline::with_marks;
-use super::{Run, batches, invalid_trials};
+use super::{Run, invalid_trials};
 use bench_analysis::{Cell, Finding};
 use bench_model::figure::Figure;
 
@@ -36,7 +36,8 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
     let ceiling = known(run.plan.campaign.ceiling.as_ref(), "%", |name| format!("% of {name}"));
     let unit = unit(run);
     // A rate counts calls; latency and failures are of whole messages.
-    let (rate, failed) = if batches::of(run) { ("calls/s", "messages") } else { ("requests/s", "requests") };
+    let (rate, failed) =
+        if run.plan.has_batches() { ("calls/s", "messages") } else { ("requests/s", "requests") };
     let headers = format!(
         "{unit} | server | successful {rate} | p50 | p99 | p99.9 | slowest | {ceiling} | failed {failed} | trials"
     );

@@ -14,6 +14,9 @@ use bench_stats::Estimate;
 /// Lines of a headline that one view has at most: what is more stands in its table.
 const MOST_LINES: usize = 8;
 
+/// How an estimate without an interval ends.
+const NO_INTERVAL: &str = " [no interval]";
+
 /// How a figure is written.
 pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
     match (figure, figure.described().1) {
@@ -28,8 +31,8 @@ pub(super) fn writer(figure: Figure) -> fn(f64) -> String {
 /// What a figure is called. Where some server gets batches, rates and CPU count calls.
 fn words(run: &Run, figure: Figure) -> &'static str {
     match figure {
-        Figure::RequestsPerSecond if super::batches::of(run) => "calls/s",
-        Figure::CpuUsPerRequest if super::batches::of(run) => "CPU time per call",
+        Figure::RequestsPerSecond if run.plan.has_batches() => "calls/s",
+        Figure::CpuUsPerRequest if run.plan.has_batches() => "CPU time per call",
         other => other.described().0,
     }
 }
@@ -179,7 +182,9 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
         all if all == ratios.len() => "",
         _ => "; not everywhere is a difference shown",
     };
-    let at = |(point, value): &(&Point, Estimate)| format!("{} at {}", ratio(*value), at(shown, point));
+    let at = |(point, value): &(&Point, Estimate)| {
+        format!("{} at {}", ratio(*value).replace(NO_INTERVAL, ""), at(shown, point))
+    };
     let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
     Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))
 }
@@ -212,6 +217,9 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
              of twenty without a difference one excludes 1.",
             over(shown)
         ));
+    }
+    if !has_intervals(shown) {
+        notes.push("Medians over blocks, which are too few for intervals.".to_owned());
     }
     if let Some(bound) = &view.bound {
         notes.push(format!("What arithmetic allows is {bound}."));
@@ -246,17 +254,19 @@ fn table(run: &Run, shown: &Shown) -> Table {
         headers.extend(["allowed".to_owned(), "of it".to_owned()]);
     }
     headers.extend(["failed requests".to_owned(), "trials".to_owned()]);
+    // Where no row has an interval, a note says so once.
+    let written = |text: String| if has_intervals(shown) { text } else { text.replace(NO_INTERVAL, "") };
     let row = |panel: &Panel, series: &Series, point: &Point| {
         let mut row = vec![series.name.clone()];
         row.extend(behind.map(|_| point.place.clone()));
-        row.push(at(shown, point));
+        row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
         if has_panels {
             row.insert(0, panel.name.clone());
         }
         for figure in &view.figure {
-            row.push(dash(point.figures.get(figure), |value| estimate(*value, writer(*figure))));
+            row.push(dash(point.figures.get(figure), |value| written(estimate(*value, writer(*figure)))));
             if !view.over.is_empty() {
-                row.push(dash(point.ratios.get(figure), |value| ratio(*value)));
+                row.push(dash(point.ratios.get(figure), |value| written(ratio(*value))));
             }
         }
         if view.bound.is_some() {
@@ -278,6 +288,12 @@ fn table(run: &Run, shown: &Shown) -> Table {
     table
 }
 
+/// Whether any estimate of a view has an interval.
+fn has_intervals(shown: &Shown) -> bool {
+    let mut estimates = points(shown).flat_map(|point| point.figures.values().chain(point.ratios.values()));
+    estimates.any(|estimate| estimate.interval.is_some())
+}
+
 /// What panels differ in.
 fn panels(run: &Run, shown: &Shown) -> String {
     let names: Vec<String> = shown.panel_axes.iter().map(|name| axis(run, name)).collect();
@@ -288,7 +304,7 @@ fn panels(run: &Run, shown: &Shown) -> String {
 fn lines_table(run: &Run, shown: &Shown) -> String {
     let Some(&figure) = shown.view.figure.first() else { return String::new() };
     let headers = format!(
-        "{} | {} | {} at 0 | × {} | largest distance from the line | blocks",
+        "{} | {} | intercept, {} | slope, by {} | largest distance from the line | blocks",
         panels(run, shown),
         axis(run, &shown.view.series),
         words(run, figure),
@@ -308,7 +324,7 @@ fn lines_table(run: &Run, shown: &Shown) -> String {
         })
     });
     let table = Table::of(&headers, 2, rows);
-    if table.is_empty() { String::new() } else { format!("\n{}", table.markdown()) }
+    if table.is_empty() { String::new() } else { format!("\n### Lines\n\n{}", table.markdown()) }
 }
 
 /// The charts of all views.

@@ -320,6 +320,7 @@ impl Environment {
         let of_arms = SETTINGS.iter().map(|setting| {
             let stated = (setting.value)(&settings).or(setting.left_out);
             let words = match (setting.name, tuning) {
+                ("tuning", _) => tuning.flag().to_owned(),
                 ("threads", Tuning::Shipped) => "the framework's own".to_owned(),
                 ("threads", Tuning::Equal) => (setting.words)(stated.unwrap_or(threads.into())),
                 _ => stated.map_or_else(|| "none stated".to_owned(), setting.words),
@@ -375,6 +376,7 @@ impl Environment {
         });
         let words = match (name, value) {
             ("network", None) => "loopback".to_owned(),
+            ("network", Some(both)) => Network::from(both).words(),
             (_, None) => "none stated".to_owned(),
             (_, Some(value)) => (setting.words)(value),
         };

@@ -7,7 +7,6 @@
 mod boxed;
 mod by_rate;
 mod curves;
-mod distance;
 mod gateways;
 mod heat;
 mod inline;
@@ -32,7 +31,6 @@ mod why;
 pub(super) use boxed::chart as boxed;
 pub(super) use by_rate::chart as by_rate;
 pub(super) use curves::{Curve, Scales, curves};
-pub(super) use distance::chart as distance;
 pub(super) use gateways::chart as gateways;
 pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;

@@ -59,7 +59,6 @@ impl Tab {
             | "WebSocket over HTTP"
             | "Calls in batches"
             | "Size of the answer"
-            | "Distance"
             | "What a gateway adds"
             | "Users in stages"
             | "Block stores" => Self::Curves,

@@ -228,7 +228,7 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
         ),
         several => format!(
             "CPU per request was measured on {} processors ({}), and its range is that over them. Rates, latencies and memory are those \
-             of {here}, which server and load generator share; **they were not measured on others**.",
+             of {here}, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
         ),

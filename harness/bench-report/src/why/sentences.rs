@@ -92,8 +92,13 @@ fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
         || "user time alone is not distinguishable".to_owned(),
         |user| format!("of user time alone, which is where the prediction can miss, {}", share(user)),
     );
+    let predicts = match all.interval {
+        Some((low, _)) if low > 1.0 => "predict more than",
+        Some((_, high)) if high < 1.0 => "predict less than",
+        _ => "predict",
+    };
     format!(
-        "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} predict what {} costs \
+        "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} {predicts} what {} costs \
          over HTTP.",
         share(all),
         summary.transport,

@@ -117,7 +117,7 @@ fn what_is_measured_elsewhere_is_named() {
         if workloads.iter().any(|one| others.iter().any(|other| one.as_str() == Some(other))) {
             methods.push(format!("`{name}`"));
         }
-        if text.contains("network = ") {
+        if campaign.get("axes").is_some_and(|axes| axes.get("network").is_some()) {
             networks.push(format!("`{name}`"));
         }
     }

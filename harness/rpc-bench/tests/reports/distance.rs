@@ -1,4 +1,4 @@
-//! A campaign over networks of several lengths, on synthetic samples: what the section on distance says, and which
+//! Campaigns over networks of several lengths, on synthetic samples: what their views show, and which
 //! campaigns are refused.
 
 use std::path::Path;
@@ -45,11 +45,7 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 
 /// The report of a campaign in which every trial was measured, and the names of the run's files.
 fn reported(dir: &Path, campaign: &str) -> (String, Vec<String>) {
-    reported_of(&ConfigDir::of_repository(), dir, campaign)
-}
-
-fn reported_of(config: &ConfigDir, dir: &Path, campaign: &str) -> (String, Vec<String>) {
-    let (mut plan, text) = run::resolve(config, campaign).unwrap();
+    let (mut plan, text) = run::resolve(&ConfigDir::of_repository(), campaign).unwrap();
     if let Some(open) = &plan.campaign.open {
         plan.rates = open.levels(|_| None);
         plan.trials = trials_at(&plan.campaign, &plan.rates);
@@ -70,12 +66,13 @@ fn reported_of(config: &ConfigDir, dir: &Path, campaign: &str) -> (String, Vec<S
     (std::fs::read_to_string(folder.0.join("report.md")).unwrap(), files.collect())
 }
 
-/// The cells of the row of a server over a network, after both.
-fn row(report: &str, server: &str, network: &str) -> Vec<String> {
+/// The row of a section's table that begins with these cells, without them.
+fn row(report: &str, heading: &str, first: [&str; 3]) -> Vec<String> {
+    let section = report.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("{report}"));
+    let section = section.split("\n## ").next().unwrap();
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
-    let rows = report.lines().map(cells);
-    let rows: Vec<_> = rows.filter(|row| row.len() > 10 && row[1] == server && row[3] == network).collect();
-    assert_eq!(rows.len(), 1, "{server} over {network}");
+    let rows: Vec<_> = section.lines().map(cells).filter(|row| row.len() > 4 && row[1..4] == first).collect();
+    assert_eq!(rows.len(), 1, "{first:?} in {section}");
     rows[0][4..].to_vec()
 }
 
@@ -83,50 +80,22 @@ fn row(report: &str, server: &str, network: &str) -> Vec<String> {
 fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     let dir = tempfile::tempdir().unwrap();
     let (report, files) = reported(dir.path(), "distance");
-    assert!(files.contains(&"distance.svg".to_owned()) && report.contains("(distance.svg)"), "{files:?}");
+    assert!(files.contains(&"view-1.svg".to_owned()) && report.contains("(view-1.svg)"), "{files:?}");
     // 64 connections over 40.1 ms; and one request every 40.6 ms on each.
-    let far = row(&report, "actix over WebSocket", "20 ms each way");
-    assert_eq!(far[..6], ["40.1 ms", "1,576", "1,596", "99 %", "40.6 ms", "81.2 ms"]);
-    assert_eq!(far[6..11], ["0", "-", "0.250", "70.0 µs", "4"]);
-    // 64 over 100 µs are more than it gives over that network, whose rate is the bound.
-    let near = row(&report, "actix over WebSocket", "0 ms each way");
-    assert_eq!(near[..4], ["100 µs", "106,666", "640,000", "100 %"]);
-    let here = row(&report, "legacy over HTTP", "loopback");
-    assert_eq!(here[..4], ["-", "128,000", "-", "-"]);
-    let headline = report.split("## Distance").next().unwrap();
-    assert!(
-        headline.contains(
-            "Over 20 ms each way, all servers and transports give 1,576 requests/s, and 128,000 on this machine's loopback interface: the round \
-             trip allows 1,596"
-        ),
-        "{headline}"
-    );
-    for said in ["no netem", "a timer ends", "the lower one of two rates"] {
-        assert!(report.contains(said), "{said}: {report}");
+    let of = |first| row(&report, "Rate over a distance", first);
+    let far = of(["over WebSocket", "actix", "20 ms each way"]);
+    assert_eq!(far[..5], ["40.1 ms", "1,576", "40.6 ms", "81.2 ms", "0.250"]);
+    assert_eq!(far[5..9], ["1,596", "99 %", "0", "4"]);
+    let here = of(["over HTTP", "legacy", "loopback"]);
+    assert_eq!((here[0].as_str(), here[1].as_str(), here[5].as_str()), ("-", "128,000", "-"));
+    assert!(!report.contains("0.1 % lost | 2.10 ms"), "a view shows the values that it names");
+    let lossy = row(&report, "What losses take of it", ["over HTTP", "actix", "1 ms each way, 0.1 % lost"]);
+    assert!(lossy[1].starts_with("1.00"), "as many as without losses: {lossy:?}");
+    let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
+    for said in ["a distance decides the rate", "of what connections / round_trip allows"] {
+        assert!(headline.contains(said), "{said}: {headline}");
     }
-}
-
-/// Arms of one server whose other settings differ are rows of their own, and one in a smaller box is none.
-#[test]
-fn arms_with_other_settings_are_named_and_boxed_ones_left_out() {
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
-    let dir = tempfile::tempdir().unwrap();
-    for folder in ["workloads", "servers.toml"] {
-        std::os::unix::fs::symlink(shipped.join(folder), dir.path().join(folder)).unwrap();
-    }
-    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
-    let text = std::fs::read_to_string(ConfigDir(shipped.to_owned()).named("campaigns", "distance").unwrap())
-        .unwrap();
-    let arm = |name: &str, settings: &str| {
-        format!("\n[[arm]]\nname = \"{name}\"\nserver = \"actix\"\nsettings = {{ {settings} }}\n")
-    };
-    let others = arm("one", "threads = 1") + &arm("half", "cpu_quota = 0.5, network = { delay_ms = 40 }");
-    std::fs::write(dir.path().join("campaigns/distance.toml"), text + &others).unwrap();
-    let (report, _) = reported_of(&ConfigDir(dir.path().to_owned()), dir.path(), "distance");
-    assert_eq!(row(&report, "actix over HTTP, 1 worker", "loopback")[1], "128,000");
-    assert_eq!(row(&report, "actix over HTTP", "loopback")[1], "128,000");
-    assert!(!report.contains("40 ms each way |"), "{report}");
-    assert!(report.contains("Over 20 ms each way, all servers"), "the farthest of those that are compared");
+    assert!(report.contains("## The network") && report.contains("no netem"), "{report}");
 }
 
 #[test]
@@ -134,30 +103,26 @@ fn batches_have_a_bound_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = reported(dir.path(), "distance-batches");
     // The samples know of no batch: each of them has one call for a connection and round trip.
-    let far = row(&report, "actix over HTTP, batches of 100", "20 ms each way");
-    assert_eq!(far[..4], ["40.1 ms", "1,576", "159,601", "1 %"]);
-    assert_eq!(row(&report, "actix over HTTP", "20 ms each way")[2], "1,596");
-    assert!(!report.contains("## Calls in batches"), "networks are not lengths of batches");
-    for said in ["with batches of 100, all servers", "calls/s", "calls on their way / round trip"] {
-        assert!(report.contains(said), "{said}: {report}");
-    }
+    let of = |batch| row(&report, "Batches over a distance", [batch, "actix", "20 ms each way"]);
+    assert_eq!(of("batches of 100")[4..6], ["159,601", "1 %"]);
+    assert_eq!(of("one call in a message")[4], "1,596");
+    assert!(report.contains("| calls/s |"), "{report}");
 }
 
 #[test]
 fn an_open_loops_latency_stands_next_to_the_round_trip() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = reported(dir.path(), "distance-rates");
-    let far = row(&report, "legacy over HTTP", "1 ms each way, 0.1 % lost");
-    assert_eq!(far[..6], ["2.10 ms", "2.60 ms", "500 µs", "5.20 ms", "3.10 ms", "7.80 ms"]);
-    assert!(!report.contains("connections / round trip"), "a closed loop's arithmetic");
-    assert!(!report.contains("control over HTTP"), "the ceiling is no server to compare distances of");
+    let near = row(&report, "Latency over a distance", ["over HTTP", "legacy", "1 ms each way"]);
+    assert_eq!(near[..4], ["2.10 ms", "2.60 ms", "5.20 ms", "7.80 ms"]);
+    assert!(!report.contains("| control |"), "the ceiling is no server to compare distances of");
 }
 
 #[test]
 fn a_run_without_a_network_has_no_such_section() {
     let dir = tempfile::tempdir().unwrap();
-    let (report, files) = reported(dir.path(), "websocket-rates");
-    assert!(!report.contains("## Distance") && !files.contains(&"distance.svg".to_owned()), "{files:?}");
+    let (report, _) = reported(dir.path(), "websocket-rates");
+    assert!(!report.contains("## The network"), "{report}");
 }
 
 #[test]
