@@ -1,4 +1,4 @@
-//! What the machine is asked for and what it tells: `/proc` and clocks (`probe`), control groups (`cgroup`), git,
+//! What the machine tells: `/proc` and clocks (`probe`), control groups (`cgroup`), git, Ctrl-C.
 //! Ctrl-C.
 //!
 //! The lowest of the harness's crates next to `bench-stats`: it knows no server, no campaign and no load tool. A
