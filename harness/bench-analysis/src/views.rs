@@ -96,13 +96,13 @@ struct Located<'a> {
     places: BTreeMap<Along, Place>,
 }
 
-/// The views of a run: the campaign's own, or those that its axes suggest.
+/// The views of a run: the campaign's own, or those that its axes, or arms over networks, suggest.
 ///
 /// # Errors
 /// A view names an axis that there is not.
 pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Result<Vec<Shown>> {
     let campaign = &plan.campaign;
-    if campaign.views.is_empty() && campaign.axes.is_empty() {
+    if campaign.views.is_empty() && campaign.axes.is_empty() && !campaign.has_network() {
         return Ok(Vec::new());
     }
     let located = located(plan, cells);

@@ -1,5 +1,5 @@
 //! The nouns of the harness and their files: what a person writes, what is to be done, and what came of it. It starts
-//! no process.
+//! no server and no load; it runs git, compilers and the builds of load tools.
 //!
 //! - [`config`]: campaigns, servers, axes, views and settings, each defined once.
 //! - [`workload`]: a request and its true answer. [`load`]: how much is sent, and each load tool's arguments and

@@ -255,7 +255,8 @@ fn table(run: &Run, shown: &Shown) -> Table {
     }
     headers.extend(["failed requests".to_owned(), "trials".to_owned()]);
     // Where no row has an interval, a note says so once.
-    let written = |text: String| if has_intervals(shown) { text } else { text.replace(NO_INTERVAL, "") };
+    let has_intervals = has_intervals(shown);
+    let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
     let row = |panel: &Panel, series: &Series, point: &Point| {
         let mut row = vec![series.name.clone()];
         row.extend(behind.map(|_| point.place.clone()));

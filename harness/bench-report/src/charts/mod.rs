@@ -282,6 +282,10 @@ pub(super) fn time_tick(value_us: f64) -> String {
 
 /// A number as a tick has it, without digits that say nothing.
 fn short(value: f64) -> String {
+    // More digits would reach into the axis's name.
+    if value >= 1e6 {
+        return format!("{} M", trimmed(&significant(value / 1e6)));
+    }
     trimmed(&significant(value)).to_owned()
 }
 
@@ -296,6 +300,7 @@ mod tests {
     #[test]
     fn ticks_have_the_digits_that_they_need() {
         assert_eq!([0.0, 0.25, 2.0, 10.0, 40_000.0].map(short), ["0", "0.25", "2", "10", "40,000"]);
+        assert_eq!([1e6, 2.5e7].map(short), ["1 M", "25 M"]);
         assert_eq!([500.0, 1_000.0, 2.5e6].map(time_tick), ["500 µs", "1 ms", "2.5 s"]);
     }
 }

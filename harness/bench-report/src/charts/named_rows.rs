@@ -14,7 +14,7 @@ impl Page {
         let (thick, gap) = bars.sizes;
         let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).fold(0.0, f64::max);
         let names = longest(&mut bars.names.iter().map(|(name, _)| name.as_str()));
-        let left = 16.0 + names.min(WIDTH / 3.0) + 10.0;
+        let left = 16.0 + names.min(WIDTH * 0.4) + 10.0;
         let wide = (WIDTH - left - RIGHT) / bars.columns.len().max(1) as f64;
         if bars.columns.iter().any(|(title, _)| !title.is_empty()) {
             for (index, (title, _)) in bars.columns.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Page {
         let Some((low, high)) = range(&axis, all().flat_map(ends)) else { return };
         let values = (low * FOREST_ROOM, high / FOREST_ROOM);
         let names = forest.names.iter().map(|name| width(name)).fold(0.0, f64::max);
-        let left = 16.0 + names.min(WIDTH / 3.0) + 14.0;
+        let left = 16.0 + names.min(WIDTH * 0.4) + 14.0;
         let wide = (WIDTH - left - RIGHT) / forest.columns.len().max(1) as f64;
         let (begin, end) = (self.y + LINE, self.y + LINE + ROW * forest.names.len() as f64);
         for (row, name) in forest.names.iter().enumerate() {

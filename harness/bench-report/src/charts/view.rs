@@ -33,9 +33,7 @@ pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
     points().find(|point| point.figures.contains_key(&figure))?;
     let names = names(shown);
     let style = |name: &str| style(shown, &names, name);
-    // A place without a number, such as the loopback interface among networks, stands in the table alone.
-    let numbers: BTreeSet<u64> = points().filter_map(|point| point.x.map(f64::to_bits)).collect();
-    let has_numbers = numbers.len() > 1 || points().all(|point| point.x.is_some());
+    let has_numbers = are_lines(shown);
     let mut chart = match has_numbers {
         true => lines(run, shown, figure, style),
         false => bars(shown, figure, style),
@@ -44,6 +42,24 @@ pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
         chart.rows.push(Row::Forest(forest(shown, figure, style)));
     }
     Some(chart)
+}
+
+/// Whether the places are numbers that lines can go along. A place without one, such as the loopback interface among
+/// networks, stands in the table alone. Two places with the same number, such as networks that differ in losses, are no
+/// line.
+fn are_lines(shown: &Shown) -> bool {
+    let mut series = shown.panels.iter().flat_map(|panel| &panel.series);
+    let numbers = |series: &views::Series| -> Vec<u64> {
+        series.points.iter().filter_map(|point| point.x.map(f64::to_bits)).collect()
+    };
+    let mut all = BTreeSet::new();
+    let are_distinct = series.all(|series| {
+        let numbers = numbers(series);
+        all.extend(numbers.iter().copied());
+        numbers.iter().collect::<BTreeSet<_>>().len() == numbers.len()
+    });
+    let has_all = || shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    are_distinct && (all.len() > 1 || has_all().all(|point| point.x.is_some()))
 }
 
 /// The names of all series, each once.
@@ -123,24 +139,16 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
         let through: Vec<(f64, f64)> = (0..=60).map(at).filter(|(_, y)| *y > 0.0).collect();
         Some(Series::line(style(&series.name), WIDTHS.0, &through))
     };
-    // A line for all series where arithmetic allows all of them the same, and otherwise one for each.
+    // One line where arithmetic allows all series the same.
     let allowed = |panel: &views::Panel| {
-        let of = |series: &views::Series| -> Vec<(f64, f64)> {
-            series.points.iter().filter_map(|point| Some((point.x?, point.bound?))).collect()
-        };
-        let all: Vec<(Style, Vec<(f64, f64)>)> = panel
-            .series
-            .iter()
-            .map(|series| (Style { variant: 1, ..style(&series.name) }, of(series)))
-            .collect();
-        let longest = all.iter().map(|(_, points)| points).max_by_key(|points| points.len());
-        let is_one = |longest: &Vec<(f64, f64)>| {
-            all.iter().flat_map(|(_, points)| points).all(|point| longest.contains(point))
-        };
-        match longest.filter(|longest| is_one(longest)).cloned() {
-            Some(points) => vec![Series::line(ALLOWED, WIDTHS.1, &points)],
-            None => all.iter().map(|(style, points)| Series::line(*style, WIDTHS.1, points)).collect(),
+        let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
+        for series in &panel.series {
+            let line = series.points.iter().filter_map(|point| Some((point.x?, point.bound?))).collect();
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
+        lines.iter().map(|points| Series::line(ALLOWED, WIDTHS.1, points)).collect::<Vec<_>>()
     };
     let panel = |panel: &views::Panel| Panel {
         title: panel.name.clone(),

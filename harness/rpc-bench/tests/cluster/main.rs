@@ -19,6 +19,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use self::slurm::{Cluster, HOSTS};
+use bench_model::config::ConfigDir;
 
 /// What is compared with several numbers of hosts: the cost of a long answer, at which no load tool is the limit.
 const COMPARED: &str = "why = \"a test\"\nservers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nworkloads = [\"getBlocks\"]\n\
@@ -33,7 +34,7 @@ const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots 
 /// A folder with a configuration of a test's own, whose one campaign is called small.
 fn configuration(campaign: &str, window_ms: u32) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let shipped = &ConfigDir::of_repository().0;
     for name in ["workloads", "tools", "servers.toml"] {
         std::os::unix::fs::symlink(shipped.join(name), dir.path().join(name)).unwrap();
     }

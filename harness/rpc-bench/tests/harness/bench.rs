@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use bench_model::config::ConfigDir;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::Tool;
 use serde_json::Value;
@@ -107,7 +108,7 @@ impl Bench {
                  ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
             ));
         }
-        let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+        let shipped = &ConfigDir::of_repository().0;
         fs::copy(shipped.join("workloads/getBalance.toml"), root.join("workloads/getBalance.toml")).unwrap();
         let bench = Self { dir };
         bench.write("servers.toml", &servers);

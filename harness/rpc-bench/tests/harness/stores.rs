@@ -2,18 +2,18 @@
 //! heavy one.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
 use crate::bench::{Bench, stderr};
+use bench_model::config::ConfigDir;
 
 fn small() -> Option<Bench> {
     let bench = Bench::new(1)?;
     if !bench.link_vegeta() {
         return None;
     }
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let shipped = &ConfigDir::of_repository().0;
     for name in ["workloads/getBlocks10.toml", "workloads/getBlocks1400.toml"] {
         fs::copy(shipped.join(name), bench.path(name)).unwrap();
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::bench::{Bench, stderr, until};
+use bench_model::config::ConfigDir;
 
 /// What a program in process prints, without running anything: the ladder's arithmetic is tested elsewhere.
 const PRINTER: &str = r#"#!/bin/sh
@@ -28,7 +29,7 @@ echo "{\"server\":\"$server\",\"rung\":\"$rung\",\"requests\":$requests,\"cpu_ns
 /// One block of short windows, and answers of up to 400 slots.
 fn small(with_programs: bool) -> Option<Bench> {
     let bench = Bench::new(1)?;
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let shipped = &ConfigDir::of_repository().0;
     for file in ["why.toml", "workloads/getBlocks.toml", "workloads/getHealth.toml"] {
         fs::copy(shipped.join(file), bench.path(file)).unwrap();
     }

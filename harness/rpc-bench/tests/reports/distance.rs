@@ -92,7 +92,9 @@ fn a_closed_loops_rate_stands_next_to_connections_over_the_round_trip() {
     let lossy = row(&report, "What losses take of it", ["over HTTP", "actix", "1 ms each way, 0.1 % lost"]);
     assert!(lossy[1].starts_with("1.00"), "as many as without losses: {lossy:?}");
     let headline = report.split("## Headline").nth(1).unwrap().split("\n## ").next().unwrap();
-    for said in ["a distance decides the rate", "of what connections / round_trip allows"] {
+    for said in
+        ["no server can answer more than connections / round trip", "of what connections / round_trip allows"]
+    {
         assert!(headline.contains(said), "{said}: {headline}");
     }
     assert!(report.contains("## The network") && report.contains("no netem"), "{report}");
@@ -127,7 +129,6 @@ fn a_run_without_a_network_has_no_such_section() {
 
 #[test]
 fn a_network_is_refused_where_it_would_not_be_made() {
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
     for (campaign, named) in [
         ("threshold", "[threshold]"),
         ("slo", "[slo]"),
@@ -137,9 +138,8 @@ fn a_network_is_refused_where_it_would_not_be_made() {
         ("quick", "[duets]"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let text =
-            std::fs::read_to_string(ConfigDir(shipped.to_owned()).named("campaigns", campaign).unwrap())
-                .unwrap();
+        let text = std::fs::read_to_string(ConfigDir::of_repository().named("campaigns", campaign).unwrap())
+            .unwrap();
         assert!(text.contains("[environment]\n"), "{campaign}");
         let text = text.replacen("[environment]\n", "[environment]\nnetwork = { delay_ms = 1 }\n", 1);
         std::fs::create_dir(dir.path().join("campaigns")).unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bench_model::results::{RunFolder, SUMMARY, kept};
 
 use crate::{on_all_processors, schema};
+use bench_model::config::ConfigDir;
 
 /// The report of a kept run, rendered from a copy of its folder. What is written next to it is as its schema says.
 fn rendered(run: &Path, work: &Path) -> String {
@@ -39,8 +40,7 @@ fn rendered(run: &Path, work: &Path) -> String {
 
 #[test]
 fn every_kept_run_renders_to_its_report() {
-    let results =
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts")).join("../results");
+    let results = ConfigDir::of_repository().0.join("../results");
     let mut runs: Vec<PathBuf> = kept(&results).unwrap();
     runs.retain(|run| run.join("run.tar.xz").is_file());
     assert!(runs.len() > 40, "{}", runs.len());

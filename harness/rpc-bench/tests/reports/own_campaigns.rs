@@ -2,7 +2,7 @@
 //! compares nothing.
 
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
@@ -15,7 +15,7 @@ use crate::samples::{conditions, sample};
 /// The first screen of a campaign over getBalance with these lines, in which each connection gives 1,000 requests/s,
 /// and actix takes half of the others' CPU time.
 fn first_screen(lines: &str) -> String {
-    let shipped = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let shipped = ConfigDir::of_repository().0;
     let dir = tempfile::tempdir().unwrap();
     for name in ["workloads", "servers.toml"] {
         symlink(shipped.join(name), dir.path().join(name)).unwrap();

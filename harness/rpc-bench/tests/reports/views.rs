@@ -57,7 +57,7 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 
 /// The report, its page, and the summary of a campaign in which every trial was measured.
 fn reported(text: &str) -> (String, String, Value) {
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
+    let shipped = &ConfigDir::of_repository().0;
     let dir = tempfile::tempdir().unwrap();
     for name in ["workloads", "servers.toml"] {
         symlink(shipped.join(name), dir.path().join(name)).unwrap();

@@ -3,8 +3,6 @@
 
 mod batches;
 
-use std::path::Path;
-
 use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::sample_details::{Connects, Details, MethodLatency};
@@ -306,9 +304,8 @@ fn lost_connections_are_failures() {
 /// The shipped campaigns are refused where they ask for what can't be: one line, and what to do.
 #[test]
 fn a_campaign_that_can_not_be_is_refused() {
-    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench-scripts"));
     let said = |name: &str, good: &str, bad: &str| {
-        let shipped = ConfigDir(shipped.to_owned());
+        let shipped = ConfigDir::of_repository();
         let text = std::fs::read_to_string(shipped.named("campaigns", name).unwrap()).unwrap();
         assert!(text.contains(good), "{good}");
         let dir = tempfile::tempdir().unwrap();
