@@ -1,5 +1,4 @@
-//! Straight lines through measured points: a fixed cost, and one for each unit. CPU time for a call against the bytes
-//! of its answer.
+//! Straight lines through measured points: a fixed cost, and one for each unit.
 //!
 //! A line for each block, so that what slows one block slows all of its points; then the medians over the blocks. Least
 //! squares with weights of one over the square of the value, so that every point counts by its relative error.
@@ -11,13 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::observed::{Observed, median_of};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
-use bench_model::observation::Observation;
-use bench_model::plan::Plan;
-use bench_model::workload::Workload;
 use bench_stats::{Estimate, Weighted};
-
-/// The fewest answer sizes that a line is fitted through.
-const LEAST_SIZES: usize = 3;
 
 /// A straight line through a server's points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,58 +84,4 @@ fn points(blocks: &BTreeMap<u32, Vec<(f64, f64)>>) -> Vec<LinePoint> {
         Some(LinePoint { x: measured.first()?.0, y })
     };
     of_place.filter_map(point).collect()
-}
-
-/// What a server's CPU time for a call is against the bytes of its answer: microseconds, and microseconds a byte.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AnswerSizes {
-    /// The server.
-    pub server: String,
-    /// The method of the calls.
-    pub method: String,
-    /// The load.
-    #[serde(flatten)]
-    pub level: Level,
-    /// The line.
-    pub line: FittedLine,
-}
-
-/// A line for each server, method and load of which answers of at least three sizes were measured, in the plan's order.
-pub fn answer_sizes(plan: &Plan, observations: &[Observation]) -> Vec<AnswerSizes> {
-    let observed = Observed::new(observations);
-    let mut methods: BTreeMap<String, Vec<&Workload>> = BTreeMap::new();
-    for workload in plan.workloads.iter().filter(|workload| !workload.is_mix()) {
-        methods.entry(workload.method()).or_default().push(workload);
-    }
-    let mut found = Vec::new();
-    for (method, workloads) in methods.into_iter().filter(|(_, of)| of.len() >= LEAST_SIZES) {
-        for level in plan.levels() {
-            for server in &plan.campaign.servers {
-                let line = FittedLine::new(&by_block(&observed, server, &workloads, level));
-                if line.points.len() >= LEAST_SIZES {
-                    found.push(AnswerSizes { server: server.clone(), method: method.clone(), level, line });
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Bytes of the answer, and CPU time for it in microseconds.
-fn by_block(
-    observed: &Observed<'_>,
-    server: &str,
-    workloads: &[&Workload],
-    level: Level,
-) -> BTreeMap<u32, Vec<(f64, f64)>> {
-    let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-    for workload in workloads {
-        for (block, sample) in observed.samples(server, &workload.name, level) {
-            let cpu_us = sample.figure(Figure::CpuUsPerRequest).filter(|cpu_us| *cpu_us > 0.0);
-            if let Some(cpu_us) = cpu_us {
-                blocks.entry(block).or_default().push((sample.answer_bytes as f64, cpu_us));
-            }
-        }
-    }
-    blocks
 }

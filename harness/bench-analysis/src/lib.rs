@@ -18,7 +18,6 @@ pub mod gateways;
 pub mod head_of_line;
 pub mod hosts;
 pub mod idle_connections;
-pub mod in_flight_memory;
 pub mod interim_analyses;
 pub mod interleaved_searches;
 mod invalid_trials;

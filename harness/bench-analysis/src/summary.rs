@@ -10,12 +10,10 @@ use super::caveats::{Evidence, Mark};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
-use super::fitted_lines::AnswerSizes;
 use super::gateways::GatewayAdds;
 use super::head_of_line::HeadOfLine;
 use super::hosts::{HostSummary, hosts, is_client_bound};
 use super::idle_connections::Held;
-use super::in_flight_memory::InFlightMemory;
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency_course::{LatencyMoment, latency_course};
 use super::observed::{Lost, Observed, Place, Samples, median_figure, median_of, valid};
@@ -100,10 +98,6 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
-    /// CPU time for a call against the bytes of its answer, of servers that were measured with answers of several
-    /// sizes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answer_sizes: Vec<AnswerSizes>,
     /// Short calls by themselves and among calls with long answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_of_line: Vec<HeadOfLine>,
@@ -113,9 +107,6 @@ pub struct Summary {
     /// Connections that were held and carried nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
-    /// What memory a request in flight takes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub in_flight_memory: Vec<InFlightMemory>,
     /// What servers used, rate by rate, in an open loop with several rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_rate: Vec<ByRate>,
@@ -336,11 +327,9 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
-        answer_sizes: Vec::new(),
         head_of_line: Vec::new(),
         gateways: Vec::new(),
         held: Vec::new(),
-        in_flight_memory: Vec::new(),
         boxed: Vec::new(),
         by_rate: Vec::new(),
         hosts: hosts(observations),

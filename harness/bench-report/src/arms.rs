@@ -1,7 +1,7 @@
 //! Which arms of a campaign are the same server, reached or loaded in another way.
 
 use super::Run;
-use bench_model::config::{Environment, Server};
+use bench_model::config::Server;
 use bench_model::transport::Transport;
 
 /// The first server of a run's plan that is the same program with the same arguments: what its arms have in common.
@@ -23,9 +23,4 @@ pub(super) fn name<'a>(run: &'a Run, server: &'a str) -> &'a str {
 /// How a server is reached.
 pub(super) fn transport(run: &Run, server: &str) -> Transport {
     named(run, server).map_or_else(Transport::default, |server| run.plan.environment_of(server).transport())
-}
-
-/// What two servers run in but for the calls in a request.
-pub(super) fn without_batch(run: &Run, server: &Server) -> Environment {
-    Environment { batch: None, ..run.plan.environment_of(server) }
 }

@@ -7,8 +7,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, crossed, duets, in_flight_memory, invalid_trials, open_loop, original, sections, sizes, slo,
-    soak, stages, stores, threshold, views,
+    Run, answer, crossed, duets, invalid_trials, open_loop, original, sections, sizes, slo, soak, stages,
+    stores, threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -32,7 +32,7 @@ pub fn so_far(run: &Run) -> String {
     if !views.is_empty() {
         return first + &views;
     }
-    let long = soak::headline(run) + &in_flight_memory::headline(run);
+    let long = soak::headline(run);
     if !long.is_empty() {
         return first + &long;
     }

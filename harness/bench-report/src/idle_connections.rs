@@ -3,7 +3,7 @@
 
 use super::Run;
 use super::arms::{name, transport};
-use super::charts::{self, Curve, Picture, Scales};
+use super::charts::{self, Curve, Picture};
 use super::format::{Table, bytes, count, dash, estimate, list, percent, significant, time_us};
 use bench_analysis::fitted_lines::FittedLine;
 use bench_analysis::idle_connections::{Held, Storm};
@@ -93,6 +93,6 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
         file: FILE.to_owned(),
         alt: "A server's memory against the connections that it holds, with fitted lines".to_owned(),
         note: String::new(),
-        chart: charts::curves(run, &curves, Scales::Linear, ["connections held", "memory, MiB"])?,
+        chart: charts::curves(run, &curves, ["connections held", "memory, MiB"])?,
     })
 }

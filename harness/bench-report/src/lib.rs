@@ -4,9 +4,7 @@
 
 mod already_running;
 mod answer;
-mod answer_sizes;
 mod arms;
-mod batches;
 mod boxed;
 pub mod calibration;
 mod causes;
@@ -24,7 +22,6 @@ mod headline;
 mod hosts;
 pub mod html;
 mod idle_connections;
-mod in_flight_memory;
 mod invalid_trials;
 pub mod moves;
 mod network;
@@ -110,11 +107,9 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.stages = bench_analysis::stages::staged(&plan, &observations);
-        summary.answer_sizes = bench_analysis::fitted_lines::answer_sizes(&plan, &observations);
         summary.head_of_line = bench_analysis::head_of_line::head_of_line(&plan, &observations);
         summary.gateways = bench_analysis::gateways::gateway_adds(&plan, &observations);
         summary.held = bench_analysis::idle_connections::held(&plan, &observations);
-        summary.in_flight_memory = bench_analysis::in_flight_memory::in_flight_memory(&plan, &observations);
         summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
         summary.by_rate = bench_analysis::by_rate::by_rate(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
@@ -283,7 +278,7 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-const SUMMARY_VERSION: u32 = 2;
+const SUMMARY_VERSION: u32 = 3;
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
     #[derive(Serialize)]
@@ -299,12 +294,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
-    let pictures = pictures
-        .chain(batches::chart(run))
-        .chain(answer_sizes::chart(run))
-        .chain(idle_connections::chart(run))
-        .chain(in_flight_memory::chart(run))
-        .chain(boxed::chart(run));
+    let pictures = pictures.chain(idle_connections::chart(run)).chain(boxed::chart(run));
     let pictures = pictures.chain(open_loop::curves(run));
     let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];

@@ -6,9 +6,9 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, answer_sizes, batches, boxed, causes, charts, commands, crossed, duets,
-    gateways, head_of_line, hosts, idle_connections, in_flight_memory, network, open_loop, original,
-    ratio_terms, sizes, slo, soak, stages, stores, threshold, transports, views,
+    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, gateways, head_of_line,
+    hosts, idle_connections, network, open_loop, original, ratio_terms, sizes, slo, soak, stages, stores,
+    threshold, transports, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -39,10 +39,7 @@ pub fn markdown(run: &Run) -> String {
         folded(network::section(run)),
         unless_viewed(transports::section),
         gateways::section(run),
-        unless_viewed(batches::section),
-        unless_viewed(answer_sizes::section),
         head_of_line::section(run),
-        unless_viewed(in_flight_memory::section),
         open_loop::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },

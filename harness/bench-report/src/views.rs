@@ -157,6 +157,7 @@ fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<St
 /// A figure with more digits than its writer has: of a slope.
 fn significant_of(figure: Figure, value: f64) -> String {
     match figure.described().1 {
+        Unit::Us if value.abs() < 0.1 => format!("{} ns", significant(value * 1e3)),
         Unit::Us => format!("{} µs", significant(value)),
         Unit::Bytes => bytes(value),
         Unit::Share | Unit::Number => significant(value),

@@ -175,6 +175,7 @@ mod tests {
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             ws_args: Vec::new(),
             ready: Ready::Connect {},
+            headers: Default::default(),
             holds: Holds::Everything,
             version: None,
             open_files: None,

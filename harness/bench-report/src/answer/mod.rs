@@ -29,7 +29,7 @@ pub(super) fn markdown(answer: &Answer) -> String {
     let sentences = decided.iter().filter_map(|decided| Some(format!("- {}\n", sentence(answer, decided)?)));
     sections([
         sentences
-            .chain(disagreements(answer).map(|said| format!("- {said}\n")))
+            .chain(disagreements(answer).into_iter().map(|said| format!("- {said}\n")))
             .chain([format!("- {}\n", not_measured(&decided))])
             .collect(),
         table(answer).markdown(),
@@ -121,27 +121,39 @@ fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Where a server stands otherwise to the baseline on one processor than on another.
-fn disagreements(answer: &Answer) -> impl Iterator<Item = String> {
+/// Where a server stands otherwise to the baseline on one processor than on another: a sentence for each that is better
+/// on one and worse on another, and one for all whose difference is not resolved everywhere.
+fn disagreements(answer: &Answer) -> Vec<String> {
     let baseline = &answer.servers[answer.baseline];
-    answer.rows.iter().flat_map(move |row| {
-        row.disagreements(answer.baseline).into_iter().map(move |(server, standings)| {
-            let on = standings.into_iter().map(|(processor, standing)| {
-                let how = match standing {
-                    Standing::Less => "less",
-                    Standing::More => "more",
-                    Standing::Open => "no difference resolved",
-                };
-                format!("{how} on {processor}")
-            });
-            format!(
-                "**Processors disagree** about {} of {} next to {baseline}'s: {}.",
-                phrase(row),
-                answer.servers[server],
-                list(on)
-            )
-        })
-    })
+    let (mut said, mut open) = (Vec::new(), Vec::new());
+    for row in &answer.rows {
+        let mut shown = Vec::new();
+        for (server, standings) in row.disagreements(answer.baseline) {
+            let name = &answer.servers[server];
+            let on = |wanted: Standing| {
+                let on = standings.iter().filter(move |(_, standing)| *standing == wanted);
+                list(on.map(|(processor, _)| (*processor).to_owned()))
+            };
+            let (less, more) = (on(Standing::Less), on(Standing::More));
+            match (less.is_empty(), more.is_empty()) {
+                (false, false) => said.push(format!(
+                    "**Processors disagree** about {} of {name} next to {baseline}'s: less on {less}, more on {more}.",
+                    phrase(row)
+                )),
+                _ => shown.push(format!("{name} (on {less}{more})")),
+            }
+        }
+        if !shown.is_empty() {
+            open.push(format!("{} of {}", phrase(row), list(shown)));
+        }
+    }
+    if !open.is_empty() {
+        said.push(format!(
+            "**Differs from {baseline} on some processors only:** {}. On the others the intervals overlap.",
+            open.join("; ")
+        ));
+    }
+    said
 }
 
 /// The server that is furthest behind the best.

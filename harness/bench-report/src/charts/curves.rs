@@ -3,13 +3,10 @@
 
 use super::super::Run;
 use super::super::arms;
-use super::super::format::{bytes, thousands};
+use super::super::format::thousands;
 use super::series::style;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, time_tick};
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series};
 use bench_stats::Estimate;
-
-/// Points that a fitted line, which is a curve on logarithmic axes, is drawn through.
-const STEPS: u32 = 60;
 
 /// One server in one panel.
 pub(crate) struct Curve {
@@ -23,19 +20,8 @@ pub(crate) struct Curve {
     pub fitted: Option<(f64, f64)>,
 }
 
-/// What the axes show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scales {
-    /// Numbers and times, both logarithmic.
-    Log,
-    /// Bytes and times, both logarithmic.
-    LogBytes,
-    /// Numbers, both linear.
-    Linear,
-}
-
 /// The chart; `None` where nothing was measured. `names` are those of the horizontal and the vertical axis.
-pub(crate) fn curves(run: &Run, curves: &[Curve], scales: Scales, names: [&str; 2]) -> Option<Chart> {
+pub(crate) fn curves(run: &Run, curves: &[Curve], names: [&str; 2]) -> Option<Chart> {
     curves.iter().find(|curve| !curve.points.is_empty())?;
     let mut titles: Vec<&str> = Vec::new();
     let mut servers: Vec<&str> = Vec::new();
@@ -61,23 +47,12 @@ pub(crate) fn curves(run: &Run, curves: &[Curve], scales: Scales, names: [&str; 
     });
     let plot = Plot {
         title: String::new(),
-        axes: axes(scales, names, curves),
+        axes: names.map(|name| Axis::linear(name, thousands)),
         panels: titles.iter().map(panel).collect(),
         columns: 2,
         height: 280.0,
     };
     Some(Chart { legend: legend.collect(), rows: vec![Row::Plot(plot)], ..Chart::default() })
-}
-
-fn axes(scales: Scales, [x, y]: [&str; 2], curves: &[Curve]) -> [Axis; 2] {
-    let mut ticks: Vec<f64> = curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| *x).collect();
-    ticks.sort_by(f64::total_cmp);
-    ticks.dedup();
-    match scales {
-        Scales::Log => [Axis { ticks, ..Axis::log(x, thousands) }, Axis::log(y, time_tick)],
-        Scales::LogBytes => [Axis { ticks, ..Axis::log(x, bytes) }, Axis::log(y, time_tick)],
-        Scales::Linear => [Axis::linear(x, thousands), Axis::linear(y, thousands)],
-    }
 }
 
 /// The points; joined by a line where none was fitted.
@@ -93,9 +68,5 @@ fn fitted(curve: &Curve) -> Vec<(f64, f64)> {
     let (Some((low, _)), Some((high, _))) = (curve.points.first(), curve.points.last()) else {
         return Vec::new();
     };
-    let at = |step: u32| {
-        let x = low * (high / low).powf(f64::from(step) / f64::from(STEPS));
-        (x, at_0 + slope * x)
-    };
-    (0..=STEPS).map(at).filter(|(_, y)| *y > 0.0).collect()
+    [low, high].into_iter().map(|x| (*x, at_0 + slope * x)).collect()
 }

@@ -30,7 +30,7 @@ mod why;
 
 pub(super) use boxed::chart as boxed;
 pub(super) use by_rate::chart as by_rate;
-pub(super) use curves::{Curve, Scales, curves};
+pub(super) use curves::{Curve, curves};
 pub(super) use gateways::chart as gateways;
 pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;

@@ -38,10 +38,6 @@ pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     if report_original::is_headline(run) {
         return original::pictures(run);
     }
-    // Such a campaign is about memory alone, which has a chart of its own.
-    if !run.summary.in_flight_memory.is_empty() {
-        return Ok(Vec::new());
-    }
     // A soak is about one rate through time.
     if !run.summary.soaks.is_empty() {
         return Ok(resources::pictures(run));

@@ -57,16 +57,11 @@ impl Tab {
             "Charts"
             | "Do the load tools agree?"
             | "WebSocket over HTTP"
-            | "Calls in batches"
-            | "Size of the answer"
             | "What a gateway adds"
             | "Users in stages"
             | "Block stores" => Self::Curves,
             "Isolation" | "Head-of-line blocking" => Self::Latency,
-            "CPU and memory by rate"
-            | "Memory for a request in flight"
-            | "Connections that carry nothing"
-            | "Soak" => Self::Resources,
+            "CPU and memory by rate" | "Connections that carry nothing" | "Soak" => Self::Resources,
             "Where it starts to fail"
             | "Why it fails"
             | "Sizes"

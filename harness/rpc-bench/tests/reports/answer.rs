@@ -69,18 +69,21 @@ fn the_table_holds_the_run_s_figures() {
     }
 }
 
-/// actix has the least memory for a connection in the kept run.
+/// actix has the least memory for a connection in the kept run, or is one of two that have.
 #[test]
 fn memory_that_did_not_grow_wins_nothing() {
     let mut run = kept("quick");
-    let least = "**Least memory for a connection: actix-web.**";
-    assert!(bench_report::headline(&run).contains(least));
+    let least = |first: &str| {
+        let line = first.lines().find(|line| line.contains("**Least memory for a connection:"));
+        line.is_some_and(|line| line.split_once(".**").is_some_and(|(names, _)| names.contains("actix-web")))
+    };
+    assert!(least(&bench_report::headline(&run)));
     for cell in run.summary.cells.iter_mut().filter(|cell| cell.server == "actix") {
         cell.figures
             .insert(Figure::ConnectionMemoryBytes, Estimate { value: 0.0, interval: Some((0.0, 0.0)) });
     }
     let first = bench_report::headline(&run);
-    assert!(!first.contains(least) && !first.contains("0 B"), "{first}");
+    assert!(!least(&first) && !first.contains("0 B"), "{first}");
     let row = first.lines().find(|line| line.starts_with("| memory for a connection")).unwrap();
     assert_eq!(row.split('|').nth(4).map(str::trim), Some("not measured"), "{row}");
 }

@@ -1,7 +1,7 @@
 //! Memory against requests in flight, on synthetic samples: each server's line.
 
 use bench_measure::run;
-use bench_model::config::{Campaign, ConfigDir};
+use bench_model::config::ConfigDir;
 use bench_model::observation::{Observation, Outcome};
 use bench_model::results::{RunFolder, pretty};
 use bench_system::probe::resources::ResourceSample;
@@ -54,13 +54,4 @@ fn each_server_has_a_line() {
     assert!(section.contains("getBlocks, 64 in flight on a connection, over WebSocket"), "{section}");
     assert!(section.contains("16.0 KiB ["), "{section}");
     assert!(std::fs::read_to_string(folder.0.join("view-1.svg")).unwrap().contains("requests in flight"));
-}
-
-/// The field of campaigns without axes, which a kept run has.
-#[test]
-fn a_line_of_two_points_is_refused() {
-    let (plan, _) = run::resolve(&ConfigDir::of_repository(), "in-flight-memory").unwrap();
-    let two = Campaign { in_flight_memory: true, connections: vec![64, 2048], ..plan.campaign };
-    let refused = two.check().unwrap_err().to_string();
-    assert!(refused.contains("in_flight_memory") && refused.contains("connections"), "{refused}");
 }

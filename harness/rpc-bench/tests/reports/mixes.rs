@@ -147,7 +147,7 @@ fn absent_accounts_are_absent_and_hold_nothing() {
     for request in workload.stream(&LEDGER, LEDGER.seed).unwrap().take(2_000) {
         let pubkey = Pubkey::parse(parsed(&request)["params"][0].as_str().unwrap()).unwrap();
         assert!(!present.contains(&pubkey) && seen.insert(pubkey), "{pubkey}");
-        assert_eq!(request.truth(&state).unwrap()["result"]["value"], 0);
+        assert_eq!(request.truth(&state).unwrap().answer().unwrap()["result"]["value"], 0);
     }
 }
 
@@ -157,13 +157,13 @@ fn every_question_of_every_mix_has_a_true_answer() {
     let state = State::new(Ledger::seeded(&LEDGER));
     let tip = state.tip(Commitment::Finalized);
     assert_eq!(tip, LEDGER.finalized());
-    let produced = shipped("getBlocks").truth(&LEDGER).unwrap();
+    let produced = shipped("getBlocks").truth(&LEDGER).unwrap().answer().unwrap().clone();
     let produced: Vec<u64> =
         produced["result"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap()).collect();
     for name in ["wallet", "explorer", "everything"] {
         for request in draw(&shipped(name), 2_000) {
             let asked = parsed(&request);
-            let truth = request.truth(&state).unwrap();
+            let truth = request.truth(&state).unwrap().answer().unwrap().clone();
             let mut out = Vec::new();
             let tally = typed_rpc::answer(&state, &request.body, &mut out);
             assert_eq!((tally.answered, tally.errors), (1, 0));
@@ -246,7 +246,7 @@ fn parameters_that_the_ledger_refuses_are_named() {
 fn a_hundred_thousand_slots_fit_their_ledger() {
     let ledger = SeededSpec { accounts: 1, slots: 100_000, seed: 1 };
     let truth = shipped("getBlocks100k").truth(&ledger).unwrap();
-    let slots = truth["result"].as_array().unwrap();
+    let slots = truth.answer().unwrap()["result"].as_array().unwrap();
     assert!((94_000..96_000).contains(&slots.len()), "{}", slots.len());
     assert_eq!(slots.last().unwrap(), 99_999);
 }
