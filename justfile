@@ -29,6 +29,12 @@ compare *runs:
 why *question:
     @{{bench}} why {{question}}
 
+# Measure one call to a service that runs already, of any kind: just try http://127.0.0.1:8545 --method eth_blockNumber (--params JSON, --rate N, --header 'NAME: VALUE'; --help)
+[no-exit-message]
+[positional-arguments]
+try *call:
+    @{{bench}} try "$@"
+
 # Say what of this machine would spoil a measurement, and what to do
 [no-exit-message]
 doctor:

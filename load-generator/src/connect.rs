@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
@@ -124,7 +125,12 @@ async fn establish(worker: &Rc<Worker>) -> Result<Connection, String> {
         Transport::WebSocket => {
             let config = WebSocketConfig::default().read_buffer_size(READ_BYTES);
             let config = config.max_message_size(None).max_frame_size(None);
-            match client_async_with_config(plan.target.url.as_str(), stream, Some(config)).await {
+            let request = plan.target.url.as_str().into_client_request();
+            let mut request = request.map_err(|error| format!("handshake: {error}"))?;
+            for (name, value) in &plan.target.headers {
+                request.headers_mut().append(name, value.clone());
+            }
+            match client_async_with_config(request, stream, Some(config)).await {
                 Ok((socket, _)) => Ok(Connection::WebSocket(Box::new(socket))),
                 Err(Error::Io(error)) => Err(io_kind(&error)),
                 Err(Error::Http(response)) => Err(format!("handshake: HTTP {}", response.status().as_u16())),

@@ -144,6 +144,9 @@ fn exchange<'a>(
     *request.uri_mut() = target.path.clone();
     request.headers_mut().insert(HOST, target.authority.clone());
     request.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    for (name, value) in &target.headers {
+        request.headers_mut().append(name, value.clone());
+    }
     async move {
         let answer = async {
             sender.ready().await?;

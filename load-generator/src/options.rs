@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use crate::bodies::Bodies;
 
@@ -66,6 +66,9 @@ pub struct Options {
     /// Write every request into this file, as CSV.
     #[arg(long, value_name = "FILE")]
     pub records: Option<PathBuf>,
+    /// A header of each request, or of each WebSocket's handshake; ${NAME} in its value is a variable of the environment.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
     /// Threads, each with its share of the connections; one for each processor where left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub threads: Option<u32>,
@@ -97,6 +100,8 @@ pub struct Target {
     pub path: Uri,
     /// The URL's host and port.
     pub authority: HeaderValue,
+    /// What each request, or the handshake of a WebSocket, has besides.
+    pub headers: HeaderMap,
 }
 
 /// What each thread needs to know. Times are in nanoseconds.
@@ -156,8 +161,36 @@ impl Target {
             address: addresses.next().with_context(|| format!("--url {url}: no address"))?,
             path: Uri::from(path),
             authority: HeaderValue::from_str(authority.as_str())?,
+            headers: HeaderMap::new(),
         })
     }
+}
+
+/// Headers from `NAME: VALUE` texts.
+fn headers(texts: &[String]) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for text in texts {
+        let (name, value) =
+            text.split_once(':').with_context(|| format!("--header {text}: give NAME: VALUE"))?;
+        // What is secret is not to be shown.
+        let context = || format!("--header {name}: no header may be so");
+        let value = from_environment(value.trim()).with_context(|| format!("--header {name}"))?;
+        let name = HeaderName::try_from(name.trim()).with_context(context)?;
+        headers.append(name, HeaderValue::try_from(value).with_context(context)?);
+    }
+    Ok(headers)
+}
+
+/// A text with the environment's variables in the place of `${NAME}`.
+fn from_environment(text: &str) -> Result<String> {
+    let mut parts = text.split("${");
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').context("a ${ has no }")?;
+        filled.push_str(&std::env::var(name).with_context(|| format!("the environment has no {name}"))?);
+        filled.push_str(rest);
+    }
+    Ok(filled)
 }
 
 impl Options {
@@ -166,7 +199,7 @@ impl Options {
     /// # Errors
     /// What is wrong with which option, or can't be read.
     pub fn plan(&self) -> Result<(Plan, Bodies)> {
-        let target = Target::parse(&self.url)?;
+        let target = Target { headers: headers(&self.headers)?, ..Target::parse(&self.url)? };
         ensure!(
             self.in_flight == 1 || target.transport == Transport::WebSocket,
             "--in-flight {}: a connection of HTTP/1.1 carries one request at a time; use 1, or ws://",

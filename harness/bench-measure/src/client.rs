@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
+use tungstenite::client::IntoClientRequest;
+use tungstenite::http::{HeaderName, HeaderValue};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
+use bench_model::config::ReadyCall;
 use bench_model::target::Target;
 use bench_model::transport::Transport;
-use bench_model::workload::requests::is_true;
+use bench_model::workload::Truth;
 use bench_system::readable_numbers::count;
 
 /// How long one request may take.
@@ -117,6 +120,9 @@ pub fn agent(timeout: Duration) -> ureq::Agent {
 
 fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Result<Answer> {
     let mut request = agent.post(target.url()).header("content-type", "application/json");
+    for (name, value) in target.headers().filled()? {
+        request = request.header(name, value);
+    }
     if closes {
         request = request.header("connection", "close");
     }
@@ -136,7 +142,12 @@ fn open(target: &Target, timeout: Duration) -> Result<WebSocket<TcpStream>> {
     stream.set_write_timeout(Some(timeout)).with_context(context)?;
     let limit = Some(MOST_BYTES);
     let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
-    let made = tungstenite::client::client_with_config(target.url(), stream, Some(config));
+    let mut request = target.url().into_client_request().with_context(context)?;
+    for (name, value) in target.headers().filled()? {
+        let name = HeaderName::try_from(name).with_context(context)?;
+        request.headers_mut().insert(name, HeaderValue::try_from(value).with_context(context)?);
+    }
+    let made = tungstenite::client::client_with_config(request, stream, Some(config));
     made.map(|(socket, _)| socket).map_err(|error| anyhow!("{}: {error}", context()))
 }
 
@@ -156,20 +167,45 @@ fn exchange(
     }
 }
 
-/// Whether a server's answer is the true one; where not, what it answered instead.
+/// What makes an answer to a request right, once the server was requested whose answer that is.
+///
+/// # Errors
+/// That server gives no JSON-RPC answer in time.
+pub fn settled(truth: &Truth, body: &str) -> Result<Truth> {
+    let Some((reference, made_of)) = truth.reference() else { return Ok(truth.clone()) };
+    let context = || format!("the reference, server {}", reference.server);
+    let target = Target::parse(&reference.url).with_context(context)?.with_headers(&reference.headers);
+    let answer = request(&target, body).with_context(context)?;
+    let json =
+        answer.json().with_context(|| format!("{}: no JSON-RPC answer: {}", context(), answer.shown()))?;
+    Ok(made_of(json))
+}
+
+/// An answer that is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Right {
+    /// Bytes of its body.
+    pub bytes: usize,
+    /// The number in it that never falls, where its truth says that there is one.
+    pub number: Option<u64>,
+}
+
+/// Whether a server's answer is right; where not, what it answered instead.
 ///
 /// # Errors
 /// There was no whole answer in time.
-pub fn verify(target: &Target, body: &str, truth: &Value) -> Result<Result<(), String>> {
+pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right, String>> {
+    let truth = settled(truth, body)?;
     let answer = request(target, body)?;
-    let is_that = answer.json().is_some_and(|answer| is_true(&answer, truth));
-    Ok(if is_that { Ok(()) } else { Err(answer.shown()) })
+    let right = answer.json().filter(|answer| truth.accepts(answer));
+    let right = right.map(|json| Right { bytes: answer.text.len(), number: truth.number(&json) });
+    Ok(right.ok_or_else(|| answer.shown()))
 }
 
-/// Whether a server answers getHealth with `ok`; not while it can't be reached.
-pub fn is_healthy(target: &Target) -> bool {
-    let answer = request(target, r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#);
-    answer.ok().and_then(|answer| answer.json()).is_some_and(|answer| answer["result"] == "ok")
+/// Whether a server answers a request as it does when it is ready; not while it can't be reached.
+pub fn says_ready(target: &Target, call: &ReadyCall) -> bool {
+    let answer = request(target, &call.request);
+    answer.ok().and_then(|answer| answer.json()).is_some_and(|answer| call.is_said_by(&answer))
 }
 
 #[cfg(test)]
@@ -223,8 +259,9 @@ mod tests {
     #[test]
     fn an_answer_over_a_websocket_is_compared_as_one_over_http() {
         let target = server(1);
-        assert_eq!(verify(&target, "123", &Value::from(3)).unwrap(), Ok(()));
-        assert_eq!(verify(&target, "123", &Value::from(4)).unwrap(), Err("WebSocket: 3".to_owned()));
+        let verified = |number: u64| verify(&target, "123", &Value::from(number).into()).unwrap();
+        assert_eq!(verified(3), Ok(Right { bytes: 1, number: None }));
+        assert_eq!(verified(4), Err("WebSocket: 3".to_owned()));
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = Target::parse(&format!("ws://{nobody}")).unwrap();
         assert!(format!("{:#}", request(&nobody, "1").unwrap_err()).starts_with("no WebSocket to ws://"));

@@ -19,7 +19,7 @@ use crate::link::{self, Link};
 use crate::metrics;
 use crate::owned_process::{Limits, Output, Owned, describe};
 use crate::watch::{self, Listed};
-use bench_model::config::{Environment, Ready, ReadyLine, Server};
+use bench_model::config::{Environment, Ready, ReadyCall, ReadyLine, Server};
 use bench_model::target::Target;
 use bench_model::transport::Transport;
 use bench_model::workload::Opening;
@@ -86,14 +86,14 @@ impl Subject {
     ///
     /// # Errors
     /// It could not be started, ended, or was not ready in time: with the last line that it wrote.
-    pub fn start<'a>(
+    pub fn start(
         server: &Server,
         environment: &Environment,
-        opening: impl Into<Opening<'a>>,
+        opening: impl Into<Opening>,
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        Self::start_at(Place::Loopback, server, environment, opening.into(), stderr, interrupt)
+        Self::start_at(Place::Loopback, server, environment, &opening.into(), stderr, interrupt)
     }
 
     /// [`Self::start`] in another place than on the loopback interface.
@@ -101,7 +101,7 @@ impl Subject {
         place: Place<'_>,
         server: &Server,
         environment: &Environment,
-        opening: Opening<'_>,
+        opening: &Opening,
         stderr: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self> {
@@ -113,10 +113,12 @@ impl Subject {
         let listen = match &server.ready {
             Ready::Line(_) => any_port.clone(),
             // In a namespace that was just made all ports are free.
-            Ready::Connect {} | Ready::Health {} if link.is_some() => format!("{}:{ONLY_PORT}", link::SERVER),
-            Ready::Connect {} | Ready::Health {} => free_address(&any_port)?,
+            Ready::Connect {} | Ready::Health {} | Ready::Call(_) if link.is_some() => {
+                format!("{}:{ONLY_PORT}", link::SERVER)
+            }
+            Ready::Connect {} | Ready::Health {} | Ready::Call(_) => free_address(&any_port)?,
             Ready::Running(at) => {
-                let found = Target::parse(&at.url).and_then(|target| find_running(&target));
+                let found = server.target_at(&at.url).and_then(|target| find_running(&target));
                 let (target, process) = found.with_context(|| format!("server {}", server.name))?;
                 if let Some(pid) = process.pid() {
                     settle(interrupt, || open_files(pid))?;
@@ -136,7 +138,7 @@ impl Subject {
             }
         };
         let program = server.find_program()?;
-        let mut values = server.placeholders(environment, &listen, opening.body);
+        let mut values = server.placeholders(environment, &listen, &opening.body);
         let behind = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref());
         let start =
             |behind| Self::start_at(place, behind, environment, opening, &upstream_stderr(stderr), interrupt);
@@ -166,7 +168,7 @@ impl Subject {
                 ..Limits::default()
             },
         )?;
-        let found = wait_until_ready(&mut process, &server.ready, &listen, interrupt);
+        let found = wait_until_ready(&mut process, server, &listen, interrupt);
         let (addr, metrics, ready) = found
             .map_err(|error| with_last_line(error, stderr, server))
             .map_err(|error| killed(group.as_ref()).unwrap_or(error))?;
@@ -180,6 +182,7 @@ impl Subject {
                 websocket(server, &ready, &listen).map_err(|error| with_last_line(error, stderr, server))?
             }
         };
+        let target = target.with_headers(&server.headers);
         let (process, link) = (Process::Owned(process), link.cloned());
         Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
     }
@@ -268,19 +271,25 @@ fn answers(
 /// Waits until a server is ready, and gives its address, that of its metrics, and its whole ready line.
 fn wait_until_ready(
     process: &mut Owned,
-    ready: &Ready,
+    server: &Server,
     listen: &str,
     interrupt: &Interrupt,
 ) -> Result<(String, Option<String>, Value)> {
-    match ready {
+    let is_ready = match &server.ready {
         Ready::Line(places) => return read_ready_line(process, places, listen, interrupt),
-        Ready::Health {} => {
+        Ready::Health {} => Some(ReadyCall::health()),
+        Ready::Call(call) => Some(call.clone()),
+        Ready::Connect {} | Ready::Running(_) => None,
+    };
+    match is_ready {
+        Some(call) => {
             // What it prints is read all the time, so that it never waits for a reader.
             let _lines = FirstLine::of(process)?;
-            let (target, lacks) = (Target::http(listen), format!("its getHealth on {listen} did not say ok"));
-            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::is_healthy(&target))?;
+            let target = Target::http(listen).with_headers(&server.headers);
+            let lacks = format!("it did not answer {} on {listen} as it does when it is ready", call.request);
+            answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::says_ready(&target, &call))?;
         }
-        Ready::Connect {} | Ready::Running(_) => {
+        None => {
             let lacks = format!("it took no connection on {listen}");
             answers(process, READY_WITHIN, &lacks, interrupt, || TcpStream::connect(listen).is_ok())?;
         }

@@ -17,6 +17,7 @@ pub mod config;
 pub mod cost;
 pub mod field_checks;
 pub mod figure;
+pub mod headers;
 pub mod load;
 pub mod observation;
 pub mod plan;

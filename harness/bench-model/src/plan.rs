@@ -179,7 +179,7 @@ impl Plan {
         };
         let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
         let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
-        Load { in_flight, batch, connections, unique_ids, hold, ..load }
+        Load { in_flight, batch, connections, unique_ids, hold, headers: server.headers.clone(), ..load }
     }
 
     /// Its server of that name.

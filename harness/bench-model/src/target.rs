@@ -6,6 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
+use crate::headers::Headers;
 use crate::transport::Transport;
 
 /// Where a server answers, and by which transport. This is the one place that builds a URL.
@@ -16,12 +17,14 @@ pub struct Target {
     addr: String,
     /// What follows the address, with its leading slash.
     path: String,
+    headers: Headers,
 }
 
 impl Target {
     /// The root of an HTTP server at `HOST:PORT`.
     pub fn http(addr: &str) -> Self {
-        Self { transport: Transport::Http, addr: addr.to_owned(), path: "/".to_owned() }
+        let (addr, path) = (addr.to_owned(), "/".to_owned());
+        Self { transport: Transport::Http, addr, path, headers: Headers::default() }
     }
 
     /// The root of a WebSocket server at `HOST:PORT`.
@@ -50,7 +53,7 @@ impl Target {
         let (transport, addr, path) = parts.with_context(|| {
             format!("{url:?} is not of the form http://HOST:PORT or ws://HOST:PORT (TLS is not supported)")
         })?;
-        Ok(Self { transport, addr, path })
+        Ok(Self { transport, addr, path, headers: Headers::default() })
     }
 
     /// `HOST:PORT`.
@@ -72,6 +75,17 @@ impl Target {
     #[must_use]
     pub fn with_path(&self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self.clone() }
+    }
+
+    /// The same with headers for each request.
+    #[must_use]
+    pub fn with_headers(self, headers: &Headers) -> Self {
+        Self { headers: headers.clone(), ..self }
+    }
+
+    /// What each request has besides.
+    pub const fn headers(&self) -> &Headers {
+        &self.headers
     }
 
     /// The same with a socket's address in place of a name.

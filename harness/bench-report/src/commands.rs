@@ -43,8 +43,8 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
     // A ledger that lacks what a workload requests was never measured.
-    let request = workload.opening(&environment.ledger()).unwrap_or_default();
-    let mut values = server.placeholders(&environment, addr, &request);
+    let opening = workload.opening(&environment.ledger()).unwrap_or_default();
+    let mut values = server.placeholders(&environment, addr, &opening.body);
     if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
         values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
     }

@@ -31,6 +31,10 @@ struct Cli {
 enum Verb {
     /// Run a campaign and write its report.
     Run(commands::run::Args),
+    /// Measure one call to a service that runs already: try http://127.0.0.1:8545 --method eth_blockNumber.
+    Try(commands::try_call::Args),
+    /// Write a folder with a server, a workload and a campaign for a service of your own.
+    Init(commands::init::Args),
     /// Find out what this machine and this harness can distinguish.
     Calibrate(commands::calibrate::Args),
     /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
@@ -141,6 +145,8 @@ fn carry_out(cli: Cli) -> Result<Ending> {
     let config = ConfigDir(cli.config);
     Ok(match cli.verb {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
+        Verb::Try(args) => commands::try_call::try_call(&config, &cli.results, &args)?.into(),
+        Verb::Init(args) => commands::init::init(&args)?.into(),
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
         Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),

@@ -32,6 +32,17 @@ pub(super) fn with_rates(
     interrupt: &Interrupt,
 ) -> Result<Plan> {
     let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
+    if plan.campaign.ceiling.is_none() && !open.tools.is_empty() {
+        open.tools.iter().try_for_each(|tool| tools.need(*tool).map(drop))?;
+        eprintln!(
+            "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); where it did not \
+             keep up, the report says so",
+            open.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(" and ")
+        );
+        let levels = open.levels(|_| None);
+        let trials = plan::trials_at(&plan.campaign, &levels);
+        return Ok(Plan { rates: levels, trials, ..plan.clone() });
+    }
     let tried = on_ceiling(plan)?;
     let inner = begin_inside(folder, CEILINGS, &tried, tools, command)?;
     let truths = Truths::of(&tried)?;
@@ -87,7 +98,8 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     let campaign = &plan.campaign;
     let name = campaign.ceiling.as_ref().with_context(|| {
         format!(
-            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\"",
+            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\". Or say which tool \
+             sends the rates, untried: open.tools = [\"rpc-load\"]",
             campaign.name
         )
     })?;

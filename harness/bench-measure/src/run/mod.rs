@@ -5,6 +5,7 @@ mod ceilings;
 mod duet;
 pub mod gate;
 pub mod hosts;
+pub mod one_call;
 mod progress;
 mod ratios_so_far;
 mod remedies;
@@ -39,7 +40,7 @@ use bench_model::observation::Observation;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::provenance::programs;
 use bench_model::results::{Conditions, DUETS, Resumed, RunFolder, pretty, remove_begun};
-use bench_model::workload::Workload;
+use bench_model::workload::{Opening, Workload};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::{self, Host};
 use bench_system::readable_numbers::counted;
@@ -170,6 +171,9 @@ fn check_mixes(campaign: &Campaign, workloads: &[Workload]) -> Result<()> {
     if !campaign.has_closed_loop() && campaign.stores.is_none() && campaign.sizes.is_none() {
         return Ok(());
     }
+    if campaign.tools().all(|tool| tool.can().repeats_bodies) && campaign.duets.is_none() {
+        return Ok(());
+    }
     let bodies = workloads.iter().try_for_each(|workload| workload.body().map(drop));
     bodies.with_context(|| format!("campaign {}", campaign.name))
 }
@@ -294,8 +298,7 @@ fn needed<'a>(plan: &'a Plan, observations: &[Observation]) -> (Vec<&'a Trial>, 
 fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> Result<()> {
     let mut conditions = folder.conditions()?;
     let environment = &plan.campaign.environment;
-    let request = opening(plan)?;
-    let opening = first_workload(plan)?.opening_with(&request);
+    let opening = opening(plan)?;
     let stderr = folder.0.join("tool-output/ready.stderr");
     let begun_with = std::mem::take(&mut conditions.programs);
     conditions.programs = programs(plan, Path::new("."));
@@ -307,7 +310,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
         // What a program says of its settings does not depend on its layout.
         let program = plan.programs(server).into_iter().next().unwrap_or_default();
         let server = &Server { program, ..server.clone() };
-        match Subject::start(server, environment, opening, &stderr, interrupt) {
+        match Subject::start(server, environment, opening.clone(), &stderr, interrupt) {
             Ok(subject) => {
                 let mut ready = subject.ready.clone();
                 // What differs at every start is no setting.
@@ -327,12 +330,9 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
 }
 
 /// A request for a server's arguments where nothing is measured: the first workload's.
-fn opening(plan: &Plan) -> Result<String> {
-    first_workload(plan)?.opening(&plan.campaign.environment.ledger())
-}
-
-fn first_workload(plan: &Plan) -> Result<&Workload> {
-    plan.workloads.first().context("the plan has no workload")
+fn opening(plan: &Plan) -> Result<Opening> {
+    let first = plan.workloads.first().context("the plan has no workload")?;
+    first.opening(&plan.campaign.environment.ledger())
 }
 
 /// Builds what a plan needs, once it is known that its servers may be limited as it says.

@@ -114,10 +114,10 @@ impl Stage<'_> {
             Ok(tried) => tried,
             Err(reason) => return Ok(Err(reason)),
         };
-        let request = &opening(&self.plan)?;
+        let opening = opening(&self.plan)?;
         let stderr = self.folder.0.join("tool-output/remedy.stderr");
         let environment = &self.plan.campaign.environment;
-        let started = Subject::start(&tried.server, environment, request, &stderr, self.interrupt);
+        let started = Subject::start(&tried.server, environment, opening, &stderr, self.interrupt);
         // Where it did not start, its last line is in the error.
         let _ = std::fs::remove_file(&stderr);
         match started {

@@ -109,6 +109,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
             can.name
         );
         ensure!(
+            server.headers.is_empty() || can.headers,
+            "{}: {} sends no headers of its own; give tool = \"rpc-load\"",
+            place(),
+            can.name
+        );
+        ensure!(
             batch == 1 || can.batches,
             "{}: {} can't send batches; name another load tool",
             place(),
@@ -125,8 +131,9 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
 pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
     workloads.iter().try_for_each(|workload| check_answers(server, workload))?;
     if let Some(at) = server.running_at() {
-        check_place(at).with_context(|| format!("server {}", server.name))?;
+        check_place(server, at).with_context(|| format!("server {}", server.name))?;
     }
+    server.headers.filled().map(drop).with_context(|| format!("server {}", server.name))?;
     let most = host::most_open_files().unwrap_or(u64::MAX);
     for started in server.and_upstream().filter(|server| server.running_at().is_none()) {
         if started.build.is_empty() {
@@ -144,8 +151,8 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
 }
 
 /// Whether load may be put on a server that runs already, and it answers.
-fn check_place(at: &RunningAt) -> Result<()> {
-    let target = Target::parse(&at.url)?;
+fn check_place(server: &Server, at: &RunningAt) -> Result<()> {
+    let target = server.target_at(&at.url)?;
     target.check_allowed(at.i_own_this_target)?;
     find_running(&target).map(drop)
 }
@@ -212,9 +219,17 @@ impl Part {
 
 fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
     let methods: Vec<String> = match &workload.traffic {
-        Traffic::One { expected: Expected::Answer(_), .. } => Vec::new(),
-        Traffic::One { .. } => vec![workload.method()],
-        Traffic::Mix(requests) => requests.iter().map(|request| request.method.clone()).collect(),
+        Traffic::One { expected: Expected::Ledger, .. } => vec![workload.method()],
+        Traffic::One { .. } => Vec::new(),
+        Traffic::Mix(requests) => {
+            let of_ledger = requests.iter().filter(|request| !request.states_answers());
+            of_ledger.map(|request| request.method.clone()).collect()
+        }
+        // Of all methods that the ledger has.
+        Traffic::Corpus(corpus) if corpus.expected == Expected::Ledger => {
+            vec![Method::GetBlocks.name().to_owned()]
+        }
+        Traffic::Corpus(_) => Vec::new(),
     };
     let lacking =
         methods.iter().map(|method| (method, Part::of(method))).find(|(_, part)| !part.is_in(server));

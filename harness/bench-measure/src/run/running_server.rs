@@ -10,10 +10,10 @@ use super::{resolved, truth_of};
 use crate::client;
 use crate::subject::{Process, find_running};
 use bench_model::config::{Campaign, ConfigDir, Environment, Holds, Percent, Ready, RunningAt, Server};
+use bench_model::headers::Headers;
 use bench_model::plan::{MostLoad, Plan};
 use bench_model::target::Target;
-use bench_model::workload::requests::{is_true, without_context};
-use bench_model::workload::{Expected, Traffic, Workload};
+use bench_model::workload::{Expected, Traffic, Truth, Workload};
 
 /// Resolves a campaign's sweep for one server that runs already: the campaign's workloads at its connection counts. Its
 /// duets, its searches and its other servers are left out. `bound` is the most load that may be put on the target.
@@ -21,16 +21,22 @@ use bench_model::workload::{Expected, Traffic, Workload};
 /// # Errors
 /// One line: the campaign has no sweep of closed loops, the bound is too low for it, nobody answers there, it is not on
 /// loopback and not the user's own, or its answers can't serve as a reference.
-pub fn resolve(config: &ConfigDir, name: &str, at: RunningAt, bound: MostLoad) -> Result<(Plan, String)> {
+pub fn resolve(
+    config: &ConfigDir,
+    name: &str,
+    at: RunningAt,
+    headers: &Headers,
+    bound: MostLoad,
+) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
     ensure!(
         !campaign.connections.is_empty() && campaign.open.is_none(),
         "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as quick"
     );
-    let server = Server::target(at.clone()).context("--target")?;
+    let server = Server::target(at.clone(), headers).context("--target")?;
     let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
     check_bound(&plan, bound)?;
-    let target = Target::parse(&at.url)?;
+    let target = Target::parse(&at.url)?.with_headers(headers);
     let (_, process) = find_running(&target)?;
     if matches!(process, Process::Elsewhere) && target.is_loopback()? {
         // Its own CPU time can't be separated from that of other processes.
@@ -83,7 +89,7 @@ enum Reference {
     Ledger,
     /// The campaign's ledger, but for the context (slot and version).
     LedgerWithoutContext,
-    /// The server's own answer, without its context.
+    /// What the server's own answer must be again, but for its context.
     Own(Value),
 }
 
@@ -99,7 +105,7 @@ fn find_references(plan: &mut Plan, target: &Target) -> Result<()> {
             Reference::LedgerWithoutContext => server.holds = Holds::Accounts,
             Reference::Own(answer) => {
                 server.holds = Holds::Accounts;
-                let expected = Expected::Answer(answer.to_string());
+                let expected = Expected::Answer(answer.to_string(), Vec::new());
                 workload.traffic =
                     Traffic::One { body: workload.body()?.to_owned(), expected, needs_slots: None };
                 own.push(workload.name.clone());
@@ -122,10 +128,10 @@ fn reference(
     let first = answer(target, body)?;
     // A ledger that lacks the workload's slots has no answer, as one that is not the server's.
     if let Ok(known) = truth_of(server, workload, environment) {
-        if is_true(&first, &known.truth) {
+        if known.truth.accepts(&first) {
             return Ok(Reference::Ledger);
         }
-        if without_context(first.clone()) == without_context(known.truth) {
+        if known.truth.without_context().accepts(&first) {
             return Ok(Reference::LedgerWithoutContext);
         }
     }
@@ -133,9 +139,9 @@ fn reference(
         first.get("error").is_none() && first.get("result").is_some(),
         "it answers with a JSON-RPC error: {first}; leave the workload out, or let the server have the campaign's ledger"
     );
-    let (first, second) = (without_context(first), without_context(answer(target, body)?));
+    let again = answer(target, body)?;
     ensure!(
-        first == second,
+        Truth::from(first.clone()).without_context().accepts(&again),
         "it is not the campaign's ledger that it answers from, and two answers to the same request differ, so that nothing can be \
          compared with them; leave the workload out"
     );
@@ -181,8 +187,8 @@ mod tests {
         let environment = config.campaign("smoke").unwrap().0.environment;
         let environment = Environment { accounts: 50, slots: 50, ..environment };
         let at = RunningAt { url: "http://127.0.0.1:9".to_owned(), ..RunningAt::default() };
-        let entry = Server::target(at).unwrap();
-        let truth = truth_of(&entry, &workload, &environment).unwrap().truth.to_string();
+        let entry = Server::target(at, &Headers::default()).unwrap();
+        let truth = truth_of(&entry, &workload, &environment).unwrap().truth.words();
         let answers: Vec<String> = answers.iter().map(|answer| answer.replace("TRUTH", &truth)).collect();
         let target = server(&answers.iter().map(String::as_str).collect::<Vec<_>>());
         reference(&target, &entry, &workload, &environment)
@@ -199,10 +205,7 @@ mod tests {
     fn an_answer_given_twice_is_the_reference_whatever_the_slot() {
         let later = BALANCE.replace("7", "8");
         let Reference::Own(answer) = found(&[BALANCE, &later]).unwrap() else { panic!("not its own") };
-        assert_eq!(
-            (&answer["result"]["value"], &answer["result"]["context"]),
-            (&Value::from(3), &Value::Null)
-        );
+        assert_eq!(answer["result"]["value"], 3);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use anyhow::{Error, Result, anyhow};
 
 use self::connecting::Holding;
 pub(super) use self::judged::outcome_of;
-use self::judged::{judged, verify};
+use self::judged::{Verified, judged, verify};
 use self::tool::Order;
 use self::traffic::Draw;
 use self::watch::{Watch, Watched};
@@ -120,6 +120,7 @@ impl Seen {
 struct Warm<'a> {
     seen: Option<Seen>,
     known: &'a [Known],
+    verified: Verified,
     capacity: Capacity,
     warmup: Warmup,
 }
@@ -149,14 +150,15 @@ impl Bench<'_> {
         let workload = self.plan.workload(&trial.workload)?;
         let stderr = self.folder.tool_output(trial, "server.stderr");
         let environment = &self.plan.campaign.environment;
-        let opening = workload.opening_with(&self.truths_of(trial).first(&workload.name)?.body);
+        let opening = self.truths_of(trial).first(&workload.name)?.into();
         let listen = self.plan.hosts.as_ref().and_then(|pool| pool.listen);
         let place = match (link, listen) {
             (Some(link), _) => Place::Over(link),
             (None, Some(address)) => Place::At(address),
             (None, None) => Place::Loopback,
         };
-        let started_server = Subject::start_at(place, &server, environment, opening, &stderr, self.interrupt);
+        let started_server =
+            Subject::start_at(place, &server, environment, &opening, &stderr, self.interrupt);
         let outcome = match started_server {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => match error.downcast_ref::<OutOfMemory>() {
@@ -193,12 +195,18 @@ impl Bench<'_> {
     ) -> Ended<Sample> {
         let seen = Seen::of(subject)?;
         let known = self.known(trial, workload)?;
-        verify(known, subject, "before the window")?;
+        let verified = verify(known, subject, &Verified::default(), "before the window")?;
         let capacity =
             capacity::find(&subject.target, seen, &self.truths_of(trial).first(&workload.name)?.body);
         meet(paired)?;
         let warmup = self.warm_up(trial, workload, &subject.target, seen)?;
-        self.measure_window(trial, workload, subject, &Warm { seen, known, capacity, warmup }, paired)
+        self.measure_window(
+            trial,
+            workload,
+            subject,
+            &Warm { seen, known, verified, capacity, warmup },
+            paired,
+        )
     }
 
     /// One window of a server that is warm, and its answer again.
@@ -210,7 +218,7 @@ impl Bench<'_> {
         warm: &Warm<'_>,
         paired: Option<&Side>,
     ) -> Ended<Sample> {
-        let Warm { seen, known, capacity, .. } = *warm;
+        let Warm { seen, known, ref verified, capacity, .. } = *warm;
         let window_ms = trial.window_ms.unwrap_or(self.plan.campaign.window_ms);
         let allowed_ms = self.plan.campaign.connect_ms;
         // Users come and go, so there is no moment at which all are connected.
@@ -268,7 +276,10 @@ impl Bench<'_> {
             network,
             host,
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
-            answer_bytes: self.truths_of(trial).answer_bytes(&workload.name)?,
+            answer_bytes: self
+                .truths_of(trial)
+                .answer_bytes(&workload.name)?
+                .unwrap_or(verified.bytes.round() as u64),
             server_errors: counted.map(|counted| counted.errors),
             memory_before_bytes: seen.and_then(|seen| seen.at_rest.memory_bytes),
             established: sampled.most_open_files(),
@@ -289,7 +300,7 @@ impl Bench<'_> {
             link,
             limited,
         };
-        Ok(judged(sample, known, subject, counted, trial.connections)?)
+        Ok(judged(sample, known, verified, subject, counted, trial.connections)?)
     }
 
     /// Puts the load on for the first time. Where no request of it succeeds the window is measured all the same: it

@@ -10,7 +10,7 @@ use validator_state::{Ledger, SeededSpec, State};
 use bench_model::config::{Environment, Server, Version};
 use bench_model::plan::Plan;
 use bench_model::workload::Workload;
-use bench_model::workload::requests::{DrawnRequest, Known, RequestSource, without_context};
+use bench_model::workload::requests::{DrawnRequest, Known, RequestSource};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
@@ -61,7 +61,10 @@ impl Source {
     fn known(&self, requests: &Arc<RequestSource>, state: &State, seed: u64) -> Result<Vec<Known>> {
         let mut known = requests.known(state, seed)?;
         if self.any_context {
-            known.iter_mut().for_each(|known| known.truth = without_context(known.truth.take()));
+            known = known
+                .into_iter()
+                .map(|known| Known { truth: known.truth.without_context(), ..known })
+                .collect();
         }
         Ok(known)
     }
@@ -147,8 +150,9 @@ impl Truths {
     /// The ledger answers it with an error.
     pub(super) fn known_of(&self, request: DrawnRequest) -> Result<Known> {
         let truth = request.truth(&self.state)?;
-        let truth = if self.any_context { without_context(truth) } else { truth };
-        Ok(Known { body: request.body, truth, share: 1.0 })
+        let truth = if self.any_context { truth.without_context() } else { truth };
+        let (body, answer) = request.into_opening();
+        Ok(Known { body, truth, answer, share: 1.0 })
     }
 
     /// All that a workload sends.
@@ -159,13 +163,14 @@ impl Truths {
         Ok(Arc::clone(&self.requests(workload)?.source))
     }
 
-    /// Bytes of one true answer's body; in a mix the mean over its requests by their shares.
+    /// Bytes of one true answer's body; in a mix the mean over its requests by their shares. `None` where an answer is
+    /// not known.
     ///
     /// # Errors
     /// The plan has no such workload.
-    pub fn answer_bytes(&self, workload: &str) -> Result<u64> {
-        let bytes = |known: &Known| known.truth.to_string().len() as f64 * known.share;
-        Ok(self.known(workload)?.iter().map(bytes).sum::<f64>().round() as u64)
+    pub fn answer_bytes(&self, workload: &str) -> Result<Option<u64>> {
+        let bytes = |known: &Known| Some(known.truth.answer()?.to_string().len() as f64 * known.share);
+        Ok(self.known(workload)?.iter().map(bytes).sum::<Option<f64>>().map(|bytes| bytes.round() as u64))
     }
 
     fn requests(&self, workload: &str) -> Result<&Requests> {
@@ -185,8 +190,8 @@ mod tests {
         let (plan, _) = crate::run::resolve(&config, "smoke").unwrap();
         let truths = Truths::of(&plan).unwrap();
         let one = &plan.workloads[0].name;
-        let bytes = truths.first(one).unwrap().truth.to_string().len() as u64;
-        assert_eq!(truths.answer_bytes(one).unwrap(), bytes);
+        let bytes = truths.first(one).unwrap().truth.answer().unwrap().to_string().len() as u64;
+        assert_eq!(truths.answer_bytes(one).unwrap(), Some(bytes));
         assert!(truths.answer_bytes("nobody").unwrap_err().to_string().contains("nobody"));
     }
 }

@@ -30,7 +30,7 @@ impl Files {
     pub fn of(
         server: &Server,
         ledger: &SeededSpec,
-        opening: Opening<'_>,
+        opening: &Opening,
         values: &mut Placeholders,
     ) -> Result<Option<Self>> {
         if server.takes("ledger_dir") {
@@ -38,7 +38,7 @@ impl Files {
             let kept = kept.with_context(|| format!("server {}: {{ledger_dir}}", server.name))?;
             values.insert("ledger_dir", kept.display().to_string());
         }
-        let answer = opening.answer.filter(|_| server.takes("answer_file"));
+        let answer = opening.answer.as_ref().filter(|_| server.takes("answer_file"));
         if answer.is_none() && !server.takes("folder") && !server.takes("accounts_dir") {
             return Ok(None);
         }

@@ -201,7 +201,12 @@ mod tests {
             assert_eq!(arm.server.as_ref(), Some(&branch.server));
             let environment = Environment { accounts: 1, ..campaign.environment.with(&arm.settings) };
             let truth = workload.truth(&environment.ledger()).unwrap();
-            assert_eq!(truth["result"].as_array().unwrap().len() as u64, branch.slots, "{}", arm.name);
+            assert_eq!(
+                truth.answer().unwrap()["result"].as_array().unwrap().len() as u64,
+                branch.slots,
+                "{}",
+                arm.name
+            );
         }
     }
 

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::layouts::Layouts;
 use super::{
     Axes, CampaignArm, Environment, Except, Open, Percent, Placement, Sizes, Slo, Stages, Stores, Threshold,
-    View,
+    Tuning, View,
 };
 use crate::field_checks::{distinct, known, within};
 use crate::load::{Level, LoadTool};
 use bench_stats::Estimate;
+use validator_state::SeededSpec;
 
 /// The longest window, and that of a soak, in milliseconds.
 const LONGEST_MS: (u64, u64) = (600_000, 14_400_000);
@@ -23,6 +24,10 @@ const MOST_REQUESTS: u64 = 5_000_000;
 
 /// Fewest extra blocks by default: one busy moment of a machine may spoil several blocks of a short run.
 const LEAST_EXTRA_BLOCKS: u32 = 3;
+
+fn equal_settings() -> Environment {
+    Environment::plain(Tuning::default(), SeededSpec::default())
+}
 
 /// What to run. The default has nothing in it: what the harness puts together by itself begins there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -66,9 +71,6 @@ pub struct Campaign {
     /// once takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
-    /// Whether the report fits a line through each server's memory against requests in flight.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_flight_memory: bool,
     /// Whether its windows are long ones, of which the report says whether memory and latency stay flat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub soak: bool,
@@ -117,7 +119,8 @@ pub struct Campaign {
     /// connections are established by then, the trial gives no figure.
     #[serde(default = "default_connect_ms")]
     pub connect_ms: u64,
-    /// What the servers run in.
+    /// What the servers run in; equal settings where left out.
+    #[serde(default = "equal_settings")]
     pub environment: Environment,
     /// The compared pairs once more, side by side on one core, for CPU time per request.
     pub duets: Option<Duets>,
@@ -370,10 +373,6 @@ impl Campaign {
         self.stores.iter().try_for_each(|stores| stores.check(self))?;
         self.stages.iter().try_for_each(|stages| stages.check(self))?;
         self.check_hold()?;
-        ensure!(
-            !self.in_flight_memory || (self.connections.len() >= 3 && !self.hold),
-            "field in_flight_memory: a line needs three numbers of requests in flight; name them in connections, without hold"
-        );
         self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
         self.check_layouts(searches)?;
         ensure!(

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 
-use crate::workload::Workload;
+use crate::workload::{Reference, Workload};
 
 pub use arm::CampaignArm;
 pub use axes::{Axes, Except, words_of, written};
@@ -42,7 +42,9 @@ pub use network::Network;
 pub use open_loop::{Background, Open, Stall};
 pub use original::{Branch, Original, OriginalRun};
 pub use percent::Percent;
-pub use server::{Build, COLOURS, Holds, InProcess, Ready, ReadyLine, RunningAt, Server, Upstream, Version};
+pub use server::{
+    Build, COLOURS, Holds, InProcess, Ready, ReadyCall, ReadyLine, RunningAt, Server, Upstream, Version,
+};
 pub use server_settings::{Described, Environment, Overrides, Place, Placeholders, Placement, Tuning};
 pub use sizes::{Offer, Prices, SizedBox, Sizes};
 pub use slo::Slo;
@@ -112,11 +114,32 @@ impl ConfigDir {
 
     /// The workload of that name.
     pub fn workload(&self, name: &str) -> Result<Workload> {
+        let path = self.named("workloads", name)?;
         let named = |workload: &mut Workload| {
             workload.name = name.to_owned();
+            workload.locate(path.parent().unwrap_or(Path::new("")))?;
+            workload
+                .stated()
+                .into_iter()
+                .filter_map(|expected| expected.reference())
+                .try_for_each(|reference| self.find_reference(reference))
+                .context("field expected.reference")?;
             workload.check()
         };
-        Ok(read_toml(&self.named("workloads", name)?, named)?.0)
+        Ok(read_toml(&path, named)?.0)
+    }
+
+    /// Finds the server that answers are compared with.
+    fn find_reference(&self, reference: &mut Reference) -> Result<()> {
+        let server = self.server(&reference.server)?;
+        let at = server.running_at();
+        let at = at.with_context(|| {
+            format!("server {}: is started by the harness; name one that runs already", server.name)
+        })?;
+        server.target_at(&at.url)?.check_allowed(at.i_own_this_target)?;
+        reference.url.clone_from(&at.url);
+        reference.headers.clone_from(&server.headers);
+        Ok(())
     }
 
     /// The campaign of that name, and its text.
@@ -209,6 +232,17 @@ impl ConfigDir {
         files.sort();
         Ok(files)
     }
+}
+
+/// A campaign from its text, which stands in no file.
+///
+/// # Errors
+/// One line with the field.
+pub fn campaign_of(name: &str, text: &str) -> Result<Campaign> {
+    let mut campaign: Campaign = parse_toml(Path::new(name), text)?;
+    name.clone_into(&mut campaign.name);
+    campaign.check().with_context(|| name.to_owned())?;
+    Ok(campaign)
 }
 
 /// Reads and checks a file; gives its text, too.

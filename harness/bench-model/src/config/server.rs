@@ -8,6 +8,7 @@ use serde_with::skip_serializing_none;
 
 use super::server_settings::{self, Environment, Overrides, Placeholders};
 use crate::field_checks::within;
+use crate::headers::Headers;
 use crate::target::Target;
 use crate::transport::Transport;
 use bench_system::probe::host;
@@ -53,6 +54,10 @@ pub struct Server {
     pub ws_args: Vec<String>,
     /// How it says that it is ready.
     pub ready: Ready,
+    /// What each request to it has besides, such as `Authorization = "Bearer ${TOKEN}"` with a variable of the
+    /// environment.
+    #[serde(default, skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
     /// How much of the campaign's ledger it has.
     #[serde(default, skip_serializing_if = "Holds::is_everything")]
     pub holds: Holds,
@@ -163,8 +168,45 @@ pub enum Ready {
     Connect {},
     /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
     Health {},
+    /// Nothing: it is ready once it answers this request as stated on the port in its arguments.
+    Call(ReadyCall),
     /// It runs already and is neither started nor stopped.
     Running(RunningAt),
+}
+
+/// A request whose answer says that a server is ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadyCall {
+    /// The request's body.
+    pub request: String,
+    /// What is looked at in the answer: a JSON pointer.
+    #[serde(default = "result_pointer")]
+    pub pointer: String,
+    /// What must stand there; anything where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<serde_json::Value>,
+}
+
+fn result_pointer() -> String {
+    "/result".to_owned()
+}
+
+impl ReadyCall {
+    /// getHealth, with the answer of a node that is well.
+    pub fn health() -> Self {
+        Self {
+            request: r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#.to_owned(),
+            pointer: result_pointer(),
+            equals: Some("ok".into()),
+        }
+    }
+
+    /// Whether an answer says so.
+    pub fn is_said_by(&self, answer: &serde_json::Value) -> bool {
+        let found = answer.pointer(&self.pointer);
+        found.is_some_and(|found| self.equals.as_ref().is_none_or(|equals| equals == found))
+    }
 }
 
 /// Where a server answers that runs already.
@@ -308,18 +350,31 @@ impl Server {
     ///
     /// # Errors
     /// Its URL is none.
-    pub fn target(at: RunningAt) -> Result<Self> {
+    pub fn target(at: RunningAt, headers: &Headers) -> Result<Self> {
         let title = format!("the server at {}", at.url);
-        let fields = serde_json::json!({ "name": "target", "title": title, "ready": Ready::Running(at) });
+        let fields = serde_json::json!({
+            "name": "target",
+            "title": title,
+            "ready": Ready::Running(at),
+            "headers": headers,
+        });
         let server: Self = serde_json::from_value(fields)?;
         server.check().map(|()| server)
+    }
+
+    /// Where requests to it go when it answers at a URL.
+    ///
+    /// # Errors
+    /// It is no URL.
+    pub fn target_at(&self, url: &str) -> Result<Target> {
+        Ok(Target::parse(url)?.with_headers(&self.headers))
     }
 
     /// Where it answers, for a server that runs already.
     pub fn running_at(&self) -> Option<&RunningAt> {
         match &self.ready {
             Ready::Running(at) => Some(at),
-            Ready::Line(_) | Ready::Connect {} | Ready::Health {} => None,
+            Ready::Line(_) | Ready::Connect {} | Ready::Health {} | Ready::Call(_) => None,
         }
     }
 
@@ -327,7 +382,7 @@ impl Server {
     pub fn ws(&self) -> Option<&str> {
         match &self.ready {
             Ready::Line(places) => places.ws.as_deref(),
-            Ready::Connect {} | Ready::Health {} | Ready::Running(_) => None,
+            Ready::Connect {} | Ready::Health {} | Ready::Call(_) | Ready::Running(_) => None,
         }
     }
 
@@ -361,6 +416,18 @@ impl Server {
                 );
             }
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
+        }
+        self.headers.check().context("field headers")?;
+        if let Ready::Call(call) = &self.ready {
+            let request: Result<serde_json::Value, _> = serde_json::from_str(&call.request);
+            ensure!(
+                request.is_ok_and(|request| request.is_object()),
+                "field ready.call.request: give one JSON-RPC request"
+            );
+            ensure!(
+                call.pointer.starts_with('/'),
+                "field ready.call.pointer: begin it with /, such as /result"
+            );
         }
         self.open_files
             .iter()

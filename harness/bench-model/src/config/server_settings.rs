@@ -24,14 +24,18 @@ use bench_system::readable_numbers::{count, counted};
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Whose settings: the same for all, or each framework's own.
+    #[serde(default)]
     pub tuning: Tuning,
     /// Threads of each server; the number of cores where left out. Ignored by `shipped` tuning.
     pub threads: Option<u32>,
     /// Accounts in the seeded ledger.
+    #[serde(default = "default_accounts")]
     pub accounts: usize,
     /// Slots in the seeded ledger.
+    #[serde(default = "default_slots")]
     pub slots: u64,
     /// Seed of the ledger.
+    #[serde(default = "default_seed")]
     pub ledger_seed: u64,
     /// After how many polls a tokio worker takes a task from the runtime's global queue; tokio decides where left out
     /// or 0.
@@ -72,6 +76,18 @@ pub struct Environment {
     /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
     #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
     pub max_foreign_cpu: Percent,
+}
+
+fn default_accounts() -> usize {
+    SeededSpec::default().accounts
+}
+
+fn default_slots() -> u64 {
+    SeededSpec::default().slots
+}
+
+fn default_seed() -> u64 {
+    SeededSpec::default().seed
 }
 
 fn default_max_foreign_cpu() -> Percent {

@@ -19,7 +19,8 @@ pub(super) const OWN_FILE: &str = "servers.local.toml";
 
 /// What an entry takes from the one that it is like: what builds and starts it. What it is called, and its other
 /// builds, are its own.
-const STARTED: [&str; 8] = ["build", "program", "args", "ws_args", "ready", "holds", "version", "open_files"];
+const STARTED: [&str; 9] =
+    ["build", "program", "args", "ws_args", "ready", "headers", "holds", "version", "open_files"];
 
 /// Reads all servers of a folder.
 ///

@@ -202,7 +202,7 @@ mod tests {
         let campaign = why.slope_campaign(&["a".to_owned(), "b".to_owned()]);
         for (workload, slots) in why.slope_workloads().into_iter().zip(&why.slope.slots) {
             let truth = workload.truth(&campaign.environment.ledger()).unwrap();
-            let returned = truth["result"].as_array().unwrap().len() as u64;
+            let returned = truth.answer().unwrap()["result"].as_array().unwrap().len() as u64;
             assert!((slots * 4 / 5..=*slots).contains(&returned), "{returned} of {slots}");
         }
     }

@@ -25,7 +25,10 @@ impl Bodies<'_> {
         let body = match self {
             Self::One(body) => Some(Cow::Borrowed(*body)),
             Self::Stream(bodies) => bodies.next().map(Cow::Owned),
-            Self::Drawn(requests) => requests.next().map(|request| Cow::Owned(request.body)),
+            Self::Drawn(requests) => {
+                let mut body = String::with_capacity(128);
+                requests.write_next(&mut body).then_some(Cow::Owned(body))
+            }
         };
         if let Some(body) = &body {
             ensure!(!body.contains(['\n', '\r']), "a body has more than one line: {body}");

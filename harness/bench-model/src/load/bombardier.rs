@@ -33,6 +33,8 @@ impl Driver for Bombardier {
             transports: &[Transport::Http],
             open_loop: false,
             several_bodies: false,
+            repeats_bodies: false,
+            headers: false,
             several_in_flight: false,
             batches: false,
             holds: false,

@@ -54,6 +54,8 @@ impl Driver for K6 {
             transports: &Transport::ALL,
             open_loop: false,
             several_bodies: true,
+            repeats_bodies: false,
+            headers: false,
             several_in_flight: false,
             batches: false,
             holds: false,
@@ -78,7 +80,7 @@ impl Driver for K6 {
 
     fn prepare(&self, job: &Job<'_>, _: &mut Bodies<'_>) -> Result<Invocation> {
         let Job { load, url, files, known, .. } = *job;
-        let written = users(load, url, known.iter().map(|known| (known.body.as_str(), Some(&known.truth))))?;
+        let written = users(load, url, known.iter().map(|known| (known.body.as_str(), known.truth.exact())))?;
         let context = || format!("can't write {}", files.requests.display());
         std::fs::write(&files.requests, written.to_string()).with_context(context)?;
         let dashboard = files.requests.with_extension("html");

@@ -24,8 +24,12 @@ pub struct About {
     /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a
     /// rate as an upper limit, for comparison.
     pub open_loop: bool,
-    /// Loads with more than one body.
+    /// Open loops with more than one body.
     pub several_bodies: bool,
+    /// Closed loops with more than one body: in order, and then again from the first.
+    pub repeats_bodies: bool,
+    /// Headers of a user's own.
+    pub headers: bool,
     /// Loads with more than one request in flight on a connection.
     pub several_in_flight: bool,
     /// Loads with several calls in a request, as a JSON-RPC batch.
@@ -49,6 +53,9 @@ pub struct About {
     pub reader: Option<&'static str>,
 }
 
+/// Requests that a closed loop with several bodies repeats.
+const REPEATED: u64 = 20_000;
+
 /// The files of one load.
 #[derive(Debug, Clone)]
 pub struct Files {
@@ -63,8 +70,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Writes a line into [`Files::requests`] for each request that is due, as long as there are bodies, and gives
-    /// their number. `write` appends a body's line to an empty one.
+    /// Writes a line into [`Files::requests`] for each request that is due, or a number of them for a closed loop that
+    /// repeats them, as long as there are bodies, and gives their number. `write` appends a body's line to an empty one.
     pub(super) fn write_requests(
         &self,
         load: &Load,
@@ -74,7 +81,8 @@ impl Files {
         let context = || format!("can't write {}", self.requests.display());
         let mut out = BufWriter::new(File::create(&self.requests).with_context(context)?);
         let (mut line, mut written) = (String::new(), 0);
-        while written < load.intended()
+        let most = if load.rate.is_some() { load.intended() } else { REPEATED };
+        while written < most
             && let Some(body) = bodies.take()?
         {
             line.clear();

@@ -41,6 +41,8 @@ impl Driver for Oha {
             transports: &[Transport::Http],
             open_loop: true,
             several_bodies: true,
+            repeats_bodies: false,
+            headers: false,
             several_in_flight: false,
             batches: false,
             holds: false,

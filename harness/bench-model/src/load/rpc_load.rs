@@ -38,6 +38,8 @@ impl Driver for RpcLoad {
             transports: &Transport::ALL,
             open_loop: true,
             several_bodies: true,
+            repeats_bodies: true,
+            headers: true,
             several_in_flight: true,
             batches: true,
             holds: true,
@@ -63,7 +65,6 @@ impl Driver for RpcLoad {
             args.extend(["--body", *body].map(str::to_owned));
             u64::MAX
         } else {
-            ensure!(load.rate.is_some(), "rpc-load sends the same body again and again in a closed loop");
             args.extend(["--bodies".to_owned(), files.requests.display().to_string()]);
             files.write_requests(load, bodies, String::push_str)?
         };
@@ -121,6 +122,7 @@ fn arguments(load: &Load, url: &str) -> Vec<String> {
     options.extend(load.rate.map(|rate| ("--rate", rate.to_string())));
     options.extend((load.in_flight > 1).then(|| ("--in-flight", load.in_flight.to_string())));
     options.extend((load.batch > 1).then(|| ("--batch", load.batch.to_string())));
+    options.extend(load.headers.each().map(|(name, value)| ("--header", format!("{name}: {value}"))));
     let is_http = url.starts_with(Transport::Http.scheme());
     let as_is = is_http && !load.unique_ids && load.batch == 1 && !load.hold;
     let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);

@@ -1,15 +1,22 @@
-//! A mix: requests with weights, whose parameters are drawn from the ledger. What a person writes of it, and whether
-//! that makes sense; [`crate::workload::requests`] draws.
+//! A mix: requests with weights, whose parameters are drawn: from the ledger, or from what the mix itself says. What a
+//! person writes of it, and whether that makes sense; [`crate::workload::requests`] draws.
+
+use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator_state::Method;
 
+use super::parameters::{self, Template};
+use super::truth::Expected;
 use crate::field_checks::within;
 
 /// The largest weight, so that shares can be distinguished and sums can't overflow.
-const MOST_WEIGHT: u64 = 1_000_000;
+pub(super) const MOST_WEIGHT: u64 = 1_000_000;
+
+/// Characters of parameters that a reader is shown.
+const MOST_WORDS: usize = 60;
 
 /// The steepest law: almost every draw is the first account.
 const MOST_EXPONENT: f64 = 10.0;
@@ -28,9 +35,38 @@ pub struct Request {
     /// Which slots it requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockRange>,
-    /// Fixed parameters: the text of a JSON array.
+    /// Parameters: the text of a JSON array, or an array with generators in it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub params: Option<String>,
+    pub params: Option<Parameters>,
+    /// What answers must be; the ledger says it where left out.
+    #[serde(default, alias = "expect", skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+}
+
+/// Parameters of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "give an array, or the text of one")]
+pub enum Parameters {
+    /// The text of a JSON array.
+    Text(String),
+    /// An array whose objects with `one_of`, `lines`, `range` or `join` are drawn for each request.
+    Drawn(Vec<Value>),
+}
+
+impl Parameters {
+    fn words(&self) -> String {
+        match self {
+            Self::Text(text) => format!(" with {text}"),
+            Self::Drawn(values) => {
+                let text = Value::from(values.clone()).to_string();
+                if text.len() <= MOST_WORDS {
+                    format!(" with {text}")
+                } else {
+                    " with parameters that are drawn".to_owned()
+                }
+            }
+        }
+    }
 }
 
 /// Which accounts a request names.
@@ -104,7 +140,7 @@ impl Request {
             (Some(Account::Absent), ..) => " of absent accounts".to_owned(),
             (_, Some(BlockRange { slots, from: Place::Tip }), _) => format!(" of the newest {slots} slots"),
             (_, Some(BlockRange { slots, from: Place::Random }), _) => format!(" of {slots} slots anywhere"),
-            (_, _, Some(params)) => format!(" with {params}"),
+            (_, _, Some(params)) => params.words(),
             (None, None, None) => String::new(),
         };
         format!("{method}{about}")
@@ -115,11 +151,31 @@ impl Request {
     /// # Errors
     /// One line with the field.
     pub(super) fn check(&self) -> Result<()> {
-        let Self { weight, method: name, account, blocks, params } = self;
+        let Self { weight, method: name, account, blocks, params, expected } = self;
         within("weight", *weight, 1, MOST_WEIGHT)?;
+        check_method(name)?;
+        let is_whole = matches!(expected, Some(Expected::Answer(..)));
+        ensure!(
+            !is_whole,
+            "field expected: each request has an id of its own; give result in place of answer"
+        );
+        match params {
+            Some(Parameters::Text(text)) => fixed_params(text).map(drop)?,
+            Some(Parameters::Drawn(values)) => Template::new(values).map(drop)?,
+            None => {}
+        }
+        if self.states_answers() && account.is_none() && blocks.is_none() {
+            return Ok(());
+        }
         let Some(method) = Method::from_name(name) else {
             let known = Method::ALL.map(Method::name).join(", ");
-            bail!("field method: no {name:?}; there are: {known}")
+            ensure!(
+                self.states_answers(),
+                "field method: the ledger has no {name:?}, but {known}; say what makes an answer right: expected = \"no error\", say"
+            );
+            ensure!(account.is_none(), "field account: {name} takes no account of the ledger; give params");
+            ensure!(blocks.is_none(), "field blocks: {name} takes no slots of the ledger; give params");
+            return Ok(());
         };
         let given =
             usize::from(account.is_some()) + usize::from(blocks.is_some()) + usize::from(params.is_some());
@@ -134,17 +190,44 @@ impl Request {
         );
         ensure!(!takes_blocks || given == 1, "field blocks: is missing; say which slots {method} requests");
         if let Some(Account::Zipf(exponent)) = account {
-            ensure!(
-                *exponent > 0.0 && *exponent <= MOST_EXPONENT,
-                "field account: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, or \
-                 \"uniform\""
-            );
+            check_exponent("account", *exponent)?;
         }
         if let Some(BlockRange { slots, .. }) = blocks {
             within("blocks.slots", *slots, 1, validator_state::MAX_BLOCKS_RANGE)?;
         }
-        params.iter().try_for_each(|text| fixed_params(text).map(drop))
+        Ok(())
     }
+
+    /// Whether what makes an answer right is stated, so that the ledger need not know it.
+    pub fn states_answers(&self) -> bool {
+        self.expected.as_ref().is_some_and(|expected| *expected != Expected::Ledger)
+    }
+
+    pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
+        match &mut self.params {
+            Some(Parameters::Drawn(values)) => parameters::locate(values, folder),
+            Some(Parameters::Text(_)) | None => Ok(()),
+        }
+    }
+}
+
+/// A method's name stands in a request as it is written.
+pub(super) fn check_method(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    ensure!(
+        !name.is_empty() && name.chars().all(is_plain),
+        "field method: {name:?} is no name; give one of letters, digits and signs, without quotes"
+    );
+    Ok(())
+}
+
+/// Whether Zipf's law can have that exponent.
+pub(super) fn check_exponent(field: &str, exponent: f64) -> Result<()> {
+    ensure!(
+        exponent > 0.0 && exponent <= MOST_EXPONENT,
+        "field {field}: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, or \"uniform\""
+    );
+    Ok(())
 }
 
 /// Fixed parameters on one line, without white space.
@@ -191,7 +274,7 @@ mod tests {
             (
                 "\"getBlocks\"",
                 "\"getBloks\"",
-                "[[request]] 2: field method: no \"getBloks\"; there are: getBalance",
+                "[[request]] 2: field method: the ledger has no \"getBloks\", but getBalance",
             ),
             (
                 "{ zipf = 1.5 }",

@@ -1,8 +1,14 @@
-//! A workload: its requests, and where the true answers come from. One request to the letter, or a mix of requests.
+//! A workload: its requests, and where the true answers come from. One request to the letter, a mix of requests, or
+//! those of a file.
 
+pub mod corpus;
 pub mod mix;
+mod parameters;
 pub mod requests;
+mod text_file;
+pub mod truth;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -10,8 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
+pub use corpus::{Corpus, Order};
 pub use mix::{Account, BlockRange, Place, Request};
-use requests::{RequestSource, Stream};
+use requests::{Known, RequestSource, Stream};
+pub use text_file::TextFile;
+pub use truth::{Expected, Reference, Truth};
 
 /// Requests, and where their true answers come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,21 +46,13 @@ pub enum Traffic {
         /// Slots that the ledger must have.
         needs_slots: Option<u64>,
     },
-    /// Requests drawn by their weights. Their true answers come from the ledger.
+    /// Requests drawn by their weights.
     Mix(Vec<Request>),
+    /// The requests of a file.
+    Corpus(Corpus),
 }
 
-/// Where the true answer comes from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Expected {
-    /// Worked out from the campaign's seeded ledger.
-    Ledger,
-    /// This JSON, to be compared by value.
-    Answer(String),
-}
-
-/// A workload as it stands in a file: `body` with `expected`, or a list of `[[request]]`.
+/// A workload as it stands in a file: `body` or `requests` with `expected`, or a list of `[[request]]`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -59,33 +60,43 @@ struct Written {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "expect", skip_serializing_if = "Option::is_none")]
     expected: Option<Expected>,
     #[serde(skip_serializing_if = "Option::is_none")]
     needs_slots: Option<u64>,
     #[serde(default, rename = "request", skip_serializing_if = "Vec::is_empty")]
-    requests: Vec<Request>,
+    mix: Vec<Request>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requests: Option<TextFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<Order>,
     why: String,
 }
 
-/// What a server is started for: a request and, where its workload states it, the answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Opening<'a> {
+/// What a server is started for: a request and, where its workload states it, an answer that is right.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
     /// The request's body.
-    pub body: &'a str,
-    /// The stated answer.
-    pub answer: Option<&'a str>,
+    pub body: String,
+    /// The answer.
+    pub answer: Option<String>,
 }
 
-impl<'a> From<&'a str> for Opening<'a> {
-    fn from(body: &'a str) -> Self {
-        Self { body, answer: None }
+impl From<&str> for Opening {
+    fn from(body: &str) -> Self {
+        Self { body: body.to_owned(), answer: None }
     }
 }
 
-impl<'a> From<&'a String> for Opening<'a> {
-    fn from(body: &'a String) -> Self {
+impl From<&String> for Opening {
+    fn from(body: &String) -> Self {
         body.as_str().into()
+    }
+}
+
+impl From<&Known> for Opening {
+    fn from(known: &Known) -> Self {
+        Self { body: known.body.clone(), answer: known.answer.clone() }
     }
 }
 
@@ -93,25 +104,41 @@ impl TryFrom<Written> for Workload {
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
-        let Written { name, body, expected, needs_slots, requests, why } = written;
-        let traffic = match (body, expected) {
-            (Some(_), _) if !requests.is_empty() => {
-                return Err("has a body and [[request]]; give one of them");
+        const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } with the true answer";
+        let Written { name, body, expected, needs_slots, mut mix, requests, order, why } = written;
+        let kinds = [body.is_some(), requests.is_some(), !mix.is_empty()];
+        if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
+            return Err(match &body {
+                Some(_) => "has a body and [[request]] or requests; give one of them",
+                None => "has requests and [[request]]; give one of them",
+            });
+        }
+        if needs_slots.is_some() && body.is_none() {
+            return Err("field needs_slots: goes with a body; a mix needs what its field blocks says");
+        }
+        if order.is_some() && requests.is_none() {
+            return Err("field order: goes with requests, the name of a file");
+        }
+        let traffic = match (body, requests) {
+            (Some(body), _) => Traffic::One { body, expected: expected.ok_or(NO_EXPECTED)?, needs_slots },
+            (None, Some(requests)) => {
+                let (expected, order) = (expected.ok_or(NO_EXPECTED)?, order.unwrap_or_default());
+                Traffic::Corpus(Corpus { requests, order, expected })
             }
-            (Some(body), Some(expected)) => Traffic::One { body, expected, needs_slots },
-            (Some(_), None) => {
+            (None, None) if mix.is_empty() => {
                 return Err(
-                    "field expected: is missing; give \"ledger\", or { answer = '…' } with the true answer",
+                    "has no body and no [[request]], and names no file in requests; give one of them",
                 );
             }
-            (None, _) if requests.is_empty() => {
-                return Err("has no body and no [[request]]; give one of them");
+            (None, None) => {
+                if expected == Some(Expected::Ledger) {
+                    return Err("field expected: the ledger answers a mix; leave it out");
+                }
+                for request in mix.iter_mut().filter(|request| request.expected.is_none()) {
+                    request.expected.clone_from(&expected);
+                }
+                Traffic::Mix(mix)
             }
-            (None, Some(_)) => return Err("field expected: the ledger answers a mix; leave it out"),
-            (None, None) if needs_slots.is_some() => {
-                return Err("field needs_slots: goes with a body; a mix needs what its field blocks says");
-            }
-            (None, None) => Traffic::Mix(requests),
         };
         Ok(Self { name, traffic, why })
     }
@@ -120,29 +147,39 @@ impl TryFrom<Written> for Workload {
 impl From<Workload> for Written {
     fn from(workload: Workload) -> Self {
         let Workload { name, traffic, why } = workload;
+        let empty = Self {
+            name,
+            body: None,
+            expected: None,
+            needs_slots: None,
+            mix: Vec::new(),
+            requests: None,
+            order: None,
+            why,
+        };
         match traffic {
             Traffic::One { body, expected, needs_slots } => {
-                let (body, expected, requests) = (Some(body), Some(expected), Vec::new());
-                Self { name, body, expected, needs_slots, requests, why }
+                Self { body: Some(body), expected: Some(expected), needs_slots, ..empty }
             }
-            Traffic::Mix(requests) => {
-                Self { name, body: None, expected: None, needs_slots: None, requests, why }
+            Traffic::Mix(mix) => Self { mix, ..empty },
+            Traffic::Corpus(Corpus { requests, order, expected }) => {
+                Self { requests: Some(requests), order: Some(order), expected: Some(expected), ..empty }
             }
         }
     }
 }
 
 impl Workload {
-    /// Whether it is a mix.
+    /// Whether it sends several requests.
     pub fn is_mix(&self) -> bool {
-        matches!(self.traffic, Traffic::Mix(_))
+        !matches!(self.traffic, Traffic::One { .. })
     }
 
     /// Slots that a ledger must have for it, as far as it says; 0 for a mix.
     pub fn needs_slots(&self) -> u64 {
         match &self.traffic {
             Traffic::One { needs_slots, .. } => needs_slots.unwrap_or(0),
-            Traffic::Mix(_) => 0,
+            Traffic::Mix(_) | Traffic::Corpus(_) => 0,
         }
     }
 
@@ -160,18 +197,21 @@ impl Workload {
     pub fn body(&self) -> Result<&str> {
         match &self.traffic {
             Traffic::One { body, .. } => Ok(body),
-            Traffic::Mix(requests) => bail!(
-                "workload {} is a mix of {} requests, and bombardier sends one body only; give a workload with a body, or put \
-                 the mix in a campaign with [open]",
-                self.name,
-                requests.len()
+            Traffic::Mix(_) | Traffic::Corpus(_) => bail!(
+                "workload {} has several requests, and this sends one body only; give a workload with a body, or put the mix \
+                 in a campaign with tool = \"rpc-load\" or [open]",
+                self.name
             ),
         }
     }
 
     /// Its requests, in a few words.
     pub fn words(&self) -> String {
-        let Traffic::Mix(requests) = &self.traffic else { return self.method() };
+        let requests = match &self.traffic {
+            Traffic::One { .. } => return self.method(),
+            Traffic::Corpus(corpus) => return corpus.words(),
+            Traffic::Mix(requests) => requests,
+        };
         let total: u64 = requests.iter().map(|request| request.weight).sum();
         let share = |weight: u64| (weight as f64 / total as f64 * 1e3).round() / 10.0;
         let words: Vec<String> = requests
@@ -198,33 +238,21 @@ impl Workload {
         Ok(Arc::new(self.requests(ledger)?).stream(seed))
     }
 
-    /// A request of it, to show or to start a server with: its one request, or the first that a mix draws.
+    /// A request of it, to show or to start a server with: its one request, or the first that is drawn.
     ///
     /// # Errors
-    /// The ledger lacks what it is about.
-    pub fn opening(&self, ledger: &SeededSpec) -> Result<String> {
-        match &self.traffic {
-            Traffic::One { body, .. } => Ok(body.clone()),
-            Traffic::Mix(_) => {
-                self.stream(ledger, 0)?.next().map(|request| request.body).context("sends no request")
-            }
-        }
+    /// The ledger or the file lacks what it is about.
+    pub fn opening(&self, ledger: &SeededSpec) -> Result<Opening> {
+        let request = self.stream(ledger, 0)?.next().context("sends no request")?;
+        let (body, answer) = request.into_opening();
+        Ok(Opening { body, answer })
     }
 
-    /// A request of it, with the answer that it states.
-    pub fn opening_with<'a>(&'a self, body: &'a str) -> Opening<'a> {
-        let answer = match &self.traffic {
-            Traffic::One { expected: Expected::Answer(answer), .. } => Some(answer.as_str()),
-            Traffic::One { .. } | Traffic::Mix(_) => None,
-        };
-        Opening { body, answer }
-    }
-
-    /// The true answer to its one request, parsed.
+    /// What makes an answer to its one request right.
     ///
     /// # Errors
     /// It is a mix, the ledger lacks slots or answers with an error, or the stated answer is not JSON.
-    pub fn truth(&self, ledger: &SeededSpec) -> Result<Value> {
+    pub fn truth(&self, ledger: &SeededSpec) -> Result<Truth> {
         self.body()?;
         let requests = Arc::new(self.requests(ledger)?);
         let known = requests.known(&State::new(Ledger::seeded(ledger)), 0);
@@ -243,18 +271,48 @@ impl Workload {
         Ok(())
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Finds the files that it names, from the folder that it stands in, and looks at every line of them.
+    ///
+    /// # Errors
+    /// A file can't be read, or a line of it is wrong: with its number.
+    pub(crate) fn locate(&mut self, folder: &Path) -> Result<()> {
+        match &mut self.traffic {
+            Traffic::One { .. } => Ok(()),
+            Traffic::Corpus(corpus) => corpus.locate(folder).context("field requests"),
+            Traffic::Mix(requests) => {
+                requests.iter_mut().try_for_each(|request| request.locate(folder)).context("field params")
+            }
+        }
+    }
+
+    /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of theirs.
+    pub(crate) fn stated(&mut self) -> Vec<&mut Expected> {
+        match &mut self.traffic {
+            Traffic::One { expected, .. } => vec![expected],
+            Traffic::Corpus(corpus) => vec![&mut corpus.expected],
+            Traffic::Mix(requests) => {
+                requests.iter_mut().filter_map(|request| request.expected.as_mut()).collect()
+            }
+        }
+    }
+
+    /// Whether its fields make sense.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub fn check(&self) -> Result<()> {
         match &self.traffic {
             Traffic::One { body, expected, .. } => {
                 let body: Value =
                     serde_json::from_str(body).map_err(|error| anyhow!("field body: not JSON: {error}"))?;
                 ensure!(body["method"].is_string(), "field body: has no method");
                 ensure!(!body["id"].is_null(), "field body: has no id, so no server would answer it");
-                if let Expected::Answer(text) = expected {
+                if let Expected::Answer(text, _) = expected {
                     serde_json::from_str::<Value>(text)
                         .map_err(|error| anyhow!("field expected: not JSON: {error}"))?;
                 }
             }
+            Traffic::Corpus(corpus) => corpus.check()?,
             Traffic::Mix(requests) => {
                 for (position, request) in requests.iter().enumerate() {
                     request.check().with_context(|| format!("[[request]] {}", position + 1))?;

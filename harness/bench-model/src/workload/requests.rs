@@ -1,4 +1,4 @@
-//! The requests of a workload, drawn without end from a ledger by a seed; and the true answer to each.
+//! The requests of a workload without end, drawn by a seed or in a file's order; and the true answer to each.
 //!
 //! Drawing writes a body and nothing else, because a load tool may send a hundred thousand of them a second. A true
 //! answer is worked out where it is wanted.
@@ -16,19 +16,40 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use validator_state::{Method, Pubkey, SeededSpec, State};
 
-use super::mix::{Account, BlockRange, Place, Request, fixed_params};
-use super::{Expected, Traffic, Workload};
+use super::corpus::{Call, Corpus, InOrder};
+use super::mix::{Account, BlockRange, Parameters, Place, Request, fixed_params};
+use super::parameters::Template;
+use super::{Expected, Order, Traffic, Truth, Workload};
+
+/// The most requests of a workload that a server answers before and after each window.
+const MOST_KNOWN: usize = 50;
 
 /// The requests of a workload about a ledger.
 #[derive(Debug)]
 pub struct RequestSource(Kind);
 
+/// What is stated of an answer.
+#[derive(Debug, Clone)]
+struct Stated {
+    truth: Truth,
+    /// An answer that is right: to the letter, where a person wrote it.
+    answer: String,
+}
+
+impl From<Truth> for Stated {
+    fn from(truth: Truth) -> Self {
+        Self { answer: truth.example().to_string(), truth }
+    }
+}
+
 #[derive(Debug)]
 enum Kind {
-    /// One request, and the true answer where it was stated.
-    One { body: String, stated: Option<Value> },
+    /// One request, and what makes its answer right where that was stated.
+    One { body: String, stated: Option<Stated> },
     /// Requests, in their order, and the ledger's accounts where one is about them.
     Mix { requests: Vec<Drawn>, accounts: Vec<Pubkey> },
+    /// The requests of a file, in its order.
+    File(Corpus),
 }
 
 /// A request of a mix, ready to be drawn.
@@ -36,16 +57,18 @@ enum Kind {
 struct Drawn {
     /// The sum of the weights up to this one, its own included.
     weight_through: u64,
-    method: Method,
+    method: String,
     params: Params,
+    expected: Expected,
 }
 
 /// Where parameters come from.
 #[derive(Debug)]
 enum Params {
     None,
-    /// The text of an array.
+    /// The text of an array or an object.
     Fixed(String),
+    Drawn(Template),
     AnyAccount,
     ZipfAccount(Zipf<f64>),
     AbsentAccount,
@@ -66,13 +89,15 @@ impl RequestSource {
     /// The ledger lacks what it is about, or a stated answer is not JSON.
     pub fn new(workload: &Workload, ledger: &SeededSpec) -> Result<Self> {
         let requests = match &workload.traffic {
-            Traffic::One { body, expected: Expected::Ledger, .. } => {
-                return Ok(Self(Kind::One { body: body.clone(), stated: None }));
-            }
-            Traffic::One { body, expected: Expected::Answer(text), .. } => {
-                let stated = Some(serde_json::from_str(text).context("field expected: not JSON")?);
+            Traffic::One { body, expected, .. } => {
+                let request: Value = serde_json::from_str(body).context("field body: not JSON")?;
+                let mut stated: Option<Stated> = expected.truth(&request["id"]).map(Into::into);
+                if let (Some(stated), Expected::Answer(text, _)) = (&mut stated, expected) {
+                    stated.answer.clone_from(text);
+                }
                 return Ok(Self(Kind::One { body: body.clone(), stated }));
             }
+            Traffic::Corpus(corpus) => return Self::of_corpus(corpus),
             Traffic::Mix(requests) => requests,
         };
         let mut drawn: Vec<Drawn> = Vec::new();
@@ -89,9 +114,27 @@ impl RequestSource {
         Ok(Self(Kind::Mix { requests: drawn, accounts }))
     }
 
+    fn of_corpus(corpus: &Corpus) -> Result<Self> {
+        if corpus.order == Order::File {
+            corpus.requests.check_unchanged()?;
+            return Ok(Self(Kind::File(corpus.clone())));
+        }
+        let mut requests: Vec<Drawn> = Vec::new();
+        for call in corpus.calls()? {
+            let before = requests.last().map_or(0, |last| last.weight_through);
+            requests.push(Drawn {
+                weight_through: before + call.weight,
+                method: call.method,
+                params: call.params.map_or(Params::None, Params::Fixed),
+                expected: call.expected.unwrap_or_else(|| corpus.expected.clone()),
+            });
+        }
+        Ok(Self(Kind::Mix { requests, accounts: Vec::new() }))
+    }
+
     /// One request for ever, whose true answer is known.
-    pub const fn one(body: String, truth: Value) -> Self {
-        Self(Kind::One { body, stated: Some(truth) })
+    pub fn one(body: String, truth: Truth) -> Self {
+        Self(Kind::One { body, stated: Some(truth.into()) })
     }
 
     /// The requests, in an order that the seed decides.
@@ -100,26 +143,40 @@ impl RequestSource {
         // meet, and an address that is drawn here is not in the ledger.
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         random.long_jump();
-        Stream { source: self, random, sent: 0 }
+        Stream { source: self, random, sent: 0, file: None }
     }
 
-    /// One of each request of the workload, with its true answer.
+    /// One of each request of the workload, with its true answer; of a long one some of them, evenly spread or, in a
+    /// file's order, the first.
     ///
     /// # Errors
     /// The ledger of this state answers one with an error.
     pub fn known(self: &Arc<Self>, state: &State, seed: u64) -> Result<Vec<Known>> {
         let mut stream = Arc::clone(self).stream(seed);
-        let mut known = Vec::new();
-        for (request, share) in self.shares().into_iter().enumerate() {
-            let drawn = stream.request_of(request);
+        let drawn: Vec<(DrawnRequest, f64)> = match &self.0 {
+            Kind::File(corpus) => {
+                let count = corpus.requests.lines.min(MOST_KNOWN as u64);
+                stream.take(count as usize).map(|drawn| (drawn, 1.0 / count as f64)).collect()
+            }
+            Kind::One { .. } | Kind::Mix { .. } => {
+                let shares = self.shares();
+                let step = shares.len().div_ceil(MOST_KNOWN).max(1);
+                let some: Vec<(usize, f64)> = shares.into_iter().enumerate().step_by(step).collect();
+                let total: f64 = some.iter().map(|(_, share)| share).sum();
+                some.into_iter().map(|(at, share)| (stream.request_of(at), share / total)).collect()
+            }
+        };
+        let known = |(drawn, share): (DrawnRequest, f64)| {
             let place = || match &self.0 {
                 Kind::One { .. } => "field body".to_owned(),
-                Kind::Mix { .. } => format!("[[request]] {}", request + 1),
+                Kind::Mix { .. } => format!("[[request]] {}", drawn.request + 1),
+                Kind::File(corpus) => format!("{}:{}", corpus.requests.path.display(), drawn.request),
             };
             let truth = drawn.truth(state).with_context(place)?;
-            known.push(Known { body: drawn.body, truth, share });
-        }
-        Ok(known)
+            let (body, answer) = drawn.into_opening();
+            Ok(Known { body, truth, answer, share })
+        };
+        drawn.into_iter().map(known).collect()
     }
 
     /// Each request's share of all that are sent.
@@ -134,8 +191,7 @@ impl RequestSource {
 
 impl Drawn {
     fn new(request: &Request, weight_before: u64, ledger: &SeededSpec) -> Result<Self> {
-        let Request { weight, method, account, blocks, params } = request;
-        let method = Method::from_name(method).with_context(|| format!("field method: no {method:?}"))?;
+        let Request { weight, method, account, blocks, params, expected } = request;
         let params = match (account, blocks, params) {
             (Some(Account::Uniform), ..) => Params::AnyAccount,
             (Some(Account::Absent), ..) => Params::AbsentAccount,
@@ -150,22 +206,26 @@ impl Drawn {
                     "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or raise \
                      environment.slots of the campaign"
                 );
-                let is_limit = method == Method::GetBlocksWithLimit;
+                let is_limit = *method == Method::GetBlocksWithLimit.name();
                 Params::Slots { slots: *slots, last_start: first_above - slots, from: *from, is_limit }
             }
-            (_, _, Some(text)) => Params::Fixed(fixed_params(text)?),
+            (_, _, Some(Parameters::Text(text))) => Params::Fixed(fixed_params(text)?),
+            (_, _, Some(Parameters::Drawn(values))) => Params::Drawn(Template::new(values)?),
             (None, None, None) => Params::None,
         };
-        Ok(Self { weight_through: weight_before + weight, method, params })
+        let (method, expected) = (method.clone(), expected.clone().unwrap_or(Expected::Ledger));
+        Ok(Self { weight_through: weight_before + weight, method, params, expected })
     }
 }
 
 /// Requests without end, drawn as they are sent.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Stream {
     source: Arc<RequestSource>,
     random: Xoshiro256PlusPlus,
     sent: u64,
+    /// Of a file's requests: where it is read.
+    file: Option<InOrder>,
 }
 
 /// A request and its true answer.
@@ -173,29 +233,12 @@ pub struct Stream {
 pub struct Known {
     /// The request body.
     pub body: String,
-    /// The true answer.
-    pub truth: Value,
+    /// What makes an answer right.
+    pub truth: Truth,
+    /// An answer that is right, where what makes it so is stated and not the ledger's.
+    pub answer: Option<String>,
     /// The share of all requests that are this one.
     pub share: f64,
-}
-
-/// Whether an answer is the true one. A truth [`without_context`] leaves open in which context the answer holds.
-pub fn is_true(answer: &Value, truth: &Value) -> bool {
-    if answer == truth {
-        return true;
-    }
-    let open = truth.pointer("/result/context") == Some(&Value::Null);
-    open && answer.pointer("/result/context").is_some_and(Value::is_object)
-        && without_context(answer.clone()) == *truth
-}
-
-/// A true answer that leaves its context open (slot and version): that of a server whose chain grows.
-#[must_use]
-pub fn without_context(mut truth: Value) -> Value {
-    if let Some(context) = truth.pointer_mut("/result/context") {
-        *context = Value::Null;
-    }
-    truth
 }
 
 /// A request, as it is sent.
@@ -203,32 +246,62 @@ pub fn without_context(mut truth: Value) -> Value {
 pub struct DrawnRequest {
     /// The request body, on one line in a mix.
     pub body: String,
-    /// Which request of the workload it is, from 0.
+    /// Which request of the workload it is, from 0; of a file the number of its line.
     pub request: usize,
-    source: Arc<RequestSource>,
+    /// What makes an answer right, where that is stated.
+    stated: Option<Stated>,
 }
 
 impl Stream {
-    /// Appends the next body to `out`, and says which request of the workload it is, from 0. The cheapest way to a
-    /// body: it allocates nothing where `out` has room.
-    pub fn write_next(&mut self, out: &mut String) -> usize {
-        let request = match &self.source.0 {
-            Kind::One { .. } => 0,
-            Kind::Mix { requests, .. } => {
-                let total = requests.last().map_or(1, |last| last.weight_through);
-                // The modulo's bias is below 2^-30 for the sums of weights that are allowed.
-                let drawn = self.random.next_u64() % total;
-                requests.partition_point(|request| request.weight_through <= drawn)
+    /// Appends the next body to `out`. The cheapest way to a body: of what is drawn it allocates nothing where `out` has
+    /// room. False where a file can't be read any longer.
+    pub fn write_next(&mut self, out: &mut String) -> bool {
+        match &self.source.0 {
+            Kind::File(_) => self.write_line(out).is_some(),
+            Kind::One { .. } | Kind::Mix { .. } => {
+                let request = self.draw();
+                self.write(request, out);
+                true
             }
-        };
-        self.write(request, out);
-        request
+        }
+    }
+
+    fn draw(&mut self) -> usize {
+        let Kind::Mix { requests, .. } = &self.source.0 else { return 0 };
+        let total = requests.last().map_or(1, |last| last.weight_through);
+        // The modulo's bias is below 2^-30 for the sums of weights that are allowed.
+        let drawn = self.random.next_u64() % total;
+        requests.partition_point(|request| request.weight_through <= drawn)
+    }
+
+    /// Writes the next request of a file, and gives it and its line; `None` where that can't be read.
+    fn write_line(&mut self, out: &mut String) -> Option<(u64, Call)> {
+        let Kind::File(corpus) = &self.source.0 else { return None };
+        if self.file.is_none() {
+            self.file = InOrder::open(corpus).ok();
+        }
+        let (line, call) = self.file.as_mut()?.next_call().ok()?;
+        self.sent += 1;
+        begin(self.sent, &call.method, out);
+        if let Some(params) = &call.params {
+            write_params(params, out);
+        }
+        out.push('}');
+        Some((line, call))
     }
 
     fn request_of(&mut self, request: usize) -> DrawnRequest {
-        let mut body = String::new();
+        let mut body = String::with_capacity(128);
         self.write(request, &mut body);
-        DrawnRequest { body, request, source: Arc::clone(&self.source) }
+        let stated = match &self.source.0 {
+            Kind::One { stated, .. } => stated.clone(),
+            Kind::Mix { requests, .. } => {
+                let expected = requests.get(request).map(|drawn| &drawn.expected);
+                expected.and_then(|expected| expected.truth(&self.sent.into())).map(Into::into)
+            }
+            Kind::File(_) => None,
+        };
+        DrawnRequest { body, request, stated }
     }
 
     fn write(&mut self, request: usize, out: &mut String) {
@@ -236,27 +309,43 @@ impl Stream {
         let (requests, accounts) = match &self.source.0 {
             Kind::One { body, .. } => return out.push_str(body),
             Kind::Mix { requests, accounts } => (requests, accounts),
+            Kind::File(_) => return,
         };
         let Some(Drawn { method, params, .. }) = requests.get(request) else { return };
-        // A String takes all that is written to it.
-        let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{},"method":"{method}""#, self.sent);
-        let _ = params.write(accounts, &mut self.random, out);
+        begin(self.sent, method, out);
+        params.write(accounts, &mut self.random, out);
         out.push('}');
     }
 }
 
+/// Begins a request.
+fn begin(id: u64, method: &str, out: &mut String) {
+    // A String takes all that is written to it.
+    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}""#);
+}
+
+fn write_params(params: &str, out: &mut String) {
+    out.push_str(r#","params":"#);
+    out.push_str(params);
+}
+
 impl Params {
-    fn write(&self, accounts: &[Pubkey], random: &mut impl Rng, out: &mut String) -> std::fmt::Result {
+    fn write(&self, accounts: &[Pubkey], random: &mut impl Rng, out: &mut String) {
         let pubkey = match self {
-            Self::None => return Ok(()),
-            Self::Fixed(text) => return write!(out, r#","params":{text}"#),
+            Self::None => return,
+            Self::Fixed(text) => return write_params(text, out),
+            Self::Drawn(template) => {
+                write_params("", out);
+                return template.write(random, out);
+            }
             Self::Slots { slots, last_start, from, is_limit } => {
                 let start = match from {
                     Place::Tip => *last_start,
                     Place::Random => random.next_u64() % (last_start + 1),
                 };
                 let second = if *is_limit { *slots } else { start + slots - 1 };
-                return write!(out, r#","params":[{start},{second}]"#);
+                let _ = write!(out, r#","params":[{start},{second}]"#);
+                return;
             }
             Self::AnyAccount => accounts[(random.next_u64() % accounts.len() as u64) as usize],
             // Ranks count from 1.
@@ -267,7 +356,7 @@ impl Params {
                 Pubkey(key)
             }
         };
-        write!(out, r#","params":["{pubkey}"]"#)
+        let _ = write!(out, r#","params":["{pubkey}"]"#);
     }
 }
 
@@ -275,31 +364,40 @@ impl Iterator for Stream {
     type Item = DrawnRequest;
 
     fn next(&mut self) -> Option<DrawnRequest> {
+        let Kind::File(corpus) = &self.source.0 else {
+            let request = self.draw();
+            return Some(self.request_of(request));
+        };
+        let expected = corpus.expected.clone();
         let mut body = String::with_capacity(128);
-        let request = self.write_next(&mut body);
-        Some(DrawnRequest { body, request, source: Arc::clone(&self.source) })
+        let (line, call) = self.write_line(&mut body)?;
+        let stated = call.expected.unwrap_or(expected).truth(&self.sent.into()).map(Into::into);
+        Some(DrawnRequest { body, request: line as usize, stated })
     }
 }
 
 impl DrawnRequest {
-    /// The true answer: the stated one, or what the ledger of this state answers.
+    /// The body, and an answer that is right, where what makes it so is stated.
+    pub fn into_opening(self) -> (String, Option<String>) {
+        (self.body, self.stated.map(|stated| stated.answer))
+    }
+
+    /// What makes an answer right: what was stated, or the answer of this state's ledger.
     ///
     /// # Errors
     /// The ledger answers with an error.
-    pub fn truth(&self, state: &State) -> Result<Value> {
-        let answer = match &self.source.0 {
-            Kind::One { stated: Some(stated), .. } => stated.clone(),
-            Kind::One { .. } | Kind::Mix { .. } => {
-                let mut out = Vec::new();
-                typed_rpc::answer(state, &self.body, &mut out);
-                serde_json::from_slice(&out).context("the ledger does not answer it in JSON")?
-            }
-        };
+    pub fn truth(&self, state: &State) -> Result<Truth> {
+        if let Some(stated) = &self.stated {
+            return Ok(stated.truth.clone());
+        }
+        let mut out = Vec::new();
+        typed_rpc::answer(state, &self.body, &mut out);
+        let answer: Value = serde_json::from_slice(&out).context("the ledger does not answer it in JSON")?;
         ensure!(
             answer.get("result").is_some(),
             "the ledger answers it with an error: {answer} to {}",
             self.body
         );
-        Ok(answer)
+        Ok(answer.into())
     }
 }

@@ -57,8 +57,8 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let truth = truth_of(&server, &workload, &environment)?.truth;
     // The server holds the file open; a name is needed no longer.
     let stderr = tempfile::NamedTempFile::new().context("can't make a file for what the server prints")?;
-    let started =
-        Subject::start(&server, &environment, workload.opening_with(body), stderr.path(), &interrupt);
+    let opening = workload.opening(&environment.ledger())?;
+    let started = Subject::start(&server, &environment, opening, stderr.path(), &interrupt);
     drop(stderr);
     let subject = started?;
     if let Err(answer) = client::verify(&subject.target, body, &truth)? {

@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod gate;
+pub mod init;
 pub mod manual;
 pub mod pack;
 pub mod reference;
@@ -18,6 +19,7 @@ pub mod send;
 pub mod serve;
 pub mod splice;
 pub mod tools;
+pub mod try_call;
 pub mod watch;
 pub mod why;
 

@@ -9,11 +9,12 @@ use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
 use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
+use bench_model::headers::Headers;
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::plan::{MostLoad, Plan};
 use bench_model::provenance::check_unchanged;
-use bench_model::results::RunFolder;
+use bench_model::results::{Lock, RunFolder};
 use bench_system::interrupt::{Interrupt, Interrupted};
 use bench_system::probe::host;
 use bench_system::readable_numbers::counted;
@@ -30,6 +31,9 @@ pub struct Args {
     /// Measure a server that runs already, in place of the campaign's: its workloads at its connection counts.
     #[arg(long, value_name = "URL", conflicts_with = "resume")]
     target: Option<String>,
+    /// A header of each request to a target, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "target")]
+    headers: Vec<String>,
     /// The target is yours to put load on; needed where it is not on loopback.
     #[arg(long, requires = "target")]
     i_own_this_target: bool,
@@ -96,6 +100,7 @@ impl Args {
         let mut command = format!("just bench-all {}", self.campaign);
         if let Some(url) = &self.target {
             command.push_str(&format!(" --target {url}"));
+            command.extend(self.headers.iter().map(|header| format!(" --header '{header}'")));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         }
         command.extend(self.server.iter().map(|server| format!(" --server {server}")));
@@ -159,7 +164,13 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
         },
         (None, Some(at)) => {
             let bound = MostLoad { connections: args.max_connections, seconds: args.max_seconds };
-            let resolved = run::running_server::resolve(config, &args.campaign, at, bound)?;
+            let resolved = run::running_server::resolve(
+                config,
+                &args.campaign,
+                at,
+                &Headers::parse(&args.headers)?,
+                bound,
+            )?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
             eprintln!(
                 "target: at most {} at one time and {seconds} s of load in all",
@@ -192,6 +203,35 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             Plan { hosts: Some(pool), ..plan }
         }
     };
+    let again = format!("cargo rpc-bench run {}", args.campaign);
+    let wanted = Wanted { plan, text, command: args.command(), again, resumed: opened.zip(locked) };
+    measure(config, results, wanted, &interrupt)
+}
+
+/// A run that is to be measured.
+pub(super) struct Wanted {
+    /// What is to be done.
+    pub plan: Plan,
+    /// The campaign's text.
+    pub text: String,
+    /// The command that makes the run again.
+    pub command: String,
+    /// The command that begins it once more, where it is ended before there is anything to resume.
+    pub again: String,
+    /// The folder of a run that is resumed.
+    pub resumed: Option<(RunFolder, Lock)>,
+}
+
+/// Builds what a plan needs, measures it in a new folder or in that of a run that was interrupted, and writes its
+/// report. False where a trial failed or a bound is broken.
+pub(super) fn measure(
+    config: &ConfigDir,
+    results: &Path,
+    wanted: Wanted,
+    interrupt: &Interrupt,
+) -> Result<bool> {
+    let Wanted { plan, text, command, again, resumed } = wanted;
+    let (opened, locked) = resumed.unzip();
     let begun_with = match &opened {
         Some(folder) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
@@ -208,18 +248,17 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             folder
         }
         None => {
-            let command = args.command();
-            let begun = run::begin(results, &plan, &text, &mut tools, &command, &interrupt);
+            let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
             begun.inspect_err(|error| {
                 if error.is::<Interrupted>() {
-                    eprintln!("\n{error}; start again with: cargo rpc-bench run {}", args.campaign);
+                    eprintln!("\n{error}; start again with: {again}");
                 }
             })?
         }
     };
     let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
     eprintln!("results go to {}", folder.0.display());
-    let carried_out = run::carry_out(&folder, &tools, &interrupt, &print_so_far);
+    let carried_out = run::carry_out(&folder, &tools, interrupt, &print_so_far);
     watch::end();
     match carried_out {
         Ok(()) => {}

@@ -45,14 +45,13 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     }
     let workload = config.workload(&args.workload)?;
     let environment = Environment::plain(args.tuning, SeededSpec::default());
-    let request = workload.opening(&environment.ledger())?;
+    let opening = workload.opening(&environment.ledger())?;
     subject::build(std::slice::from_ref(&server))?;
     host::raise_open_files();
-    print_hints(&server, &workload, &request, &args.listen.to_string());
-    let mut values = server.placeholders(&environment, &args.listen.to_string(), &request);
+    print_hints(&server, &workload, &opening.body, &args.listen.to_string());
+    let mut values = server.placeholders(&environment, &args.listen.to_string(), &opening.body);
     // Nothing is left to remove them once this process has become the server.
-    let opening = workload.opening_with(&request);
-    Files::of(&server, &environment.ledger(), opening, &mut values)?.into_iter().for_each(Files::keep);
+    Files::of(&server, &environment.ledger(), &opening, &mut values)?.into_iter().for_each(Files::keep);
     // Returns only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))

@@ -17,6 +17,7 @@ mod mixes;
 mod nodes;
 mod open_loop;
 mod other_processes;
+mod own_service;
 mod sizes;
 mod slo;
 mod stages;

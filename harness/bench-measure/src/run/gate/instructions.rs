@@ -13,7 +13,6 @@ use crate::run::truth_of;
 use crate::subject::Subject;
 use bench_model::config::{Environment, Server, Tuning};
 use bench_model::workload::Workload;
-use bench_model::workload::requests::is_true;
 use bench_system::foreign_text::last_line;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::callgrind;
@@ -89,7 +88,7 @@ impl Counter<'_> {
         for _ in 0..requests {
             interrupt.wait(TIMEOUT, || Ok(Some(())))?;
             let answer = connection.request(&known.body)?;
-            let is_right = answer.json().is_some_and(|json| is_true(&json, &known.truth));
+            let is_right = answer.json().is_some_and(|json| known.truth.accepts(&json));
             ensure!(is_right, "it answers wrongly: {}", answer.shown());
         }
         drop(connection);

@@ -79,8 +79,10 @@ fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> +
     client.set_nodelay(true).ok()?;
     client.set_read_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
+    let headers = target.headers().filled().ok()?;
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     Some(move || {
         client.write_all(request.as_bytes()).ok()?;

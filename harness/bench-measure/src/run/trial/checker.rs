@@ -1,15 +1,16 @@
 //! Answers compared with the truth while the load is on: about ten requests a second on a connection of their own,
 //! drawn as the load's are. The answers before and after a window can't show a server that is right only without load.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use validator_state::State;
 
-use crate::client::{Answer, Connection};
+use crate::client::{Answer, Connection, settled};
 use bench_model::observation::Checked;
-use bench_model::workload::requests::{DrawnRequest, Stream, is_true, without_context};
+use bench_model::workload::requests::{DrawnRequest, Stream};
 use bench_system::probe::process_usage::thread_cpu_s;
 use bench_system::probe::watcher::Watcher;
 
@@ -34,6 +35,8 @@ pub(super) struct Checker {
     pub any_context: bool,
     /// The counts.
     pub checked: Checked,
+    /// The highest number so far of each request whose answers never fall.
+    pub highest: BTreeMap<usize, u64>,
 }
 
 /// The result.
@@ -76,18 +79,36 @@ impl Checker {
     }
 
     /// Whether an answer is the true one; where not, the request, its answer, and the true one.
-    fn compare(&self, request: &DrawnRequest, text: &str) -> Result<(), String> {
+    fn compare(&mut self, request: &DrawnRequest, text: &str) -> Result<(), String> {
         let shown = |text: &str| text.trim().chars().take(SHOWN).collect::<String>().replace('\n', " ");
         let requested = shown(&request.body);
         let truth =
             request.truth(&self.state).map_err(|error| format!("requested {requested}: {error:#}"))?;
-        let truth = if self.any_context { without_context(truth) } else { truth };
+        let truth =
+            settled(&truth, &request.body).map_err(|error| format!("requested {requested}: {error:#}"))?;
+        let truth = if self.any_context { truth.without_context() } else { truth };
         let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
-        if parsed.is_some_and(|answer| is_true(&answer, &truth)) {
-            return Ok(());
-        }
-        Err(format!("requested {requested}: {} instead of {}", shown(text), shown(&truth.to_string())))
+        let Some(answer) = parsed.filter(|answer| truth.accepts(answer)) else {
+            return Err(format!(
+                "requested {requested}: {} instead of {}",
+                shown(text),
+                shown(&truth.words())
+            ));
+        };
+        rises(&mut self.highest, request.request, truth.number(&answer))
+            .map_err(|fell| format!("requested {requested}: {fell}"))
     }
+}
+
+/// Whether the number of an answer is not below that of an earlier answer to the same request.
+pub(super) fn rises(
+    highest: &mut BTreeMap<usize, u64>,
+    request: usize,
+    number: Option<u64>,
+) -> Result<(), String> {
+    let Some(number) = number else { return Ok(()) };
+    let before = highest.insert(request, number).unwrap_or(0);
+    if number < before { Err(format!("{number} after {before}, and it must not fall")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -147,6 +168,7 @@ mod tests {
                 state: self.state.clone(),
                 any_context: false,
                 checked: Checked::default(),
+                highest: BTreeMap::new(),
             });
             let mut patience = 10_000;
             while self.requests.load(Ordering::SeqCst) < requests && patience > 0 {

@@ -1,7 +1,10 @@
 //! What becomes of a trial: its sample, or why that is no figure.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 
+use super::checker::rises;
 use super::{Ended, Ending, counts};
 use crate::client;
 use crate::metrics::ServerCounts;
@@ -30,21 +33,39 @@ pub(in crate::run) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject)
     }
 }
 
-/// Sends the known requests and compares the answers with the truth.
-pub(super) fn verify(known: &[Known], subject: &Subject, when: &str) -> std::result::Result<(), Outcome> {
+/// What right answers showed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Verified {
+    /// Bytes of an answer's body; in a mix the mean by the requests' shares.
+    pub bytes: f64,
+    /// The numbers that must not fall, by request.
+    highest: BTreeMap<usize, u64>,
+}
+
+/// Sends the known requests and compares the answers with the truth; numbers that must not fall also with what was
+/// verified before.
+pub(super) fn verify(
+    known: &[Known],
+    subject: &Subject,
+    before: &Verified,
+    when: &str,
+) -> std::result::Result<Verified, Outcome> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-    known.iter().try_for_each(|Known { body, truth, .. }| {
-        match client::verify(&subject.target, body, truth) {
-            Ok(verdict) => verdict.map_err(wrong),
-            Err(error) => Err(wrong(format!("{error:#}"))),
-        }
-    })
+    let mut verified = Verified { bytes: 0.0, highest: before.highest.clone() };
+    for (request, Known { body, truth, share, .. }) in known.iter().enumerate() {
+        let right = client::verify(&subject.target, body, truth);
+        let right = right.unwrap_or_else(|error| Err(format!("{error:#}"))).map_err(wrong)?;
+        rises(&mut verified.highest, request, right.number).map_err(wrong)?;
+        verified.bytes += right.bytes as f64 * share;
+    }
+    Ok(verified)
 }
 
 /// The sample, or the outcome of a trial whose sample is evidence and no figure.
 pub(super) fn judged(
     sample: Sample,
     known: &[Known],
+    before: &Verified,
     subject: &Subject,
     counted: Option<ServerCounts>,
     connections: u32,
@@ -57,7 +78,7 @@ pub(super) fn judged(
     if is_silent(known, subject) {
         return Err(Outcome::Silent(Box::new(sample)));
     }
-    verify(known, subject, "after the window")?;
+    verify(known, subject, before, "after the window")?;
     let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
     counts::check(counted, &loads, connections, sample.checked.as_ref())?;
     if sample.short_of().is_some() {

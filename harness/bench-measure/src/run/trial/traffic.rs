@@ -1,5 +1,6 @@
 //! What a trial sends: how much, which bodies, and which of them are compared with the truth.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Bench<'_> {
     pub(super) fn bodies<'w>(&self, trial: &Trial, workload: &'w Workload, draw: Draw) -> Result<Bodies<'w>> {
         Ok(match &workload.traffic {
             Traffic::One { body, .. } => Bodies::One(body),
-            Traffic::Mix(_) => {
+            Traffic::Mix(_) | Traffic::Corpus(_) => {
                 let requests = self.truths_of(trial).source(&workload.name)?;
                 Bodies::Drawn(requests.stream(self.seed(trial, draw)))
             }
@@ -89,6 +90,7 @@ impl Bench<'_> {
             state: Arc::clone(&truths.state),
             any_context: truths.any_context,
             checked: Checked::default(),
+            highest: BTreeMap::new(),
         })))
     }
 }

@@ -136,10 +136,9 @@ impl Counting<'_> {
         let stderr = self.file(server, &format!("{what}.stderr"));
         let environment = &self.bench.plan.campaign.environment;
         let known = self.bench.truths.of_server(&server.name).first(&self.workload.name)?;
-        let opening = self.workload.opening_with(&known.body);
-        let subject = Subject::start(server, environment, opening, &stderr, self.bench.interrupt)?;
+        let subject = Subject::start(server, environment, known, &stderr, self.bench.interrupt)?;
         match client::verify(&subject.target, &known.body, &known.truth)? {
-            Ok(()) => Ok(subject),
+            Ok(_) => Ok(subject),
             Err(answer) => bail!("it answers wrongly: {answer}"),
         }
     }

@@ -34,7 +34,8 @@ impl Part<'_> {
     /// # Errors
     /// An interrupt, or a workload that the plan lacks.
     pub(super) fn in_process(&self, call: &Call<'_>, truths: &Truths) -> Result<Vec<InProcessObservation>> {
-        let requests = self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name)?);
+        let requests =
+            self.why_plan.why.in_process_requests(truths.answer_bytes(&call.workload.name)?.unwrap_or(0));
         let programs =
             self.stage.plan.servers.iter().filter_map(|server| Some((server, server.in_process.as_ref()?)));
         // All are started before any is waited for.

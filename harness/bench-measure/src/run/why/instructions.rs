@@ -35,7 +35,7 @@ impl Part<'_> {
         truths: &Truths,
     ) -> Result<CountOutcome> {
         let why = &self.why_plan.why;
-        let of_answer = why.in_process_requests(truths.answer_bytes(&workload.name)?);
+        let of_answer = why.in_process_requests(truths.answer_bytes(&workload.name)?.unwrap_or(0));
         let requests = of_answer.min(why.instruction_requests.unwrap_or(1));
         let call = Call { block: 0, workload, rung: Rung::Dispatch };
         let [once, twice] = [1, 2].map(|repeats| self.under_callgrind(server, &call, requests, repeats));

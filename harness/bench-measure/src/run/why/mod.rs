@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use serde_json::Value;
 
 use super::stage::Stage;
 use super::{Truths, begin_folder, begin_inside, most_connections, note_ready_lines, progress};
@@ -106,9 +107,10 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
 /// Slots that the true answers hold, by request.
 fn returned(plan: &Plan) -> Result<BTreeMap<String, u64>> {
     let truths = Truths::of(plan)?;
+    let of = |answer: &Value| answer["result"].as_array().map_or(0, Vec::len) as u64;
     let slots = |workload: &Workload| {
-        let slots = truths.first(&workload.name)?.truth["result"].as_array().map_or(0, Vec::len) as u64;
-        Ok((workload.name.clone(), slots))
+        let truth = &truths.first(&workload.name)?.truth;
+        Ok((workload.name.clone(), truth.answer().map_or(0, of)))
     };
     plan.workloads.iter().map(slots).collect()
 }

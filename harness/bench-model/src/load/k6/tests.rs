@@ -96,7 +96,8 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
     let load = Load { stages: stages.into(), ..load() };
     let known = |body: &str, result: u64| Known {
         body: body.to_owned(),
-        truth: json!({ "result": result }),
+        truth: json!({ "result": result }).into(),
+        answer: None,
         share: 1.0,
     };
     let body = r#"{"id":1,"method":"getSlot"}"#;

@@ -1,0 +1,111 @@
+//! `rpc-bench try`: one call to a service that runs already, with no file written beforehand.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::{Value, json};
+
+use super::resolved_with;
+use crate::client;
+use crate::subject::{Process, find_running};
+use bench_model::config::{Percent, RunningAt, Server, campaign_of};
+use bench_model::headers::Headers;
+use bench_model::plan::Plan;
+use bench_model::workload::{Expected, Traffic, Workload};
+
+/// The name of its runs.
+const NAME: &str = "try";
+
+/// Windows that the time under load is divided into: the fewest with an interval.
+const WINDOWS: u64 = 6;
+
+/// Load before each window, in milliseconds.
+const WARM_UP_MS: u64 = 200;
+
+/// The shortest window, in milliseconds.
+const LEAST_WINDOW_MS: u64 = 500;
+
+/// When a request is given up, in milliseconds.
+const TIMEOUT_MS: u64 = 5_000;
+
+/// What is sent where.
+#[derive(Debug, Clone, Default)]
+pub struct OneCall {
+    /// The service.
+    pub at: RunningAt,
+    /// What each request has besides.
+    pub headers: Headers,
+    /// The JSON-RPC method.
+    pub method: String,
+    /// Its parameters: an array or an object.
+    pub params: Option<Value>,
+    /// The result that every answer must have; any where left out.
+    pub result: Option<Value>,
+    /// Requests a second; as many as the connections get answered where left out.
+    pub rate: Option<u32>,
+    /// Connections.
+    pub connections: u32,
+    /// Time under load in all, in seconds.
+    pub seconds: u32,
+}
+
+/// The plan, and its campaign as a text.
+///
+/// # Errors
+/// One line: nobody answers there, it is not on loopback and not the user's own, or its answer is not right.
+pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
+    let params = call.params.iter().all(|params| params.is_array() || params.is_object());
+    ensure!(params, "--params: give a JSON array or an object");
+    let mut body = json!({ "jsonrpc": "2.0", "id": 1, "method": call.method });
+    if let Some(params) = &call.params {
+        body["params"] = params.clone();
+    }
+    let expected = match &call.result {
+        Some(result) => Expected::Result(result.clone(), Vec::new()),
+        None => Expected::NoError,
+    };
+    let why = "One call, sent again and again.".to_owned();
+    let traffic = Traffic::One { body: body.to_string(), expected, needs_slots: None };
+    let workload = Workload { name: call.method.clone(), traffic, why };
+    workload.check().context("--method")?;
+    let server = Server::target(call.at.clone(), &call.headers)?;
+    let text = text(call)?;
+    let campaign = campaign_of(NAME, &text)?;
+    let mut plan = resolved_with(campaign, vec![server.clone()], vec![workload])?;
+    let target = server.target_at(&call.at.url)?;
+    let (_, process) = find_running(&target)?;
+    if matches!(process, Process::Elsewhere) && target.is_loopback()? {
+        // Its own CPU time can't be separated from that of other processes.
+        plan.campaign.environment.max_foreign_cpu = Percent(1.0);
+    }
+    let truth = plan.workloads[0].truth(&plan.campaign.environment.ledger())?;
+    if let Err(answer) = client::verify(&target, &body.to_string(), &truth)? {
+        bail!("{target} does not answer {body} as it should: {answer} instead of {}", truth.words());
+    }
+    Ok((plan, text))
+}
+
+/// The campaign as a person would have written it.
+fn text(call: &OneCall) -> Result<String> {
+    let OneCall { rate, connections, seconds, method, .. } = call;
+    let window_ms =
+        (u64::from(*seconds) * 1_000 / WINDOWS).checked_sub(WARM_UP_MS).filter(|ms| *ms >= LEAST_WINDOW_MS);
+    let window_ms = window_ms.with_context(|| format!("--seconds {seconds}: give 5 or more"))?;
+    let name = serde_json::to_string(method).map_err(|error| anyhow!("--method: {error}"))?;
+    let mut text = String::new();
+    let closed = if rate.is_none() { format!("[{connections}]") } else { "[]".to_owned() };
+    // A String takes all that is written to it.
+    let _ = write!(
+        text,
+        "why = \"One call to one service.\"\nservers = [\"target\"]\nworkloads = [{name}]\ntool = \"rpc-load\"\n\
+         connections = {closed}\nmax_blocks = {WINDOWS}\nseed = 1\nwarmup_ms = {WARM_UP_MS}\nwindow_ms = {window_ms}\n\
+         timeout_ms = {TIMEOUT_MS}\n"
+    );
+    if let Some(rate) = rate {
+        let _ = write!(
+            text,
+            "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = [\"rpc-load\"]\n"
+        );
+    }
+    Ok(text)
+}

@@ -1,0 +1,302 @@
+//! Parameters that are drawn anew for each request: JSON with generators in it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rand_distr::{Distribution, Zipf};
+use rand_xoshiro::rand_core::Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::mix::check_exponent;
+use super::text_file::TextFile;
+
+/// The fields of a generator: a JSON object with one of them is one.
+const FIELDS: [&str; 5] = ["one_of", "lines", "range", "join", "zipf"];
+
+/// Where a generator's file stands in JSON.
+const LINES: &str = "lines";
+
+/// A value that is drawn for each request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Generator {
+    /// One of these values.
+    one_of: Option<Vec<Value>>,
+    /// A line of a file, as a text.
+    lines: Option<TextFile>,
+    /// A number, both ends included.
+    range: Option<[u64; 2]>,
+    /// Whether the number is a text in hexadecimal, as `"0x1a"`.
+    #[serde(default)]
+    hex: bool,
+    /// Texts and generators, put together into one text.
+    join: Option<Vec<Value>>,
+    /// By Zipf's law with this exponent, the first value most often; each as often as any other where left out.
+    zipf: Option<f64>,
+}
+
+/// JSON with places that are drawn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    /// One of some values, as JSON or, within a text, as what stands between its quotes.
+    Value {
+        values: Vec<String>,
+        law: Option<Zipf<f64>>,
+    },
+    Number {
+        first: u64,
+        count: u64,
+        hex: bool,
+        quoted: bool,
+        law: Option<Zipf<f64>>,
+    },
+}
+
+/// Finds the files of all generators in some values.
+///
+/// # Errors
+/// A file can't be read, or has no line.
+pub(super) fn locate(values: &mut [Value], folder: &Path) -> Result<()> {
+    values.iter_mut().try_for_each(|value| match value {
+        Value::Array(values) => locate(values, folder),
+        Value::Object(members) => members.iter_mut().try_for_each(|(name, member)| {
+            if name == LINES && member.is_string() {
+                let mut file: TextFile = serde_json::from_value(member.clone())?;
+                file.locate(folder, |_| Ok(()))?;
+                *member = serde_json::to_value(file)?;
+                return Ok(());
+            }
+            locate(std::slice::from_mut(member), folder)
+        }),
+        _ => Ok(()),
+    })
+}
+
+impl Template {
+    /// An array of parameters.
+    ///
+    /// # Errors
+    /// A generator makes no sense, or its file has changed.
+    pub(super) fn new(parameters: &[Value]) -> Result<Self> {
+        let mut template = Self::default();
+        template.list(parameters)?;
+        Ok(template)
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.0.push(Piece::Text(text.to_owned())),
+        }
+    }
+
+    fn list(&mut self, values: &[Value]) -> Result<()> {
+        self.text("[");
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                self.text(",");
+            }
+            self.value(value)?;
+        }
+        self.text("]");
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Array(values) => self.list(values)?,
+            Value::Object(members) if FIELDS.iter().any(|field| members.contains_key(*field)) => {
+                self.generator(value, true)?;
+            }
+            Value::Object(members) => {
+                for (place, (name, member)) in members.iter().enumerate() {
+                    let before = if place == 0 { "{" } else { "," };
+                    self.text(&format!("{before}{}:", Value::from(name.as_str())));
+                    self.value(member)?;
+                }
+                self.text(if members.is_empty() { "{}" } else { "}" });
+            }
+            plain => self.text(&plain.to_string()),
+        }
+        Ok(())
+    }
+
+    /// A generator; `quoted` where its texts have quotes around them.
+    fn generator(&mut self, written: &Value, quoted: bool) -> Result<()> {
+        let place = || format!("field params: {written}");
+        let of: Generator =
+            serde_json::from_value(written.clone()).map_err(|error| anyhow!("{}: {error}", place()))?;
+        of.zipf.iter().try_for_each(|exponent| check_exponent("params.zipf", *exponent))?;
+        let law = |count: u64| -> Result<Option<Zipf<f64>>> {
+            let law = of.zipf.map(|exponent| Zipf::new(count as f64, exponent));
+            law.transpose().map_err(|error| anyhow!("{}: {error}", place()))
+        };
+        let hex_without_range = of.hex && of.range.is_none();
+        ensure!(!hex_without_range, "{}: hex goes with range; leave it out", place());
+        let values = match (&of.one_of, &of.lines, of.range, &of.join) {
+            (Some(values), None, None, None) => values.clone(),
+            (None, Some(file), None, None) => file.all_lines()?.into_iter().map(Value::String).collect(),
+            (None, None, Some([first, last]), None) => {
+                ensure!(first <= last, "{}: give the smaller number first", place());
+                let count =
+                    (last - first).checked_add(1).with_context(|| format!("{}: too wide", place()))?;
+                let hex = of.hex;
+                self.0.push(Piece::Number { first, count, hex, quoted: quoted && hex, law: law(count)? });
+                return Ok(());
+            }
+            (None, None, None, Some(parts)) if of.zipf.is_none() => return self.joined(parts, quoted),
+            (None, None, None, Some(_)) => bail!("{}: zipf stands in a part of join; move it there", place()),
+            _ => bail!("{}: give one of one_of, lines, range and join", place()),
+        };
+        ensure!(!values.is_empty(), "{}: give values", place());
+        let written = |value: &Value| match value {
+            Value::String(_) if !quoted => unquoted(value),
+            value => value.to_string(),
+        };
+        let law = law(values.len() as u64)?;
+        self.0.push(Piece::Value { values: values.iter().map(written).collect(), law });
+        Ok(())
+    }
+
+    /// Parts of one text.
+    fn joined(&mut self, parts: &[Value], quoted: bool) -> Result<()> {
+        if quoted {
+            self.text("\"");
+        }
+        for part in parts {
+            match part {
+                Value::String(_) => self.text(&unquoted(part)),
+                Value::Object(_) => self.generator(part, false)?,
+                other => bail!("field params: join: {other} is neither a text nor a generator"),
+            }
+        }
+        if quoted {
+            self.text("\"");
+        }
+        Ok(())
+    }
+
+    /// Appends it with values that are drawn.
+    pub(super) fn write(&self, random: &mut impl Rng, out: &mut String) {
+        use std::fmt::Write;
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Value { values, law } => {
+                    out.push_str(&values[drawn(*law, values.len() as u64, random) as usize])
+                }
+                Piece::Number { first, count, hex, quoted, law } => {
+                    let number = first + drawn(*law, *count, random);
+                    let quote = if *quoted { "\"" } else { "" };
+                    // A String takes all that is written to it.
+                    let _ = match hex {
+                        true => write!(out, "{quote}0x{number:x}{quote}"),
+                        false => write!(out, "{number}"),
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// A place below `count`.
+fn drawn(law: Option<Zipf<f64>>, count: u64, random: &mut impl Rng) -> u64 {
+    match law {
+        // Ranks count from 1.
+        Some(law) => (law.sample(random) as u64 - 1).min(count - 1),
+        None => random.next_u64() % count,
+    }
+}
+
+/// A text as JSON has it between quotes.
+fn unquoted(text: &Value) -> String {
+    let text = text.to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+    use serde_json::json;
+
+    use super::*;
+
+    fn drawn(parameters: Value) -> Vec<Value> {
+        let Value::Array(parameters) = parameters else { panic!("no array") };
+        let template = Template::new(&parameters).unwrap();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let one = |_| {
+            let mut out = String::new();
+            template.write(&mut random, &mut out);
+            serde_json::from_str(&out).unwrap()
+        };
+        (0..300).map(one).collect()
+    }
+
+    #[test]
+    fn plain_parameters_stay_as_they_are() {
+        let plain = json!(["a\"b", 1, null, { "commitment": "confirmed", "nested": [{}, []] }]);
+        assert!(drawn(plain.clone()).iter().all(|drawn| *drawn == plain));
+    }
+
+    #[test]
+    fn values_are_drawn_wherever_they_stand() {
+        let all = drawn(json!([
+            { "to": { "one_of": ["x", "y"] }, "data": { "join": ["0x70", { "range": [16, 17], "hex": true }, "\""] } },
+            { "range": [5, 7] },
+            { "range": [255, 256], "hex": true },
+        ]));
+        let of = |pointer: &str| {
+            let mut found: Vec<String> =
+                all.iter().map(|drawn| drawn.pointer(pointer).unwrap().to_string()).collect();
+            found.sort();
+            found.dedup();
+            found
+        };
+        assert_eq!(of("/0/to"), ["\"x\"", "\"y\""]);
+        assert_eq!(of("/0/data"), [r#""0x700x10\"""#, r#""0x700x11\"""#]);
+        assert_eq!(of("/1"), ["5", "6", "7"]);
+        assert_eq!(of("/2"), ["\"0x100\"", "\"0xff\""]);
+    }
+
+    #[test]
+    fn the_first_values_are_drawn_most_often_by_zipfs_law() {
+        let all = drawn(json!([{ "one_of": ["a", "b", "c", "d"], "zipf": 2.0 }]));
+        let count = |name: &str| all.iter().filter(|drawn| drawn[0] == name).count();
+        assert!(count("a") > 180 && count("a") > count("b") && count("b") > count("d"), "{}", count("a"));
+    }
+
+    #[test]
+    fn the_lines_of_a_file_are_texts() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("names.txt"), "ann\nb \"c\"\n").unwrap();
+        let mut parameters = vec![json!({ "of": [{ "lines": "names.txt" }] })];
+        locate(&mut parameters, folder.path()).unwrap();
+        let all = drawn(Value::Array(parameters));
+        assert!(all.iter().any(|drawn| drawn[0]["of"][0] == "ann"));
+        assert!(all.iter().any(|drawn| drawn[0]["of"][0] == "b \"c\""));
+    }
+
+    #[test]
+    fn a_generator_that_makes_no_sense_is_named() {
+        for (written, named) in [
+            (json!({ "one_of": [] }), "give values"),
+            (json!({ "one_of": [1], "range": [1, 2] }), "give one of one_of, lines, range and join"),
+            (json!({ "zipf": 1.0 }), "give one of"),
+            (json!({ "range": [2, 1] }), "the smaller number first"),
+            (json!({ "range": [1, 2], "hexx": true }), "unknown field `hexx`"),
+            (json!({ "one_of": [1], "hex": true }), "hex goes with range"),
+            (json!({ "one_of": [1], "zipf": 99.0 }), "params.zipf"),
+            (json!({ "join": [1] }), "neither a text nor a generator"),
+        ] {
+            let said = format!("{:#}", Template::new(std::slice::from_ref(&written)).unwrap_err());
+            assert!(said.contains(named) && said.lines().count() == 1, "{written}: {said}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `rpc-bench init`: a folder with a server, a workload and a campaign for a service of one's own, which runs as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use bench_model::config::ConfigDir;
+use bench_model::target::Target;
+use serde_json::Value;
+
+/// The files, and what stands in them.
+const FILES: [(&str, &str); 3] = [
+    ("servers.toml", include_str!("../../templates/servers.toml")),
+    ("workloads/calls.toml", include_str!("../../templates/workload.toml")),
+    ("campaigns/first.toml", include_str!("../../templates/campaign.toml")),
+];
+
+/// What the folder is for.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder; it must not exist.
+    folder: PathBuf,
+    /// Where the service answers.
+    #[arg(long, default_value = "http://127.0.0.1:8545/")]
+    url: String,
+    /// A method of it.
+    #[arg(long, value_name = "NAME", default_value = "eth_blockNumber")]
+    method: String,
+    /// The method's parameters: a JSON array.
+    #[arg(long, value_name = "JSON", default_value = "[]")]
+    params: String,
+}
+
+/// Writes the folder, and says what to do with it.
+pub fn init(args: &Args) -> Result<bool> {
+    Target::parse(&args.url).context("--url")?;
+    let params: Value = serde_json::from_str(&args.params).context("--params: not JSON")?;
+    ensure!(params.is_array(), "--params: give a JSON array");
+    let folder = &args.folder;
+    ensure!(!folder.exists(), "{}: is there already; give a new folder", folder.display());
+    // As TOML has it: a text of JSON, which may hold anything but three quotes.
+    let params = format!("'''{params}'''");
+    let values = [("{url}", args.url.as_str()), ("{method}", &args.method), ("{params}", &params)];
+    for (name, text) in FILES {
+        let text = values.iter().fold(text.to_owned(), |text, (place, value)| text.replace(place, value));
+        write(&folder.join(name), &text)?;
+    }
+    // A method that is no name, say, is better said here.
+    let config = ConfigDir(folder.clone());
+    if let Err(error) =
+        config.servers().and_then(|_| config.workload("calls")).and_then(|_| config.campaign("first"))
+    {
+        // What was just written, and nothing else.
+        for (name, _) in FILES {
+            fs::remove_file(folder.join(name)).with_context(|| format!("can't remove {name}"))?;
+        }
+        for name in ["workloads", "campaigns", ""] {
+            fs::remove_dir(folder.join(name))
+                .with_context(|| format!("can't remove {}", folder.display()))?;
+        }
+        bail!("{error:#}");
+    }
+    println!(
+        "{0} has servers.toml, workloads/calls.toml and campaigns/first.toml. Measure:\n\n  cargo rpc-bench --config {0} run first\n\n\
+         What can stand in them: docs/ANY-SERVICE.md",
+        folder.display()
+    );
+    Ok(true)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let context = || format!("can't write {}", path.display());
+    path.parent().map_or(Ok(()), fs::create_dir_all).with_context(context)?;
+    fs::write(path, text).with_context(context)
+}

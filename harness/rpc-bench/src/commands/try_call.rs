@@ -1,0 +1,90 @@
+//! `rpc-bench try`: one call to a service that runs already, with no file written beforehand.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use bench_measure::run::one_call::{self, OneCall};
+use bench_model::config::{ConfigDir, RunningAt};
+use bench_model::headers::Headers;
+use bench_system::interrupt::Interrupt;
+use bench_system::probe::host;
+use serde_json::Value;
+
+use super::run::{Wanted, measure};
+
+/// What to send where.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where the service answers: http://HOST:PORT/PATH or ws://HOST:PORT/PATH.
+    url: String,
+    /// The JSON-RPC method.
+    #[arg(long, value_name = "NAME")]
+    method: String,
+    /// Its parameters: a JSON array or object.
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// The result that every answer must have; any result that is no error where left out.
+    #[arg(long, value_name = "JSON")]
+    result: Option<String>,
+    /// Requests a second, sent when they are due; where left out, each connection sends again once it has its answer.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: Option<u32>,
+    /// Connections.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// How long load is put on in all, in seconds.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=600))]
+    seconds: u32,
+    /// A header of each request, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// The service is yours to put load on; needed where it is not on loopback.
+    #[arg(long)]
+    i_own_this_target: bool,
+}
+
+impl Args {
+    /// The command that makes the run again.
+    fn command(&self) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let mut command = format!("rpc-bench try {} --method {}", self.url, self.method);
+        for (option, value) in [("--params", &self.params), ("--result", &self.result)] {
+            command.extend(value.iter().map(|value| format!(" {option} {}", quoted(value))));
+        }
+        command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
+        command.push_str(&format!(" --connections {} --seconds {}", self.connections, self.seconds));
+        command.extend(self.headers.iter().map(|header| format!(" --header {}", quoted(header))));
+        command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
+        command
+    }
+}
+
+/// Measures one call, and prints and writes the report. False where a trial failed.
+pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    host::raise_open_files();
+    let json = |option: &str, text: &Option<String>| -> Result<Option<Value>> {
+        let parse = |text: &String| {
+            serde_json::from_str(text).map_err(|error| anyhow!("{option}: not JSON: {error}"))
+        };
+        text.as_ref().map(parse).transpose()
+    };
+    let call = OneCall {
+        at: RunningAt {
+            url: args.url.clone(),
+            i_own_this_target: args.i_own_this_target,
+            own_answers: Vec::new(),
+        },
+        headers: Headers::parse(&args.headers).context("--header")?,
+        method: args.method.clone(),
+        params: json("--params", &args.params)?,
+        result: json("--result", &args.result)?,
+        rate: args.rate,
+        connections: args.connections,
+        seconds: args.seconds,
+    };
+    let (plan, text) = one_call::resolve(&call)?;
+    let command = args.command();
+    let wanted = Wanted { plan, text, again: format!("cargo {command}"), command, resumed: None };
+    measure(config, results, wanted, &interrupt)
+}

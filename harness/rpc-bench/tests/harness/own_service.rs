@@ -1,0 +1,359 @@
+//! A service that is no Solana node: names, a token and answers of its own. It is measured with its mix, its recorded
+//! calls and its truth, by files alone; and one call of it with no file at all.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, program, stderr};
+
+/// What the service wants as a bearer token.
+const TOKEN: &str = "s3cret-of-a-test";
+
+/// More requests than come before a window at the rate of these tests: what is wrong from then on shows under load.
+const LATE: u64 = 90;
+
+/// The service, in threads of this process: prices that never change but for their time, a height that rises, and an
+/// error for all else. Whoever has no token gets 401.
+struct Service {
+    url: String,
+    /// Whether prices are wrong once it has answered a while.
+    lies: Arc<AtomicBool>,
+    /// Whether its height then falls now and then.
+    falls: Arc<AtomicBool>,
+    /// Requests that it has answered.
+    answered: Arc<AtomicU64>,
+}
+
+impl Service {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+        let (lies, falls) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let answered = Arc::<AtomicU64>::default();
+        let service = Self { url, lies: lies.clone(), falls: falls.clone(), answered: answered.clone() };
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (answered, lies, falls) = (answered.clone(), lies.clone(), falls.clone());
+                std::thread::spawn(move || serve(client.unwrap(), &answered, &lies, &falls));
+            }
+        });
+        service
+    }
+}
+
+fn serve(client: TcpStream, answered: &AtomicU64, lies: &AtomicBool, falls: &AtomicBool) -> Option<()> {
+    client.set_nodelay(true).ok()?;
+    let mut reader = BufReader::new(client.try_clone().ok()?);
+    let mut client = client;
+    loop {
+        let (mut length, mut line, mut is_known, mut path) = (0, String::new(), false, String::new());
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if path.is_empty() {
+                path = line.clone();
+            }
+            let lower = line.to_ascii_lowercase();
+            if let Some(text) = lower.strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+            is_known |= line.trim_end().ends_with(&format!("Bearer {TOKEN}"));
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let (status, answer) = if is_known && path.starts_with("POST /rpc ") {
+            let count = answered.fetch_add(1, Ordering::SeqCst);
+            ("200 OK", answer(&body, count, lies, falls).to_string())
+        } else {
+            ("401 Unauthorized", "no token".to_owned())
+        };
+        let length = answer.len();
+        write!(client, "HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{answer}").ok()?;
+    }
+}
+
+fn answer(body: &[u8], count: u64, lies: &AtomicBool, falls: &AtomicBool) -> Value {
+    let call: Value = serde_json::from_slice(body).unwrap();
+    let result = match call["method"].as_str().unwrap() {
+        "price.get" => {
+            let params = &call["params"];
+            let name = params["name"].as_str().or(params[0].as_str()).unwrap();
+            let is_wrong = lies.load(Ordering::SeqCst) && count > LATE;
+            json!({ "price": if is_wrong { 0 } else { name.len() }, "at": count })
+        }
+        "height" => {
+            let fell = falls.load(Ordering::SeqCst) && count > LATE && count.is_multiple_of(2);
+            json!(format!("{:#x}", if fell { 1 } else { count + 100 }))
+        }
+        other => {
+            return json!({ "jsonrpc": "2.0", "id": call["id"], "error": { "code": -1, "message": other } });
+        }
+    };
+    json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
+}
+
+/// A bench whose `tiny` measures the service with this workload: at a rate, or over connections.
+fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let url = &service.url;
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"prices\"\ntitle = \"a service of prices\"\nready = {{ running = {{ url = \"{url}\" }} }}\n\
+             headers = {{ Authorization = \"Bearer ${{OWN_TOKEN}}\" }}\n"
+        ),
+    );
+    bench.write("workloads/own.toml", workload);
+    bench.write(
+        "campaigns/tiny.toml",
+        &format!(
+            "why = \"a test\"\nservers = [\"prices\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nmax_blocks = 1\nmax_extra_blocks = 0\n\
+             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n[environment]\nmax_foreign_cpu = \"100%\"\n"
+        ),
+    );
+    Some(bench)
+}
+
+const AT_A_RATE: &str = "connections = []\nopen = { rates = [100], connections = 4, tools = [\"rpc-load\"] }";
+const CLOSED: &str = "connections = [4]";
+
+/// A mix whose parameters are drawn, and whose answers move.
+const MIX: &str = r#"why = "a test"
+
+[[request]]
+weight = 3
+method = "price.get"
+params = [{ one_of = ["abc", "xyz"] }]
+expected = { result = { price = 3, at = 0 }, ignore = ["/result/at"] }
+
+[[request]]
+weight = 1
+method = "height"
+expected = { rises = "/result" }
+"#;
+
+fn run(bench: &Bench, args: &[&str]) -> Output {
+    let mut command = bench.command(args);
+    command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap()
+}
+
+/// That no file below a folder holds the token, and how many there are.
+fn holds_no_token(folder: &Path) -> usize {
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files += holds_no_token(&path);
+            continue;
+        }
+        let text = fs::read(&path).unwrap();
+        let found = text.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes());
+        assert!(!found, "{} holds the token", path.display());
+        files += 1;
+    }
+    files
+}
+
+/// Calls as they were recorded, and as a person adds to them.
+const RECORDED: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":77,"method":"price.get","params":{"name":"abc"},"expected":{"result":{"price":3},"ignore":["/result/at"]}}"#,
+    "\n\n",
+    r#"{"method":"height","weight":2}"#,
+    "\n",
+    r#"{"method":"price.get","params":{"name":"abcd"},"expect":{"result":{"price":4},"ignore":["/result/at"]}}"#,
+    "\n"
+);
+
+fn corpus(order: &str) -> String {
+    format!(
+        "why = \"a test\"\nrequests = \"calls.jsonl\"\norder = \"{order}\"\nexpected = {{ rises = \"/result\" }}\n"
+    )
+}
+
+#[test]
+fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
+    for (workload, load) in
+        [(MIX.to_owned(), CLOSED), (corpus("drawn"), AT_A_RATE), (corpus("file"), AT_A_RATE)]
+    {
+        let service = Service::start();
+        let Some(bench) = bench(&service, &workload, load) else { return };
+        bench.write("workloads/calls.jsonl", RECORDED);
+        let output = run(&bench, &["run", "tiny"]);
+        assert!(output.status.success(), "{workload}: {}", stderr(&output));
+        assert_eq!(bench.outcomes(), ["completed"]);
+        let sample = &bench.observations()[0]["outcome"];
+        assert!(sample["load"]["succeeded"].as_u64().unwrap() >= 50, "{sample}");
+        assert!(sample["answer_bytes"].as_u64().unwrap() > 20, "{sample}");
+        assert!(holds_no_token(&bench.path("results")) > 5);
+        let plan = fs::read_to_string(bench.folder().join("plan.json")).unwrap();
+        assert!(plan.contains("Bearer ${OWN_TOKEN}"), "{plan}");
+    }
+}
+
+/// The most memory that a process has held so far, in bytes.
+fn most_memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1_024)
+}
+
+#[test]
+fn a_file_of_any_length_is_read_as_it_is_sent() {
+    const BYTES: usize = 110_000_000;
+    let service = Service::start();
+    let Some(bench) = bench(&service, &corpus("file"), AT_A_RATE) else { return };
+    let line = format!("{{\"method\":\"height\",\"params\":[\"{}\"]}}\n", "x".repeat(10_000));
+    let mut file = fs::File::create(bench.path("workloads/calls.jsonl")).unwrap();
+    (0..BYTES / line.len()).for_each(|_| file.write_all(line.as_bytes()).unwrap());
+    let mut command = bench.command(&["run", "tiny"]);
+    command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut most = 0;
+    let status = loop {
+        most = most.max(most_memory(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(status.success(), "{:?}", bench.observations());
+    assert!(most > 0 && most < 100_000_000, "{most} bytes");
+    bench.replace("workloads/own.toml", "order = \"file\"", "order = \"drawn\"");
+    let said = stderr(&run(&bench, &["run", "tiny"]));
+    assert!(said.contains("order = \"file\"") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_wrong_answer_and_one_that_falls_are_found_under_load() {
+    for (lies, named) in [(true, "instead of"), (false, "must not fall")] {
+        let service = Service::start();
+        let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
+        bench.write("workloads/calls.jsonl", RECORDED);
+        let planted = if lies { &service.lies } else { &service.falls };
+        planted.store(true, Ordering::SeqCst);
+        let output = run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let outcome = bench.observations()[0]["outcome"].to_string();
+        assert!(outcome.contains("wrong") && outcome.contains(named), "{outcome}");
+    }
+}
+
+#[test]
+fn answers_are_compared_with_those_of_another_server() {
+    const SAME: &str = r#"why = "a test"
+expected = { reference = "other", ignore = ["/result/at"] }
+
+[[request]]
+weight = 1
+method = "price.get"
+params = ["abc"]
+"#;
+    let (service, other) = (Service::start(), Service::start());
+    for (is_wrong, code) in [(false, 0), (true, 1)] {
+        let Some(bench) = bench(&service, SAME, AT_A_RATE) else { return };
+        let entry = fs::read_to_string(bench.path("servers.toml")).unwrap();
+        let reference = entry.replace("\"prices\"", "\"other\"").replace(&service.url, &other.url);
+        bench.write("servers.toml", &format!("{entry}\n{reference}"));
+        other.lies.store(is_wrong, Ordering::SeqCst);
+        other.answered.store(LATE + 1, Ordering::SeqCst);
+        let output = run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(holds_no_token(&bench.path("results")) > 5);
+    }
+}
+
+#[test]
+fn what_init_writes_runs_as_it_is() {
+    let service = Service::start();
+    let Some(bench) = Bench::new(1) else { return };
+    let folder = bench.path("mine");
+    let folder = folder.to_str().unwrap();
+    let output = run(&bench, &["init", folder, "--url", &service.url, "--method", "height"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let entry = fs::read_to_string(bench.path("mine/servers.toml")).unwrap();
+    let headers = "headers = { Authorization = \"Bearer ${OWN_TOKEN}\" }";
+    bench.write(
+        "mine/servers.toml",
+        &entry.replacen("# headers = { Authorization = \"Bearer ${TOKEN}\" }", headers, 1),
+    );
+    let quiet = fs::read_to_string(bench.path("mine/campaigns/first.toml")).unwrap();
+    bench
+        .write("mine/campaigns/first.toml", &format!("{quiet}\n[environment]\nmax_foreign_cpu = \"100%\"\n"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
+    command.args(["--config", folder, "--results", bench.path("results").to_str().unwrap(), "run", "first"]);
+    let output = command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(bench.outcomes().len(), 18, "three rates, six blocks");
+    let again = run(&bench, &["init", folder]);
+    assert!(
+        again.status.code() == Some(2) && stderr(&again).contains("is there already"),
+        "{}",
+        stderr(&again)
+    );
+    let wrong = run(&bench, &["init", bench.path("other").to_str().unwrap(), "--method", "a b"]);
+    assert!(stderr(&wrong).contains("field method") && !bench.path("other").exists(), "{}", stderr(&wrong));
+}
+
+#[test]
+fn a_missing_token_a_refused_one_and_a_malformed_line_are_named_before_anything_is_begun() {
+    let service = Service::start();
+    let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
+    bench.write("workloads/calls.jsonl", RECORDED);
+    let refused = |output: Output, named: &[&str]| {
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        named.iter().for_each(|part| assert!(said.contains(part), "{said:?} lacks {part:?}"));
+    };
+    let without = bench.command(&["run", "tiny"]).env_remove("OWN_TOKEN").output().unwrap();
+    refused(without, &["server prices", "header Authorization", "the environment has no OWN_TOKEN"]);
+    bench.write("workloads/calls.jsonl", &format!("{RECORDED}{{\"method\":7}}\n"));
+    refused(run(&bench, &["run", "tiny"]), &["own.toml", "field requests", "calls.jsonl:5", "invalid type"]);
+    bench.write("workloads/own.toml", MIX);
+    bench.replace("workloads/own.toml", "method = \"price.get\"", "method = \"price get\"");
+    refused(run(&bench, &["run", "tiny"]), &["[[request]] 1", "field method"]);
+    assert!(!bench.path("results").exists(), "nothing was begun");
+    // Whoever is refused answers, and not as it should.
+    let mut call = bench.command(&["try", &service.url, "--method", "height", "--seconds", "5"]);
+    let output = call.output().unwrap();
+    refused(output, &["does not answer", "HTTP 401"]);
+}
+
+#[test]
+fn one_call_is_tried_with_no_file_at_all() {
+    let service = Service::start();
+    let Some(bench) = Bench::new(1) else { return };
+    let header = "Authorization: Bearer ${OWN_TOKEN}";
+    let call = |more: &[&str]| {
+        let fixed = ["try", &service.url, "--method", "height", "--seconds", "5", "--header", header];
+        run(&bench, &[&fixed, more].concat())
+    };
+    let output = call(&[]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", stderr(&output));
+    assert!(said.contains("| height") && said.contains("requests/s"), "{said}");
+    assert!(holds_no_token(&bench.path("results")) > 5);
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    let output = call(&["--rate", "50"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let sample = &bench.observations()[0]["outcome"];
+    assert!(sample["load"]["succeeded"].as_u64().unwrap() > 0, "{sample}");
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    let output = call(&["--result", "5"]);
+    let said = stderr(&output);
+    assert!(
+        output.status.code() == Some(2) && said.contains("instead of") && said.lines().count() == 1,
+        "{said}"
+    );
+    let output = call(&["--params", "7"]);
+    assert!(stderr(&output).contains("--params"), "{}", stderr(&output));
+}
