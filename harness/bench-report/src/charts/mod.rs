@@ -46,7 +46,7 @@ pub(super) use svg::svg;
 pub(super) use view::chart as view;
 pub(super) use why::{ladder, slope};
 
-use super::format::{significant, time_us};
+use super::format::{bytes, significant, time_us};
 
 /// A chart of a report.
 pub(super) struct Picture {
@@ -146,6 +146,11 @@ pub(super) enum Kind {
 }
 
 impl Axis {
+    /// A logarithmic axis of bytes, with ticks at powers of two.
+    pub fn log_bytes(name: &str) -> Self {
+        Self { ticks: (0..60).map(|power| 2_f64.powi(power)).collect(), ..Self::log(name, bytes) }
+    }
+
     /// A logarithmic axis with round ticks.
     pub fn log(name: &str, write: fn(f64) -> String) -> Self {
         Self { name: format!("{name} (log scale)"), kind: Kind::Log, range: None, ticks: Vec::new(), write }

@@ -88,7 +88,7 @@ fn vertical(run: &Run, figure: Figure) -> Axis {
     let name = axis(run, &figure.name());
     match figure.described().1 {
         Unit::Us => Axis::log(&name, time_tick),
-        Unit::Bytes => Axis::log(&name, bytes),
+        Unit::Bytes => Axis::log_bytes(&name),
         Unit::Share => Axis::linear(&name, short),
         Unit::Number => Axis::log(&name, short),
     }
@@ -105,6 +105,7 @@ fn horizontal(run: &Run, shown: &Shown, values: &[f64]) -> Axis {
     };
     let (least, most) = views::range(values.iter().copied()).unwrap_or((1.0, 1.0));
     match least > 0.0 && most / least > WIDE {
+        true if is_bytes(&shown.view.x) => Axis::log_bytes(&name),
         true => Axis::log(&name, write),
         false => Axis::linear(&name, write),
     }
