@@ -9,7 +9,7 @@ use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_stats::{Estimate, median};
-use bench_system::probe::other_processes::ForeignCpu;
+use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN};
 
 /// Steal above this share of the processors' time makes a trial invalid.
 const MUCH_STEAL: f64 = 0.02;
@@ -166,9 +166,15 @@ pub fn valid_evidence(observation: &Observation) -> Option<&Sample> {
     observation.outcome.evidence().filter(|sample| invalid(sample).is_none())
 }
 
+/// What the hypervisor may take: as much as other processes may use, where the campaign allows them more than usual.
+fn most_steal(sample: &Sample) -> f64 {
+    let allowed = sample.foreign_cpu.as_ref().map_or(0.0, |foreign| foreign.limit);
+    if allowed > MUCH_FOREIGN { allowed } else { MUCH_STEAL }
+}
+
 /// Why a trial that was measured may not be compared.
 pub(super) fn invalid(sample: &Sample) -> Option<Lost> {
-    if sample.steal_share().is_some_and(|share| share > MUCH_STEAL) {
+    if sample.steal_share().is_some_and(|share| share > most_steal(sample)) {
         return Some(Lost::Steal);
     }
     if sample.foreign_cpu.as_ref().is_some_and(ForeignCpu::is_too_much) {

@@ -37,7 +37,7 @@ use bench_system::probe::host::on_path;
 use bench_system::probe::process_usage::CpuTime;
 
 /// How long before the start the harness stops waiting for hosts: from then on it measures.
-const SETTLES_IN: Duration = Duration::from_millis(40);
+const SETTLES_IN: Duration = Duration::from_millis(200);
 
 /// How long a launcher may take to end after all of its hosts have their results.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);

@@ -104,7 +104,7 @@ impl Pool {
             self.hosts = self.names.len() as u32;
         }
         within("hosts", self.hosts.into(), 1, MOST)?;
-        within("lead_ms", self.lead_ms, 100, LONGEST_LEAD_MS)?;
+        within("lead_ms", self.lead_ms, 500, LONGEST_LEAD_MS)?;
         ensure!(
             self.launcher.first().is_some_and(|program| !program.trim().is_empty()),
             "field launcher: is empty; give a program and its arguments"

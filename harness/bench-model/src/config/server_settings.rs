@@ -73,7 +73,8 @@ pub struct Environment {
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
-    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
+    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid. Where
+    /// it is more than usual, the hypervisor may take as much.
     #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
     pub max_foreign_cpu: Percent,
 }

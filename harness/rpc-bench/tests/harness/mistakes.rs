@@ -120,7 +120,7 @@ fn a_mix_where_one_body_is_needed() {
         "workloads/mix.toml",
         "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getSlot\"\n[[request]]\nweight = 1\nmethod = \"getHealth\"\n",
     );
-    let holds = ["workload mix is a mix of 2 requests, and bombardier sends one body only"];
+    let holds = ["workload mix has several requests, and this sends one body only"];
     refuses(&bench, &["bombard", "actix", "mix", "3"], &holds);
     bench.replace("campaigns/tiny.toml", "[\"getBalance\"]", "[\"mix\"]");
     refuses(&bench, &["run", "tiny"], &[&holds[..], &["campaign tiny"]].concat());
