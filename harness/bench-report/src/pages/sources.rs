@@ -60,7 +60,9 @@ impl Sources {
         let (plan, programs) = (folder.plan()?, folder.conditions()?.programs);
         let measured = plan.servers.iter().filter(|server| !plan.is_ceiling(&server.name));
         let servers = measured.flat_map(Server::and_upstream);
-        let built = servers.filter(|server| !server.build.is_empty());
+        // A program that comes from elsewhere has its version in its entry, and no sources here.
+        let is_ours = |server: &&Server| !matches!(provenance::sources(&server.build, &self.root), Ok(None));
+        let built = servers.filter(|server| !server.build.is_empty()).filter(is_ours);
         let is_changed = |server: &&Server| {
             let then = programs.get(&server.name).and_then(|program| program.sources.clone());
             then.is_none() || then != self.fingerprint(&server.build)
