@@ -43,7 +43,11 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
     environment.threads = Some(run.plan.threads);
     let mut command = vec![server.program.clone()];
     // A ledger that lacks what a workload requests was never measured.
-    let opening = workload.opening(&environment.ledger()).unwrap_or_default();
+    let opening = match workload.names_files() {
+        // A report needs nothing but its run's folder.
+        true => "REQUEST".into(),
+        false => workload.opening(&environment.ledger()).unwrap_or_default(),
+    };
     let mut values = server.placeholders(&environment, addr, &opening.body);
     if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
         values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());

@@ -203,6 +203,14 @@ impl Request {
         self.expected.as_ref().is_some_and(|expected| *expected != Expected::Ledger)
     }
 
+    /// Whether a parameter is drawn from a file.
+    pub(super) fn names_files(&self) -> bool {
+        match &self.params {
+            Some(Parameters::Drawn(values)) => parameters::names_files(values),
+            Some(Parameters::Text(_)) | None => false,
+        }
+    }
+
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
         match &mut self.params {
             Some(Parameters::Drawn(values)) => parameters::locate(values, folder),

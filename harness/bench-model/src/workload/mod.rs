@@ -170,6 +170,15 @@ impl From<Workload> for Written {
 }
 
 impl Workload {
+    /// Whether its requests, or their parameters, come from files.
+    pub fn names_files(&self) -> bool {
+        match &self.traffic {
+            Traffic::One { .. } => false,
+            Traffic::Corpus(_) => true,
+            Traffic::Mix(requests) => requests.iter().any(Request::names_files),
+        }
+    }
+
     /// Whether it sends several requests.
     pub fn is_mix(&self) -> bool {
         !matches!(self.traffic, Traffic::One { .. })

@@ -77,6 +77,17 @@ pub(super) fn locate(values: &mut [Value], folder: &Path) -> Result<()> {
     })
 }
 
+/// Whether a generator in some values draws from a file.
+pub(super) fn names_files(values: &[Value]) -> bool {
+    values.iter().any(|value| match value {
+        Value::Array(values) => names_files(values),
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| name == LINES || names_files(std::slice::from_ref(member)))
+        }
+        _ => false,
+    })
+}
+
 impl Template {
     /// An array of parameters.
     ///
