@@ -343,8 +343,7 @@ mod tests {
         assert_eq!(workload.body().unwrap(), "{}");
         assert_eq!(serde_json::to_string(&workload).unwrap(), old);
         let dir = ConfigDir::of_repository();
-        for entry in std::fs::read_dir(dir.0.join("workloads")).unwrap() {
-            let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+        for (name, _) in dir.files("workloads").unwrap() {
             let workload = dir.workload(&name).unwrap();
             let text = serde_json::to_string(&workload).unwrap();
             assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload, "{text}");
