@@ -9,9 +9,9 @@ use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_stats::{Estimate, median};
-use bench_system::probe::other_processes::{ForeignCpu, MUCH_FOREIGN};
+use bench_system::probe::other_processes::ForeignCpu;
 
-/// Steal above this share of the processors' time makes a trial invalid.
+/// Steal above this share of the processors' time makes a trial invalid, unless its campaign states another one.
 const MUCH_STEAL: f64 = 0.02;
 
 /// Samples of one cell by block; only [`valid`] ones, but where a function's name says otherwise.
@@ -166,15 +166,10 @@ pub fn valid_evidence(observation: &Observation) -> Option<&Sample> {
     observation.outcome.evidence().filter(|sample| invalid(sample).is_none())
 }
 
-/// What the hypervisor may take: as much as other processes may use, where the campaign allows them more than usual.
-fn most_steal(sample: &Sample) -> f64 {
-    let allowed = sample.foreign_cpu.as_ref().map_or(0.0, |foreign| foreign.limit);
-    if allowed > MUCH_FOREIGN { allowed } else { MUCH_STEAL }
-}
-
 /// Why a trial that was measured may not be compared.
 pub(super) fn invalid(sample: &Sample) -> Option<Lost> {
-    if sample.steal_share().is_some_and(|share| share > most_steal(sample)) {
+    let most_steal = sample.host.steal_limit.unwrap_or(MUCH_STEAL);
+    if sample.steal_share().is_some_and(|share| share > most_steal) {
         return Some(Lost::Steal);
     }
     if sample.foreign_cpu.as_ref().is_some_and(ForeignCpu::is_too_much) {

@@ -274,7 +274,10 @@ impl Bench<'_> {
             client_cpu: put.own.cpu,
             window_s,
             network,
-            host,
+            host: HostActivity {
+                steal_limit: self.plan.campaign.environment.max_steal.map(|most| most.0),
+                ..host
+            },
             foreign_cpu: foreign_cpu.map(ForeignCpu::with_busiest),
             answer_bytes: self
                 .truths_of(trial)

@@ -73,10 +73,12 @@ pub struct Environment {
     /// Which cores server and load tool may use.
     #[serde(default)]
     pub placement: Placement,
-    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid. Where
-    /// it is more than usual, the hypervisor may take as much.
+    /// The share of the processors' time that other processes may use in a window; a trial with more is invalid.
     #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
     pub max_foreign_cpu: Percent,
+    /// The share of it that the hypervisor may take; 2 % where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steal: Option<Percent>,
 }
 
 fn default_accounts() -> usize {
@@ -328,7 +330,7 @@ impl Environment {
     /// count.
     pub fn described(&self, threads: u32) -> Vec<Described> {
         let settings = self.settings();
-        let Self { tuning, accounts, ledger_seed, placement, max_foreign_cpu, .. } = self;
+        let Self { tuning, accounts, ledger_seed, placement, max_foreign_cpu, max_steal, .. } = self;
         let fixed = [
             ("placement", placement.words().to_owned()),
             ("the number of accounts", count(*accounts as u64)),
@@ -350,7 +352,12 @@ impl Environment {
             words: max_foreign_cpu.to_string(),
             is_task: false,
         };
-        fixed.into_iter().chain(of_arms).map(described).chain([counts]).collect()
+        let stolen = Described {
+            name: "the CPU time that the hypervisor may take",
+            words: max_steal.map_or_else(|| "2%, which is usual".to_owned(), |most| most.to_string()),
+            is_task: false,
+        };
+        fixed.into_iter().chain(of_arms).map(described).chain([counts, stolen]).collect()
     }
 
     /// How the load reaches a server.

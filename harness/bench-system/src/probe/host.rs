@@ -155,6 +155,9 @@ pub struct HostActivity {
     pub busy_s: Option<f64>,
     /// CPU time that the hypervisor gave to others (steal), in seconds.
     pub steal_s: Option<f64>,
+    /// The share of the processors' time that may be stolen, where the campaign states it.
+    #[serde(default)]
+    pub steal_limit: Option<f64>,
     /// Periods in which the control group was held back (throttled).
     pub throttled_periods: Option<u64>,
     /// Time in which some task had to wait for a processor (`some` of /proc/pressure/cpu), in microseconds.
@@ -188,6 +191,7 @@ impl HostActivity {
         Self {
             busy_s: busy,
             steal_s: field(7),
+            steal_limit: None,
             throttled_periods: throttled("nr_throttled"),
             cpu_pressure_us: pressure("cpu"),
             memory_pressure_us: pressure("memory"),
@@ -202,6 +206,7 @@ impl HostActivity {
         Self {
             busy_s: grown(self.busy_s, earlier.busy_s),
             steal_s: grown(self.steal_s, earlier.steal_s),
+            steal_limit: None,
             throttled_periods: counted(self.throttled_periods, earlier.throttled_periods),
             cpu_pressure_us: counted(self.cpu_pressure_us, earlier.cpu_pressure_us),
             memory_pressure_us: counted(self.memory_pressure_us, earlier.memory_pressure_us),

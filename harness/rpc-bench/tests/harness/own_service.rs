@@ -118,7 +118,7 @@ fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
         "campaigns/tiny.toml",
         &format!(
             "why = \"a test\"\nservers = [\"prices\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nmax_blocks = 1\nmax_extra_blocks = 0\n\
-             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n[environment]\nmax_foreign_cpu = \"100%\"\n"
+             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
         ),
     );
     Some(bench)
@@ -287,8 +287,10 @@ fn what_init_writes_runs_as_it_is() {
         &entry.replacen("# headers = { Authorization = \"Bearer ${TOKEN}\" }", headers, 1),
     );
     let quiet = fs::read_to_string(bench.path("mine/campaigns/first.toml")).unwrap();
-    bench
-        .write("mine/campaigns/first.toml", &format!("{quiet}\n[environment]\nmax_foreign_cpu = \"100%\"\n"));
+    bench.write(
+        "mine/campaigns/first.toml",
+        &format!("{quiet}\n[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"),
+    );
     let mut command = Command::new(env!("CARGO_BIN_EXE_rpc-bench"));
     command.args(["--config", folder, "--results", bench.path("results").to_str().unwrap(), "run", "first"]);
     let output = command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap();

@@ -72,6 +72,7 @@ fn other_environment() -> Environment {
         memory_max: Some(serde_json::from_str(r#""64MiB""#).unwrap()),
         placement: Placement::OneCore,
         max_foreign_cpu: Percent(0.07),
+        max_steal: Some(Percent(0.07)),
     }
 }
 
@@ -96,11 +97,15 @@ fn each_setting_of_the_environment_is_part_of_the_task() {
             }
         }
     }
-    assert_eq!(compared_all_the_same, ["max_foreign_cpu"; 2], "this one decides only which trials count");
+    compared_all_the_same.dedup();
+    let only_count = ["max_foreign_cpu", "max_steal"];
+    assert_eq!(compared_all_the_same, only_count, "these decide only which trials count");
     let mut after = usual;
     after.plan.campaign.environment.max_foreign_cpu = Percent(0.07);
+    after.plan.campaign.environment.max_steal = Some(Percent(0.07));
     let text = compare::markdown(Both { before: &before, after: &after }, &compared(&before, &after));
     assert!(text.contains("the CPU time that other processes may use"), "{text}");
+    assert!(text.contains("the CPU time that the hypervisor may take"), "{text}");
 }
 
 #[test]
