@@ -77,7 +77,7 @@ pub struct Environment {
     #[serde(default = "default_max_foreign_cpu", deserialize_with = "Percent::up_to_all")]
     pub max_foreign_cpu: Percent,
     /// The share of it that the hypervisor may take; 2 % where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "up_to_all")]
     pub max_steal: Option<Percent>,
 }
 
@@ -91,6 +91,10 @@ fn default_slots() -> u64 {
 
 fn default_seed() -> u64 {
     SeededSpec::default().seed
+}
+
+fn up_to_all<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
+    Percent::up_to_all(deserializer).map(Some)
 }
 
 fn default_max_foreign_cpu() -> Percent {
