@@ -26,7 +26,7 @@ struct Service {
     url: String,
     /// Whether prices are wrong once it has answered a while.
     lies: Arc<AtomicBool>,
-    /// Whether its height then falls now and then.
+    /// Whether its height is then below what it was.
     falls: Arc<AtomicBool>,
     /// Requests that it has answered.
     answered: Arc<AtomicU64>,
@@ -34,7 +34,8 @@ struct Service {
 
 impl Service {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // On IPv4 the harness would find this process, whose open files change with every other test.
+        let listener = TcpListener::bind("[::1]:0").unwrap();
         let url = format!("http://{}/rpc", listener.local_addr().unwrap());
         let (lies, falls) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let answered = Arc::<AtomicU64>::default();
@@ -92,7 +93,7 @@ fn answer(body: &[u8], count: u64, lies: &AtomicBool, falls: &AtomicBool) -> Val
             json!({ "price": if is_wrong { 0 } else { name.len() }, "at": count })
         }
         "height" => {
-            let fell = falls.load(Ordering::SeqCst) && count > LATE && count.is_multiple_of(2);
+            let fell = falls.load(Ordering::SeqCst) && count > LATE;
             json!(format!("{:#x}", if fell { 1 } else { count + 100 }))
         }
         other => {
@@ -234,7 +235,7 @@ fn a_file_of_any_length_is_read_as_it_is_sent() {
 }
 
 #[test]
-fn a_wrong_answer_and_one_that_falls_are_found_under_load() {
+fn a_wrong_answer_and_one_that_falls_are_found_though_the_first_answers_are_right() {
     for (lies, named) in [(true, "instead of"), (false, "must not fall")] {
         let service = Service::start();
         let Some(bench) = bench(&service, &corpus("drawn"), AT_A_RATE) else { return };
