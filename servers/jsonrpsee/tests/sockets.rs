@@ -61,7 +61,9 @@ fn a_slow_subscriber_loses_its_subscriptions() {
     // A busy machine may end most of them while they are accepted; the few that are left need not fill the socket's
     // buffers (up to 4 MiB), which takes the announcements of some 15 subscriptions here.
     assert!(announced.len() < SUBSCRIPTIONS / 10, "{} are announced still", announced.len());
-    assert_eq!(slow.ask(HEALTH)["result"], "ok");
+    // Those are announced in front of the answer.
+    slow.send(HEALTH);
+    while slow.answer()["result"] != "ok" {}
 }
 
 /// Holds as many requests open as jsonrpsee allows by default, then sends one more on a connection of its own.
