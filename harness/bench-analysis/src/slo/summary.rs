@@ -127,7 +127,7 @@ pub fn summarize(
         SloSearch {
             searched: searched.clone(),
             at_lower: at_lower(plan, &found, judged),
-            points: judged.iter().map(point).collect(),
+            points: judged.iter().filter_map(point).collect(),
             complaints: plan.complaints_of(&to_explain(judged, &failing)),
             tool_limited: tool_limited(judged),
             causes: diagnosed(&level, ready, plan.cores, &failed),
@@ -164,7 +164,8 @@ fn at_lower(plan: &SloPlan, found: &FoundRate, judged: &[Judged<'_>]) -> Option<
     })
 }
 
-fn point(Judged { observation, judgement }: &Judged<'_>) -> Point {
+/// `None` for a trial without a rate or a window, which no search of an open loop plans.
+fn point(Judged { observation, judgement }: &Judged<'_>) -> Option<Point> {
     let trial = &observation.trial;
     let result = match judgement {
         Judgement::Measured { passed: true, .. } => PointResult::Passed,
@@ -173,12 +174,7 @@ fn point(Judged { observation, judgement }: &Judged<'_>) -> Point {
         Judgement::Nothing => PointResult::Nothing,
     };
     let p99_us = valid(observation).map(|sample| sample.load.latency_us.p99);
-    Point {
-        rate: trial.rate.unwrap_or_default(),
-        duration_ms: trial.window_ms.unwrap_or_default(),
-        result,
-        p99_us,
-    }
+    Some(Point { rate: trial.rate?, duration_ms: trial.window_ms?, result, p99_us })
 }
 
 fn tool_limited(judged: &[Judged<'_>]) -> Option<ToolLimited> {

@@ -29,7 +29,7 @@ const COMPARED: &str = "why = \"a test\"\nservers = [\"legacy\", \"actix\"]\nbas
 const LIMITED: &str = "why = \"a test\"\nservers = [\"control\"]\nworkloads = [\"getBalance\"]\nconnections = [12]\ntool = \"rpc-load\"\n\
     comparisons = []\n";
 
-const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n";
+const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
 
 /// A folder with a configuration of a test's own, whose one campaign is called small.
 fn configuration(campaign: &str, window_ms: u32) -> tempfile::TempDir {

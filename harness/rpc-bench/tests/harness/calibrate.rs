@@ -16,7 +16,7 @@ fn small() -> Option<Bench> {
         ("connections = 25", "connections = 3"),
         ("sizing_blocks = 40", "sizing_blocks = 2"),
         // Other tests run on the same processors.
-        ("accounts = 100000", "max_foreign_cpu = \"100%\"\naccounts = 50"),
+        ("accounts = 100000", "max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\naccounts = 50"),
         ("slots = 1500", "slots = 50"),
         ("connections = 125", "connections = 3"),
         ("handicaps = [\"10%\", \"30%\"]", "handicaps = [\"30%\"]"),

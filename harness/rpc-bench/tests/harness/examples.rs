@@ -96,7 +96,7 @@ fn runs_its_campaign(name: &str) {
     let campaign = fs::read_to_string(example.join(format!("campaigns/{name}.toml"))).unwrap();
     let campaign =
         campaign.replace("max_blocks = 5", "max_blocks = 1").replace("window_ms = 1000", "window_ms = 500");
-    bench.write(&format!("campaigns/{name}.toml"), &format!("{campaign}max_foreign_cpu = \"100%\"\n"));
+    bench.write(&format!("campaigns/{name}.toml"), &format!("{campaign}max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"));
     let output = bench.command(&["run", name]).current_dir(root()).output().unwrap();
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");

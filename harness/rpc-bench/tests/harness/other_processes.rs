@@ -6,14 +6,14 @@ use std::thread::available_parallelism;
 
 use crate::bench::{Bench, stderr};
 
-/// Processes that do nothing but use a processor each; they end with their owner.
+/// Processes that do nothing but use a processor each; they end with their owner, or after a minute where a signal ended that.
 struct Busy(Vec<Child>);
 
 impl Busy {
     fn on_every_processor() -> Self {
         let start = |_| {
             let mut shell = Command::new("/bin/sh");
-            shell.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap()
+            shell.args(["-c", "ulimit -t 60; while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap()
         };
         Self((0..available_parallelism().map_or(1, NonZero::get)).map(start).collect())
     }

@@ -12,7 +12,7 @@ const CAPACITY: u64 = 500;
 
 const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"faulty\", \"control\"]\nceiling = \"control\"\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
     warmup_ms = 150\nwindow_ms = 500\ntimeout_ms = 3000\n\
-    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\n\
+    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
     [slo]\np99_ms = 500\nshortfall = \"50%\"\ntool = \"vegeta\"\nconnections = 10\nfrom = 200\nmost = 3200\nwidth = \"30%\"\n\
     initial_trial_ms = 500\nfinal_trial_ms = 1000\nduration_sum_ms = 1000\nmost_trials = 25\n";
 

@@ -16,7 +16,7 @@ fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
         &format!(
             "why = \"a test\"\nservers = [\"actix\"]\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 500\n\
              timeout_ms = 5000\n{head}\n[environment]\ntuning = \"equal\"\naccounts = 50\nslots = {slots}\nledger_seed = 1\n\
-             max_foreign_cpu = \"100%\"\n{arms}"
+             max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n{arms}"
         ),
     );
     Some(bench)

@@ -44,7 +44,7 @@ fn small(with_programs: bool) -> Option<Bench> {
         ("window_ms = 1000", "window_ms = 500"),
         ("counting_ms = 2000", "counting_ms = 300"),
         ("\nseed = ", "\nmax_extra_blocks = 0\nseed = "),
-        ("[environment]", "[environment]\nmax_foreign_cpu = \"100%\""),
+        ("[environment]", "[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\""),
         ("accounts = 100000", "accounts = 50"),
         ("slots = 1500", "slots = 500"),
         ("[10, 100, 1000, 10000, 100000, 500000]", "[10, 100, 400]"),
