@@ -1,6 +1,7 @@
 //! Connecting, and counting what goes over a connection.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -11,14 +12,17 @@ use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::options::Transport;
+use crate::messages::Messages;
+use crate::options::{Address, Transport};
 use crate::requests::Requests;
+use crate::tls;
 use crate::worker::{Alarm, Worker};
 
 /// Bytes that are read from a WebSocket at once. Every read clears that much memory first, so more costs the small answers and less
@@ -28,14 +32,75 @@ const READ_BYTES: usize = 16 * 1024;
 /// The longest pause before another attempt at a connection that was lost.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A socket whose bytes are counted.
+/// How long a full queue of a Unix socket is given.
+const QUEUE_PAUSE: Duration = Duration::from_millis(1);
+
+/// A socket whose bytes are counted: those of the network, so encrypted where there is TLS.
 #[derive(Debug)]
-pub struct Counted {
-    stream: TcpStream,
+pub struct Counted<S> {
+    stream: S,
     worker: Rc<Worker>,
 }
 
-impl AsyncRead for Counted {
+/// What a connection reads and writes.
+#[derive(Debug)]
+pub enum Socket {
+    /// TCP.
+    Tcp(Counted<TcpStream>),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<Counted<TcpStream>>>),
+    /// A Unix socket.
+    Unix(Counted<UnixStream>),
+}
+
+/// What any of a socket's kinds does.
+macro_rules! of_each {
+    ($socket:expr, $stream:ident => $does:expr) => {
+        match $socket {
+            Socket::Tcp($stream) => $does,
+            Socket::Tls($stream) => $does,
+            Socket::Unix($stream) => $does,
+        }
+    };
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        of_each!(&mut *self, stream => Pin::new(stream).poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        of_each!(&mut *self, stream => Pin::new(stream).poll_write(cx, buf))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        of_each!(&mut *self, stream => Pin::new(stream).poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        of_each!(self, stream => stream.is_write_vectored())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_each!(&mut *self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_each!(&mut *self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -49,7 +114,7 @@ impl AsyncRead for Counted {
     }
 }
 
-impl AsyncWrite for Counted {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.count_written(&polled);
@@ -79,7 +144,7 @@ impl AsyncWrite for Counted {
     }
 }
 
-impl Counted {
+impl<S> Counted<S> {
     fn count_written(&self, polled: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(more)) = polled {
             let (read, written) = self.worker.traffic.get();
@@ -91,8 +156,8 @@ impl Counted {
 /// An established connection.
 #[derive(Debug)]
 pub enum Connection {
-    /// A WebSocket.
-    WebSocket(Box<WebSocketStream<Counted>>),
+    /// A WebSocket, or a Unix socket.
+    Messages(Box<Messages>),
     /// HTTP/1.1 with keep-alive.
     Http(Box<HttpConnection>),
 }
@@ -103,7 +168,7 @@ pub struct HttpConnection {
     /// Takes requests.
     pub sender: http1::SendRequest<Full<Bytes>>,
     /// Reads and writes; ends when the connection does.
-    pub connection: http1::Connection<TokioIo<Counted>, Full<Bytes>>,
+    pub connection: http1::Connection<TokioIo<Socket>, Full<Bytes>>,
 }
 
 /// Connects.
@@ -117,30 +182,55 @@ pub async fn connect(worker: &Rc<Worker>) -> Result<Connection, String> {
 
 async fn establish(worker: &Rc<Worker>) -> Result<Connection, String> {
     let plan = &worker.plan;
-    let io_kind = |error: &io::Error| error.kind().to_string();
-    let stream = TcpStream::connect(plan.target.address).await.map_err(|error| io_kind(&error))?;
-    stream.set_nodelay(true).map_err(|error| io_kind(&error))?;
-    let stream = Counted { stream, worker: worker.clone() };
+    let socket = open(worker).await.map_err(|error| tls::kind(&error))?;
     match plan.target.transport {
         Transport::WebSocket => {
             let config = WebSocketConfig::default().read_buffer_size(READ_BYTES);
             let config = config.max_message_size(None).max_frame_size(None);
             let request = plan.target.url.as_str().into_client_request();
             let mut request = request.map_err(|error| format!("handshake: {error}"))?;
-            for (name, value) in &plan.target.headers {
-                request.headers_mut().append(name, value.clone());
-            }
-            match client_async_with_config(request, stream, Some(config)).await {
-                Ok((socket, _)) => Ok(Connection::WebSocket(Box::new(socket))),
-                Err(Error::Io(error)) => Err(io_kind(&error)),
+            worker.add_headers(request.headers_mut());
+            match client_async_with_config(request, socket, Some(config)).await {
+                Ok((socket, _)) => Ok(Connection::Messages(Box::new(Messages::websocket(socket)))),
+                Err(Error::Io(error)) => Err(tls::kind(&error)),
                 Err(Error::Http(response)) => Err(format!("handshake: HTTP {}", response.status().as_u16())),
                 Err(error) => Err(format!("handshake: {error}")),
             }
         }
         Transport::Http => {
             let (sender, connection) =
-                http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+                http1::handshake(TokioIo::new(socket)).await.map_err(|error| error.to_string())?;
             Ok(Connection::Http(Box::new(HttpConnection { sender, connection })))
+        }
+        Transport::Ipc => Ok(Connection::Messages(Box::new(Messages::lines(socket)))),
+    }
+}
+
+/// A socket to the server, its TLS handshake done.
+async fn open(worker: &Rc<Worker>) -> io::Result<Socket> {
+    let target = &worker.plan.target;
+    let worker = worker.clone();
+    let address = match &target.address {
+        Address::Unix(path) => {
+            return Ok(Socket::Unix(Counted { stream: open_unix(path).await?, worker }));
+        }
+        Address::Tcp(address) => address,
+    };
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let stream = Counted { stream, worker };
+    match &target.tls {
+        None => Ok(Socket::Tcp(stream)),
+        Some(tls) => Ok(Socket::Tls(Box::new(tls.connect(stream).await?))),
+    }
+}
+
+/// A Unix socket. Where the server's queue is full the system says so at once, and does not wait as with TCP.
+async fn open_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PAUSE).await,
+            connected => return connected,
         }
     }
 }

@@ -14,12 +14,12 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Sleep;
 
 use crate::bodies::Outcome;
-use crate::connect::{self, Counted, HttpConnection, Reconnecting};
+use crate::connect::{self, HttpConnection, Reconnecting, Socket};
+use crate::messages::End;
 use crate::requests::{Requests, Turn};
-use crate::websocket::End;
 use crate::worker::{Alarm, Worker};
 
-type Http = Connection<TokioIo<Counted>, Full<Bytes>>;
+type Http = Connection<TokioIo<Socket>, Full<Bytes>>;
 
 /// Uses a connection until the run is over.
 pub async fn run(
@@ -144,9 +144,7 @@ fn exchange<'a>(
     *request.uri_mut() = target.path.clone();
     request.headers_mut().insert(HOST, target.authority.clone());
     request.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-    for (name, value) in &target.headers {
-        request.headers_mut().append(name, value.clone());
-    }
+    worker.add_headers(request.headers_mut());
     async move {
         let answer = async {
             sender.ready().await?;

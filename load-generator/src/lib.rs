@@ -2,11 +2,13 @@
 
 pub mod bodies;
 mod connect;
+pub mod headers;
 mod http;
+mod messages;
 pub mod options;
 pub mod output;
 mod requests;
 pub mod run;
 pub mod stats;
-mod websocket;
+mod tls;
 mod worker;

@@ -1,4 +1,5 @@
-//! A connection over WebSocket: one task, which reads, sends what may be sent, and writes all of that at once.
+//! A connection whose messages are requests and answers in any order, over WebSocket or as lines on a Unix socket: one
+//! task, which reads, sends what may be sent, and writes all of that at once.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,9 +10,10 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::time::Sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_util::codec::{Framed, LinesCodec};
 
 use crate::bodies::Outcome;
-use crate::connect::{Connection, Counted, Reconnecting};
+use crate::connect::{Connection, Reconnecting, Socket};
 use crate::requests::{Requests, Turn};
 use crate::worker::{Alarm, Worker};
 
@@ -24,11 +26,67 @@ pub enum End {
     Lost,
 }
 
+/// What divides a connection's bytes into messages.
+#[derive(Debug)]
+pub enum Messages {
+    /// Frames of a WebSocket.
+    WebSocket(WebSocketStream<Socket>),
+    /// Lines, as the Unix sockets of nodes have them.
+    Lines(Framed<Socket, LinesCodec>),
+}
+
+impl Messages {
+    /// Of a WebSocket whose handshake is done.
+    pub fn websocket(socket: WebSocketStream<Socket>) -> Self {
+        Self::WebSocket(socket)
+    }
+
+    /// Of any length, a line each.
+    pub fn lines(socket: Socket) -> Self {
+        Self::Lines(Framed::new(socket, LinesCodec::new()))
+    }
+
+    /// The next message; `Err` where the connection is lost.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, End>> {
+        match self {
+            Self::WebSocket(socket) => {
+                socket.poll_next_unpin(cx).map(|next| next.and_then(Result::ok).ok_or(End::Lost))
+            }
+            Self::Lines(lines) => {
+                let next = lines.poll_next_unpin(cx);
+                next.map(|next| next.and_then(Result::ok).map(Message::text).ok_or(End::Lost))
+            }
+        }
+    }
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        match self {
+            Self::WebSocket(socket) => socket.poll_ready_unpin(cx).map_err(|_| End::Lost),
+            // Of any type that can be a line.
+            Self::Lines(lines) => SinkExt::<String>::poll_ready_unpin(lines, cx).map_err(|_| End::Lost),
+        }
+    }
+
+    fn start_send(&mut self, text: String) -> Result<(), End> {
+        match self {
+            Self::WebSocket(socket) => socket.start_send_unpin(Message::text(text)).map_err(|_| End::Lost),
+            Self::Lines(lines) => lines.start_send_unpin(text).map_err(|_| End::Lost),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        match self {
+            Self::WebSocket(socket) => socket.poll_flush_unpin(cx).map_err(|_| End::Lost),
+            Self::Lines(lines) => SinkExt::<String>::poll_flush_unpin(lines, cx).map_err(|_| End::Lost),
+        }
+    }
+}
+
 struct Session<'a> {
     worker: &'a Worker,
     alarm: &'a Alarm,
     requests: &'a mut Requests,
-    socket: &'a mut WebSocketStream<Counted>,
+    socket: &'a mut Messages,
     /// For timeouts: set once for the oldest request, not for each, because most are answered long before.
     timer: Pin<&'a mut Sleep>,
     timer_runs: bool,
@@ -37,12 +95,7 @@ struct Session<'a> {
 }
 
 /// Uses a connection until the run is over.
-pub async fn run(
-    worker: Rc<Worker>,
-    alarm: Rc<Alarm>,
-    mut requests: Requests,
-    mut socket: Box<WebSocketStream<Counted>>,
-) {
+pub async fn run(worker: Rc<Worker>, alarm: Rc<Alarm>, mut requests: Requests, mut socket: Box<Messages>) {
     let mut reconnecting = Reconnecting::default();
     loop {
         let timer = std::pin::pin!(tokio::time::sleep_until(worker.instant(0).into()));
@@ -64,7 +117,7 @@ pub async fn run(
             break;
         }
         match reconnecting.again(&worker, &alarm, &mut requests).await {
-            Some(Connection::WebSocket(again)) => socket = again,
+            Some(Connection::Messages(again)) => socket = again,
             _ => break,
         }
     }
@@ -91,19 +144,19 @@ impl Session<'_> {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
-        while let Poll::Ready(message) = self.socket.poll_next_unpin(cx) {
+        while let Poll::Ready(message) = self.socket.poll_next(cx) {
             let now_ns = self.worker.now_ns();
-            match message {
-                Some(Ok(Message::Text(text))) => self.requests.receive(now_ns, &text, false),
-                Some(Ok(Message::Binary(bytes))) => {
+            match message? {
+                Message::Text(text) => self.requests.receive(now_ns, &text, false),
+                Message::Binary(bytes) => {
                     // What is no text is no answer.
                     let text = std::str::from_utf8(&bytes).unwrap_or_default();
                     self.requests.receive(now_ns, text, false);
                 }
                 // The library has an answer ready for a ping.
-                Some(Ok(Message::Ping(_))) => self.unwritten = true,
-                Some(Ok(Message::Pong(_) | Message::Frame(_))) => {}
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Lost),
+                Message::Ping(_) => self.unwritten = true,
+                Message::Pong(_) | Message::Frame(_) => {}
+                Message::Close(_) => return Err(End::Lost),
             }
         }
         Ok(())
@@ -114,18 +167,18 @@ impl Session<'_> {
         let now_ns = self.worker.now_ns();
         self.requests.expire(now_ns);
         while self.requests.turn(now_ns) == Turn::Now {
-            match self.socket.poll_ready_unpin(cx) {
-                Poll::Ready(ready) => ready.map_err(|_| End::Lost)?,
+            match self.socket.poll_ready(cx) {
+                Poll::Ready(ready) => ready?,
                 Poll::Pending => break,
             }
             let text = self.requests.send(now_ns);
-            self.socket.start_send_unpin(Message::text(text)).map_err(|_| End::Lost)?;
+            self.socket.start_send(text)?;
             self.unwritten = true;
         }
         if self.unwritten
-            && let Poll::Ready(written) = self.socket.poll_flush_unpin(cx)
+            && let Poll::Ready(written) = self.socket.poll_flush(cx)
         {
-            written.map_err(|_| End::Lost)?;
+            written?;
             self.unwritten = false;
         }
         Ok(())

@@ -1,24 +1,26 @@
 //! What is to be done, from the command line.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderValue, Uri};
 
 use crate::bodies::Bodies;
+use crate::headers::Headers;
+use crate::tls::Tls;
 
-/// Sends JSON-RPC over WebSocket or HTTP/1.1 on persistent connections, and measures latency.
+/// Sends JSON-RPC over HTTP/1.1, WebSocket or a Unix socket on persistent connections, and measures latency.
 ///
 /// Without --rate, each connection keeps a number of requests in flight (closed loop). With it, requests are due at even times over
 /// all connections, and latency counts from when a request was due, also where it had to wait for a slot (open loop).
 #[derive(Debug, Clone, Parser)]
 #[command(name = "rpc-load", version)]
 pub struct Options {
-    /// Where to: ws://HOST:PORT/ or http://HOST:PORT/.
+    /// Where to: http://, https://, ws:// or wss://HOST:PORT/, or unix:PATH, whose messages are lines.
     #[arg(long)]
     pub url: String,
     /// Connections; all are established before the first request.
@@ -66,9 +68,16 @@ pub struct Options {
     /// Write every request into this file, as CSV.
     #[arg(long, value_name = "FILE")]
     pub records: Option<PathBuf>,
-    /// A header of each request, or of each WebSocket's handshake; ${NAME} in its value is a variable of the environment.
+    /// A header of each request, or of each WebSocket's handshake; ${NAME} in its value is a variable of the environment, and
+    /// ${jwt:NAME} a token of the Engine API, signed with the secret in that variable.
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
+    /// Certificates that are trusted in the place of the system's, as PEM; of https and wss.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Make each TLS handshake a whole one: nothing of an earlier connection is resumed.
+    #[arg(long)]
+    pub no_resumption: bool,
     /// Threads, each with its share of the connections; one for each processor where left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub threads: Option<u32>,
@@ -85,6 +94,17 @@ pub enum Transport {
     WebSocket,
     /// A POST request a request.
     Http,
+    /// A line a request, on a Unix socket.
+    Ipc,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A socket of TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
 }
 
 /// A server.
@@ -92,16 +112,18 @@ pub enum Transport {
 pub struct Target {
     /// Its URL.
     pub url: String,
-    /// The URL's scheme.
+    /// How requests reach it.
     pub transport: Transport,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub address: Address,
+    /// How connections are encrypted; `None` where they are not.
+    pub tls: Option<Tls>,
     /// The URL's path.
     pub path: Uri,
     /// The URL's host and port.
     pub authority: HeaderValue,
     /// What each request, or the handshake of a WebSocket, has besides.
-    pub headers: HeaderMap,
+    pub headers: Headers,
 }
 
 /// What each thread needs to know. Times are in nanoseconds.
@@ -142,55 +164,45 @@ impl Plan {
 }
 
 impl Target {
-    fn parse(url: &str) -> Result<Self> {
+    fn parse(url: &str, ca: Option<&Path>, resumption: bool) -> Result<Self> {
+        if let Some(path) = url.strip_prefix("unix:") {
+            ensure!(!path.is_empty(), "--url {url}: give the socket's path, as unix:PATH");
+            ensure!(ca.is_none(), "--ca: a Unix socket has no TLS; leave it out");
+            return Ok(Self {
+                url: url.to_owned(),
+                transport: Transport::Ipc,
+                address: Address::Unix(PathBuf::from(path)),
+                tls: None,
+                path: Uri::from_static("/"),
+                authority: HeaderValue::from_static("localhost"),
+                headers: Headers::default(),
+            });
+        }
         let parsed: Uri = url.parse().with_context(|| format!("--url {url}: it is no URL"))?;
-        let transport = match parsed.scheme_str() {
-            Some("ws") => Transport::WebSocket,
-            Some("http") => Transport::Http,
-            _ => bail!("--url {url}: begin it with ws:// or http://"),
+        let (transport, is_tls) = match parsed.scheme_str() {
+            Some("ws") => (Transport::WebSocket, false),
+            Some("wss") => (Transport::WebSocket, true),
+            Some("http") => (Transport::Http, false),
+            Some("https") => (Transport::Http, true),
+            _ => bail!("--url {url}: begin it with http://, https://, ws://, wss:// or unix:"),
         };
         let authority = parsed.authority().with_context(|| format!("--url {url}: it has no host"))?;
         let host = authority.host().trim_matches(['[', ']']);
-        let port = authority.port_u16().unwrap_or(80);
+        let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let mut addresses =
             (host, port).to_socket_addrs().with_context(|| format!("--url {url}: no address"))?;
         let path = parsed.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        ensure!(is_tls || ca.is_none(), "--ca: {url} has no TLS; use https:// or wss://, or leave it out");
         Ok(Self {
             url: url.to_owned(),
             transport,
-            address: addresses.next().with_context(|| format!("--url {url}: no address"))?,
+            address: Address::Tcp(addresses.next().with_context(|| format!("--url {url}: no address"))?),
+            tls: is_tls.then(|| Tls::new(host, ca, resumption)).transpose()?,
             path: Uri::from(path),
             authority: HeaderValue::from_str(authority.as_str())?,
-            headers: HeaderMap::new(),
+            headers: Headers::default(),
         })
     }
-}
-
-/// Headers from `NAME: VALUE` texts.
-fn headers(texts: &[String]) -> Result<HeaderMap> {
-    let mut headers = HeaderMap::new();
-    for text in texts {
-        let (name, value) =
-            text.split_once(':').with_context(|| format!("--header {text}: give NAME: VALUE"))?;
-        // What is secret is not to be shown.
-        let context = || format!("--header {name}: no header may be so");
-        let value = from_environment(value.trim()).with_context(|| format!("--header {name}"))?;
-        let name = HeaderName::try_from(name.trim()).with_context(context)?;
-        headers.append(name, HeaderValue::try_from(value).with_context(context)?);
-    }
-    Ok(headers)
-}
-
-/// A text with the environment's variables in the place of `${NAME}`.
-fn from_environment(text: &str) -> Result<String> {
-    let mut parts = text.split("${");
-    let mut filled = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once('}').context("a ${ has no }")?;
-        filled.push_str(&std::env::var(name).with_context(|| format!("the environment has no {name}"))?);
-        filled.push_str(rest);
-    }
-    Ok(filled)
 }
 
 impl Options {
@@ -199,15 +211,25 @@ impl Options {
     /// # Errors
     /// What is wrong with which option, or can't be read.
     pub fn plan(&self) -> Result<(Plan, Bodies)> {
-        let target = Target { headers: headers(&self.headers)?, ..Target::parse(&self.url)? };
+        let target = Target::parse(&self.url, self.ca.as_deref(), !self.no_resumption)?;
+        let target = Target { headers: Headers::parse(&self.headers)?, ..target };
         ensure!(
-            self.in_flight == 1 || target.transport == Transport::WebSocket,
-            "--in-flight {}: a connection of HTTP/1.1 carries one request at a time; use 1, or ws://",
+            !self.no_resumption || target.tls.is_some(),
+            "--no-resumption: {} has no TLS; use https:// or wss://, or leave it out",
+            self.url
+        );
+        ensure!(
+            target.headers.is_empty() || target.transport != Transport::Ipc,
+            "--header: a Unix socket has no headers; leave it out"
+        );
+        ensure!(
+            self.in_flight == 1 || target.transport != Transport::Http,
+            "--in-flight {}: a connection of HTTP/1.1 carries one request at a time; use 1, ws:// or unix:",
             self.in_flight
         );
         ensure!(
             !self.as_is || target.transport == Transport::Http,
-            "--as-is: over WebSocket only ids say which request an answer belongs to; leave it out, or use http://"
+            "--as-is: over WebSocket and a Unix socket only ids say which request an answer belongs to; leave it out, or use http://"
         );
         let bodies = match (&self.bodies, &self.body) {
             (Some(file), _) => {

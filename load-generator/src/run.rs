@@ -19,7 +19,7 @@ use crate::options::{Options, Plan};
 use crate::requests::Requests;
 use crate::stats::{Stats, count};
 use crate::worker::{Control, Worker, wake_when_due};
-use crate::{http, websocket};
+use crate::{http, messages};
 
 /// How far ahead the window's begin is set, so that every thread is ready for it.
 const LEAD: Duration = Duration::from_millis(5);
@@ -259,8 +259,8 @@ fn work(
         for ((connection, alarm), place) in connections.into_iter().zip(alarms).zip(places) {
             let requests = Requests::new(worker.clone(), place);
             match connection {
-                Connection::WebSocket(socket) => {
-                    running.spawn_local(websocket::run(worker.clone(), alarm, requests, socket))
+                Connection::Messages(socket) => {
+                    running.spawn_local(messages::run(worker.clone(), alarm, requests, socket))
                 }
                 Connection::Http(http) => {
                     running.spawn_local(http::run(worker.clone(), alarm, requests, http))

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use http::HeaderMap;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -46,6 +47,8 @@ pub struct Worker {
     pub stats: RefCell<Stats>,
     /// Bytes read from sockets, and written to them.
     pub traffic: Cell<(u64, u64)>,
+    /// What each request has besides, and since when.
+    headers: RefCell<(Instant, HeaderMap)>,
     start: Cell<Instant>,
     end_ns: Cell<u64>,
     aborted: Cell<bool>,
@@ -94,9 +97,10 @@ impl Worker {
     /// Before the window.
     ///
     /// # Errors
-    /// The histograms can't be made.
+    /// The histograms can't be made, or the environment lacks what a header names.
     pub fn new(plan: Arc<Plan>, bodies: Bodies) -> Result<Self> {
         Ok(Self {
+            headers: RefCell::new((Instant::now(), plan.target.headers.filled()?)),
             stats: RefCell::new(Stats::new(plan.keeps_records)?),
             bodies,
             traffic: Cell::default(),
@@ -107,6 +111,20 @@ impl Worker {
             alarms: RefCell::default(),
             plan,
         })
+    }
+
+    /// Adds what each request has besides. A token that is old is made again.
+    pub fn add_headers(&self, to: &mut HeaderMap) {
+        let mut kept = self.headers.borrow_mut();
+        if self.plan.target.headers.change()
+            && kept.0.elapsed() >= header_values::TOKEN_LASTS
+            && let Ok(filled) = self.plan.target.headers.filled()
+        {
+            *kept = (Instant::now(), filled);
+        }
+        for (name, value) in &kept.1 {
+            to.append(name, value.clone());
+        }
     }
 
     /// Begins the window: when, how many connections there are in all, and the places of those of this thread.

@@ -100,7 +100,12 @@ fn a_wrong_call_and_a_server_out_of_reach_are_one_line() {
         (http, "--duration 1 --records /no/such/folder/x --body", BODY, 2, "--records"),
         (http, "--duration 1 --expect nothing --body", BODY, 2, "nothing"),
         (http, "--duration 1 --wrong --body", BODY, 2, "--wrong"),
-        ("https://a/", "--duration 1 --body", BODY, 2, "http://"),
+        ("ftp://a/", "--duration 1 --body", BODY, 2, "https://"),
+        (http, "--ca /no/such/file --duration 1 --body", BODY, 2, "--ca"),
+        ("https://127.0.0.1:1/", "--ca /no/such/file --duration 1 --body", BODY, 2, "/no/such/file"),
+        (http, "--no-resumption --duration 1 --body", BODY, 2, "--no-resumption"),
+        ("unix:", "--duration 1 --body", BODY, 2, "unix:PATH"),
+        ("unix:/a", "--header A:b --duration 1 --body", BODY, 2, "--header"),
         (http, "--duration 1 --body", BODY, 1, "connection refused"),
         (ws, "--connections 3 --duration 1 --body", BODY, 1, "3 of 3"),
     ];

@@ -1,14 +1,19 @@
 //! The harness's own client: for requests to one server, one at a time, by either transport. Never for load.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
 use tungstenite::protocol::WebSocketConfig;
-use tungstenite::{Message, WebSocket};
+use tungstenite::stream::MaybeTlsStream;
+use tungstenite::{Connector, Message, WebSocket};
+
+use crate::certificates;
 
 use bench_model::config::ReadyCall;
 use bench_model::target::Target;
@@ -28,7 +33,7 @@ const SHOWN: usize = 200;
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The HTTP status; `None` of a WebSocket, whose messages have none.
+    /// The HTTP status; `None` of a WebSocket and of a Unix socket, whose messages have none.
     pub status: Option<u16>,
     /// The body, or the message.
     pub text: String,
@@ -53,7 +58,7 @@ impl Answer {
             if cut == 0 { String::new() } else { format!("… [{} more characters cut]", count(cut as u64)) };
         match self.status {
             Some(status) => format!("HTTP {status}: {}{more}", start.trim()),
-            None => format!("WebSocket: {}{more}", start.trim()),
+            None => format!("message: {}{more}", start.trim()),
         }
     }
 }
@@ -67,17 +72,29 @@ pub struct Connection {
 
 enum Client {
     Http { agent: ureq::Agent, closes: bool },
-    WebSocket(Option<Box<WebSocket<TcpStream>>>),
+    WebSocket(Option<Box<Socket>>),
+    Ipc(Option<BufReader<UnixStream>>),
 }
+
+type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
 
 impl Connection {
     /// To a server that gets requests; one is given up after `timeout`.
-    pub fn new(target: &Target, timeout: Duration) -> Self {
+    ///
+    /// # Errors
+    /// There are no certificates to verify the server's with.
+    pub fn new(target: &Target, timeout: Duration) -> Result<Self> {
         let client = match target.transport() {
+            Transport::Http if target.is_encrypted() => {
+                let tls = certificates::for_http(target.access().ca.as_deref())?;
+                let config = ureq::Agent::config_builder().tls_config(tls);
+                Client::Http { agent: configured(config, timeout), closes: false }
+            }
             Transport::Http => Client::Http { agent: agent(timeout), closes: false },
             Transport::WebSocket => Client::WebSocket(None),
+            Transport::Ipc => Client::Ipc(None),
         };
-        Self { target: target.clone(), timeout, client }
+        Ok(Self { target: target.clone(), timeout, client })
     }
 
     /// Sends a JSON-RPC request and gives the answer.
@@ -97,6 +114,16 @@ impl Connection {
                 *kept = Some(socket);
                 Ok(Answer { status: None, text })
             }
+            Client::Ipc(kept) => {
+                let context = || format!("no answer from {}", self.target);
+                let mut socket = match kept.take() {
+                    Some(socket) => socket,
+                    None => connect(&self.target, self.timeout).with_context(context)?,
+                };
+                let text = line(&mut socket, body).with_context(context)?;
+                *kept = Some(socket);
+                Ok(Answer { status: None, text })
+            }
         }
     }
 }
@@ -106,7 +133,7 @@ impl Connection {
 /// # Errors
 /// There was no whole answer in time.
 pub fn request(target: &Target, body: &str) -> Result<Answer> {
-    let mut connection = Connection::new(target, TIMEOUT);
+    let mut connection = Connection::new(target, TIMEOUT)?;
     if let Client::Http { closes, .. } = &mut connection.client {
         *closes = true;
     }
@@ -115,12 +142,21 @@ pub fn request(target: &Target, body: &str) -> Result<Answer> {
 
 /// An HTTP client whose requests take at most `timeout`; an answer of any status is one.
 pub fn agent(timeout: Duration) -> ureq::Agent {
-    ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build().into()
+    configured(ureq::Agent::config_builder(), timeout)
+}
+
+fn configured(
+    builder: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>,
+    timeout: Duration,
+) -> ureq::Agent {
+    // A redirect is an answer of its own: nobody's token goes elsewhere.
+    let builder = builder.timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
+    builder.max_redirects_will_error(false).build().into()
 }
 
 fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Result<Answer> {
     let mut request = agent.post(target.url()).header("content-type", "application/json");
-    for (name, value) in target.headers().filled()? {
+    for (name, value) in target.access().headers.filled()? {
         request = request.header(name, value);
     }
     if closes {
@@ -133,7 +169,7 @@ fn post(target: &Target, agent: &ureq::Agent, closes: bool, body: &str) -> Resul
 }
 
 /// A WebSocket to a server. Each read and write may take as long as `timeout`.
-fn open(target: &Target, timeout: Duration) -> Result<WebSocket<TcpStream>> {
+fn open(target: &Target, timeout: Duration) -> Result<Socket> {
     let context = || format!("no WebSocket to {target}");
     let addr = target.addresses()?.into_iter().next().with_context(context)?;
     let stream = TcpStream::connect_timeout(&addr, timeout).with_context(context)?;
@@ -143,19 +179,20 @@ fn open(target: &Target, timeout: Duration) -> Result<WebSocket<TcpStream>> {
     let limit = Some(MOST_BYTES);
     let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
     let mut request = target.url().into_client_request().with_context(context)?;
-    for (name, value) in target.headers().filled()? {
+    for (name, value) in target.access().headers.filled()? {
         let name = HeaderName::try_from(name).with_context(context)?;
         request.headers_mut().insert(name, HeaderValue::try_from(value).with_context(context)?);
     }
-    let made = tungstenite::client::client_with_config(request, stream, Some(config));
+    let connector = match target.is_encrypted() {
+        true => Connector::Rustls(certificates::for_websocket(target.access().ca.as_deref())?),
+        false => Connector::Plain,
+    };
+    let made = tungstenite::client_tls_with_config(request, stream, Some(config), Some(connector));
     made.map(|(socket, _)| socket).map_err(|error| anyhow!("{}: {error}", context()))
 }
 
 /// Sends a message and gives the next one, with the socket.
-fn exchange(
-    mut socket: Box<WebSocket<TcpStream>>,
-    body: &str,
-) -> Result<(Box<WebSocket<TcpStream>>, String)> {
+fn exchange(mut socket: Box<Socket>, body: &str) -> Result<(Box<Socket>, String)> {
     socket.send(Message::text(body))?;
     loop {
         match socket.read()? {
@@ -167,6 +204,25 @@ fn exchange(
     }
 }
 
+/// A Unix socket to a server. Each read and write may take as long as `timeout`.
+fn connect(target: &Target, timeout: Duration) -> Result<BufReader<UnixStream>> {
+    let stream = UnixStream::connect(target.addr())?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    Ok(BufReader::new(stream))
+}
+
+/// Sends a line and gives the next one.
+fn line(socket: &mut BufReader<UnixStream>, body: &str) -> Result<String> {
+    // A body of several lines would be several messages; white space means nothing in JSON.
+    let body = format!("{}\n", body.replace(['\n', '\r'], " "));
+    socket.get_mut().write_all(body.as_bytes())?;
+    let mut text = String::new();
+    let length = socket.by_ref().take(MOST_BYTES as u64).read_line(&mut text)?;
+    ensure!(length > 0, "the server closed the connection");
+    Ok(text)
+}
+
 /// What makes an answer to a request right, once the server was requested whose answer that is.
 ///
 /// # Errors
@@ -174,7 +230,7 @@ fn exchange(
 pub fn settled(truth: &Truth, body: &str) -> Result<Truth> {
     let Some((reference, made_of)) = truth.reference() else { return Ok(truth.clone()) };
     let context = || format!("the reference, server {}", reference.server);
-    let target = Target::parse(&reference.url).with_context(context)?.with_headers(&reference.headers);
+    let target = Target::parse(&reference.url).with_context(context)?.with_access(&reference.access);
     let answer = request(&target, body).with_context(context)?;
     let json =
         answer.json().with_context(|| format!("{}: no JSON-RPC answer: {}", context(), answer.shown()))?;
@@ -203,9 +259,16 @@ pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right
 }
 
 /// Whether a server answers a request as it does when it is ready; not while it can't be reached.
-pub fn says_ready(target: &Target, call: &ReadyCall) -> bool {
-    let answer = request(target, &call.request);
-    answer.ok().and_then(|answer| answer.json()).is_some_and(|answer| call.is_said_by(&answer))
+///
+/// # Errors
+/// Its certificate is not trusted, or what reaching it takes is not there: waiting would not help.
+pub fn says_ready(target: &Target, call: &ReadyCall) -> Result<bool> {
+    certificates::check(target.access().ca.as_deref())?;
+    match request(target, &call.request) {
+        Ok(answer) => Ok(answer.json().is_some_and(|answer| call.is_said_by(&answer))),
+        Err(error) if certificates::are_refused(&error) => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
 #[cfg(test)]
@@ -247,7 +310,7 @@ mod tests {
 
     #[test]
     fn questions_over_a_websocket_share_a_connection_until_it_is_lost() {
-        let mut connection = Connection::new(&server(2), TIMEOUT);
+        let mut connection = Connection::new(&server(2), TIMEOUT).unwrap();
         for _ in 0..2 {
             let answer = connection.request("12345").unwrap();
             assert_eq!((answer.status, answer.text.as_str()), (None, "5"));
@@ -261,7 +324,7 @@ mod tests {
         let target = server(1);
         let verified = |number: u64| verify(&target, "123", &Value::from(number).into()).unwrap();
         assert_eq!(verified(3), Ok(Right { bytes: 1, number: None }));
-        assert_eq!(verified(4), Err("WebSocket: 3".to_owned()));
+        assert_eq!(verified(4), Err("message: 3".to_owned()));
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = Target::parse(&format!("ws://{nobody}")).unwrap();
         assert!(format!("{:#}", request(&nobody, "1").unwrap_err()).starts_with("no WebSocket to ws://"));

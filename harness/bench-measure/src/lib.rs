@@ -7,6 +7,7 @@
 //!
 //! It takes decisions (which trial next, when a search ends) from `bench-analysis`, and never sees `bench-report`.
 
+mod certificates;
 pub mod client;
 pub mod link;
 pub mod metrics;

@@ -144,7 +144,7 @@ impl Subject {
             |behind| Self::start_at(place, behind, environment, opening, &upstream_stderr(stderr), interrupt);
         let upstream = behind.map(start).transpose()?.map(Box::new);
         values.extend(upstream.iter().map(|upstream| ("upstream", upstream.target.url())));
-        let files = Files::of(server, &environment.with(&server.overrides).ledger(), opening, &mut values)?;
+        let files = Files::of(server, environment, opening, &mut values)?;
         let own = environment.with(&server.overrides);
         let transport = own.transport();
         let group = Cgroup::create(&own.size()).with_context(|| format!("server {}", server.name))?;
@@ -177,12 +177,15 @@ impl Subject {
         let listed = watched.and_then(|addr| watch::server_runs(&server.name, addr));
         let metrics = metrics.map(|addr| metrics::at(&addr));
         let target = match transport {
-            Transport::Http => Target::http(&addr),
-            Transport::WebSocket => {
-                websocket(server, &ready, &listen).map_err(|error| with_last_line(error, stderr, server))?
-            }
+            Transport::Http => server.listening_at(&addr),
+            Transport::WebSocket => match server.websocket_at(&addr) {
+                Some(target) => target,
+                None => websocket(server, &ready, &listen)
+                    .map_err(|error| with_last_line(error, stderr, server))?,
+            },
+            Transport::Ipc => Target::unix(values.get("ipc").context("its arguments have no {ipc}")?),
         };
-        let target = target.with_headers(&server.headers);
+        let target = target.with_access(&server.access());
         let (process, link) = (Process::Owned(process), link.cloned());
         Ok(Self { target, process, metrics, ready, upstream, link, group, _files: files, _listed: listed })
     }
@@ -257,13 +260,13 @@ fn answers(
     within: Duration,
     lacks: &str,
     interrupt: &Interrupt,
-    is_ready: impl Fn() -> bool,
+    is_ready: impl Fn() -> Result<bool>,
 ) -> Result<()> {
     let found = interrupt.wait(within, || {
         if let Some(status) = process.ended()? {
             bail!("it ended before it answered: {}", describe(status));
         }
-        Ok(is_ready().then_some(()))
+        Ok(is_ready()?.then_some(()))
     })?;
     found.with_context(|| format!("{lacks} within {within:?}"))
 }
@@ -285,13 +288,13 @@ fn wait_until_ready(
         Some(call) => {
             // What it prints is read all the time, so that it never waits for a reader.
             let _lines = FirstLine::of(process)?;
-            let target = Target::http(listen).with_headers(&server.headers);
+            let target = server.listening_at(listen);
             let lacks = format!("it did not answer {} on {listen} as it does when it is ready", call.request);
             answers(process, HEALTHY_WITHIN, &lacks, interrupt, || client::says_ready(&target, &call))?;
         }
         None => {
             let lacks = format!("it took no connection on {listen}");
-            answers(process, READY_WITHIN, &lacks, interrupt, || TcpStream::connect(listen).is_ok())?;
+            answers(process, READY_WITHIN, &lacks, interrupt, || Ok(TcpStream::connect(listen).is_ok()))?;
         }
     }
     // The connection that showed that it is ready is not to be taken for a file of its own.

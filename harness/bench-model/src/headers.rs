@@ -1,9 +1,10 @@
 //! Headers that each request to a server has, such as a token. What is secret stays in the environment: a value names
-//! it as `${NAME}`, and is kept and shown so.
+//! it as `${NAME}` or `${jwt:NAME}`, and is kept and shown so.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Headers that the harness and the load tools set themselves.
@@ -20,6 +21,24 @@ const OWN: [&str; 8] = [
 
 /// What the name of a header has that carries a secret.
 const SECRET: [&str; 5] = ["auth", "cookie", "key", "secret", "token"];
+
+/// What reaching a server takes beyond its URL.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// What each request has besides, as it is written: without what the environment has.
+    #[serde(default, skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
+    /// The file with the certificates that are trusted in the place of the system's, as PEM; of TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+}
+
+impl Access {
+    /// Whether it takes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty() && self.ca.is_none()
+    }
+}
 
 /// Headers by name, their values as they are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +76,7 @@ impl Headers {
     /// The environment lacks a variable: which one, of which header.
     pub fn filled(&self) -> Result<Vec<(&str, String)>> {
         let fill = |(name, value)| {
-            let filled = fill(value, |variable| std::env::var(variable).ok());
-            Ok((name, filled.with_context(|| format!("header {name}"))?))
+            Ok((name, header_values::filled(value).with_context(|| format!("header {name}"))?))
         };
         self.each().map(fill).collect()
     }
@@ -87,28 +105,10 @@ impl Headers {
                 !is_secret || value.contains("${"),
                 "header {name}: what it holds would be kept with each run; put it into the environment and name it: \"${{NAME}}\""
             );
-            fill(value, |_| Some(String::new())).with_context(|| format!("header {name}"))?;
+            header_values::check(value).with_context(|| format!("header {name}"))?;
         }
         Ok(())
     }
-}
-
-/// A value with each `${NAME}` replaced.
-fn fill(value: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String> {
-    let (mut filled, mut rest) = (String::new(), value);
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, after)) = after.split_once('}') else { bail!("a ${{ has no }}") };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        ensure!(
-            !name.is_empty() && name.chars().all(is_name),
-            "${{{name}}} names no variable of the environment"
-        );
-        filled.push_str(before);
-        filled.push_str(&variable(name).with_context(|| format!("the environment has no {name}; set it"))?);
-        rest = after;
-    }
-    filled.push_str(rest);
-    Ok(filled)
 }
 
 #[cfg(test)]
@@ -128,8 +128,6 @@ mod tests {
         );
         let lacks = format!("{:#}", headers.filled().unwrap_err());
         assert_eq!(lacks, "header Authorization: the environment has no NO_SUCH_VARIABLE_HERE; set it");
-        let variable = |name: &str| (name == "B").then(|| "b".to_owned());
-        assert_eq!(fill("a ${B}${B} c", variable).unwrap(), "a bb c");
     }
 
     #[test]

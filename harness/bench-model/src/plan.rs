@@ -17,7 +17,6 @@ use serde_with::skip_serializing_none;
 use crate::config::layouts::{can_be_drawn, in_layout};
 use crate::config::{Arm, Calibration, Campaign, Environment, Placement, Pool, Server, Sizing, Why};
 use crate::load::{Client, Level, Load, LoadTool};
-use crate::transport::Transport;
 use crate::workload::Workload;
 
 /// The format of a run's files, which `plan.json` states. It changes when a kept file can no longer be read as before;
@@ -175,11 +174,11 @@ impl Plan {
         let (in_flight, batch) = (environment.in_flight(), environment.batch());
         let has_ids = |server: &Server| {
             let environment = self.environment_of(server);
-            environment.transport() == Transport::WebSocket || environment.batch() > 1
+            environment.transport().shares_connections() || environment.batch() > 1
         };
         let unique_ids = self.servers.iter().any(has_ids) && !server.answers_one_request();
         let (connections, hold) = (load.connections.div_ceil(in_flight), self.campaign.hold);
-        Load { in_flight, batch, connections, unique_ids, hold, headers: server.headers.clone(), ..load }
+        Load { in_flight, batch, connections, unique_ids, hold, access: server.access(), ..load }
     }
 
     /// Its server of that name.

@@ -6,25 +6,40 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use crate::headers::Headers;
+use crate::headers::Access;
 use crate::transport::Transport;
+
+/// What URLs begin with: of which transport, and whether there is TLS.
+const SCHEMES: [(&str, Transport, bool); 4] = [
+    ("http://", Transport::Http, false),
+    ("https://", Transport::Http, true),
+    ("ws://", Transport::WebSocket, false),
+    ("wss://", Transport::WebSocket, true),
+];
+
+/// What the address of a Unix socket begins with.
+const UNIX: &str = "unix:";
+
+/// The port of TLS where a URL has none.
+const TLS_PORT: u16 = 443;
 
 /// Where a server answers, and by which transport. This is the one place that builds a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     transport: Transport,
-    /// `HOST:PORT`.
+    tls: bool,
+    /// `HOST:PORT`, or the path of a Unix socket.
     addr: String,
-    /// What follows the address, with its leading slash.
+    /// What follows the address, with its leading slash; of a Unix socket nothing.
     path: String,
-    headers: Headers,
+    access: Access,
 }
 
 impl Target {
     /// The root of an HTTP server at `HOST:PORT`.
     pub fn http(addr: &str) -> Self {
         let (addr, path) = (addr.to_owned(), "/".to_owned());
-        Self { transport: Transport::Http, addr, path, headers: Headers::default() }
+        Self { transport: Transport::Http, tls: false, addr, path, access: Access::default() }
     }
 
     /// The root of a WebSocket server at `HOST:PORT`.
@@ -32,31 +47,55 @@ impl Target {
         Self { transport: Transport::WebSocket, ..Self::http(addr) }
     }
 
+    /// A Unix socket at a path.
+    pub fn unix(path: &str) -> Self {
+        Self { transport: Transport::Ipc, path: String::new(), ..Self::http(path) }
+    }
+
     /// Reads a URL that a person or a server wrote.
     ///
     /// # Errors
-    /// It is not of the form `http://HOST:PORT` or `ws://HOST:PORT`, with or without a path.
+    /// It is neither of the form `http://HOST:PORT` (`https`, `ws`, `wss`), with or without a path, nor `unix:PATH`.
     pub fn parse(url: &str) -> Result<Self> {
-        let parts = || {
-            let has_scheme = |transport: &Transport| url.starts_with(transport.scheme());
-            let transport = Transport::ALL.into_iter().find(has_scheme)?;
-            let rest = url.strip_prefix(transport.scheme())?;
-            let (addr, path) = rest.split_once('/').unwrap_or((rest, ""));
-            let (host, port) = addr.rsplit_once(':')?;
-            let port: u16 = port.parse().ok()?;
-            (!host.is_empty() && port > 0).then(|| (transport, addr.to_owned(), format!("/{path}")))
-        };
         // Load tools get it as an argument and inside of JSON; whoever is named before an @ is nobody's business in a
         // report.
         let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>@#".contains(c);
-        let parts = parts().filter(|_| url.chars().all(is_plain));
-        let (transport, addr, path) = parts.with_context(|| {
-            format!("{url:?} is not of the form http://HOST:PORT or ws://HOST:PORT (TLS is not supported)")
-        })?;
-        Ok(Self { transport, addr, path, headers: Headers::default() })
+        let parsed = Self::parts(url).filter(|_| url.chars().all(is_plain));
+        parsed.with_context(|| {
+            format!("{url:?} is not of the form http://HOST:PORT (or https, ws, wss) or unix:/PATH")
+        })
     }
 
-    /// `HOST:PORT`.
+    fn parts(url: &str) -> Option<Self> {
+        if let Some(path) = url.strip_prefix(UNIX) {
+            return path.starts_with('/').then(|| Self::unix(path));
+        }
+        let (scheme, transport, tls) = SCHEMES.into_iter().find(|(scheme, ..)| url.starts_with(scheme))?;
+        let rest = url.strip_prefix(scheme)?;
+        let (addr, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let addr = match addr.rsplit_once(':').filter(|_| !addr.ends_with(']')) {
+            Some(_) => addr.to_owned(),
+            None if tls => format!("{addr}:{TLS_PORT}"),
+            None => return None,
+        };
+        let (host, port) = addr.rsplit_once(':')?;
+        let port: u16 = port.parse().ok()?;
+        let is_whole = !host.is_empty() && port > 0;
+        is_whole.then(|| Self { transport, tls, path: format!("/{path}"), ..Self::http(&addr) })
+    }
+
+    /// The same with TLS.
+    #[must_use]
+    pub fn encrypted(self) -> Self {
+        Self { tls: true, ..self }
+    }
+
+    /// Whether it is reached with TLS.
+    pub const fn is_encrypted(&self) -> bool {
+        self.tls
+    }
+
+    /// `HOST:PORT`, or the path of a Unix socket.
     pub fn addr(&self) -> &str {
         &self.addr
     }
@@ -77,15 +116,15 @@ impl Target {
         Self { path: path.to_owned(), ..self.clone() }
     }
 
-    /// The same with headers for each request.
+    /// The same with what reaching it takes.
     #[must_use]
-    pub fn with_headers(self, headers: &Headers) -> Self {
-        Self { headers: headers.clone(), ..self }
+    pub fn with_access(self, access: &Access) -> Self {
+        Self { access: access.clone(), ..self }
     }
 
-    /// What each request has besides.
-    pub const fn headers(&self) -> &Headers {
-        &self.headers
+    /// What reaching it takes: its headers, and the certificates that are trusted.
+    pub const fn access(&self) -> &Access {
+        &self.access
     }
 
     /// The same with a socket's address in place of a name.
@@ -102,7 +141,7 @@ impl Target {
     /// The addresses that its host stands for; at least one.
     ///
     /// # Errors
-    /// The name is not known.
+    /// The name is not known, or it is a Unix socket.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>> {
         let found =
             self.addr.to_socket_addrs().map_err(|error| anyhow!("{self}: no such address: {error}"))?;
@@ -129,13 +168,16 @@ impl Target {
     /// # Errors
     /// The name is not known.
     pub fn is_loopback(&self) -> Result<bool> {
-        Ok(self.addresses()?.iter().all(|addr| addr.ip().is_loopback()))
+        Ok(self.transport == Transport::Ipc || self.addresses()?.iter().all(|addr| addr.ip().is_loopback()))
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}{}", self.transport.scheme(), self.addr, self.path)
+        let is_own =
+            |(_, transport, tls): &(&str, Transport, bool)| (*transport, *tls) == (self.transport, self.tls);
+        let scheme = SCHEMES.iter().find(|scheme| is_own(scheme)).map_or(UNIX, |(scheme, ..)| *scheme);
+        write!(f, "{scheme}{}{}", self.addr, self.path)
     }
 }
 
@@ -150,6 +192,9 @@ mod tests {
             ("http://node:80/rpc?key=1", "node:80", "http://node:80/rpc?key=1"),
             ("http://[::1]:8899/", "[::1]:8899", "http://[::1]:8899/"),
             ("ws://127.0.0.1:8900", "127.0.0.1:8900", "ws://127.0.0.1:8900/"),
+            ("https://node/rpc", "node:443", "https://node:443/rpc"),
+            ("wss://[::1]", "[::1]:443", "wss://[::1]:443/"),
+            ("unix:/run/node.ipc", "/run/node.ipc", "unix:/run/node.ipc"),
         ] {
             let target = Target::parse(url).unwrap();
             assert_eq!((target.addr(), target.url().as_str()), (addr, built));
@@ -163,9 +208,11 @@ mod tests {
             "",
             "8899",
             "127.0.0.1:8899",
-            "https://127.0.0.1:8899",
-            "wss://127.0.0.1:8899",
+            "ftp://127.0.0.1:8899",
+            "https://",
+            "unix:node.ipc",
             "http://127.0.0.1",
+            "http://[::1]",
             "http://:8899",
             "http://a:0",
             "http://a:70000",
@@ -182,6 +229,7 @@ mod tests {
     fn only_this_machine_is_loopback() {
         let is_loopback = |url| Target::parse(url).unwrap().is_loopback().unwrap();
         assert!(is_loopback("http://127.0.0.1:1") && is_loopback("http://[::1]:1"));
+        assert!(is_loopback("unix:/run/node.ipc"));
         assert!(!is_loopback("http://192.0.2.1:1") && !is_loopback("http://0.0.0.0:1"));
     }
 }

@@ -6,23 +6,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// JSON-RPC in the bodies of POST requests, over HTTP/1.1 without TLS.
+    /// JSON-RPC in the bodies of POST requests, over HTTP/1.1.
     #[default]
     Http,
-    /// JSON-RPC in the messages of a WebSocket, without TLS and without compression.
+    /// JSON-RPC in the messages of a WebSocket, without compression.
     WebSocket,
+    /// JSON-RPC in the lines of a Unix socket (IPC).
+    Ipc,
 }
 
 impl Transport {
     /// Every transport.
-    pub const ALL: [Self; 2] = [Self::Http, Self::WebSocket];
+    pub const ALL: [Self; 3] = [Self::Http, Self::WebSocket, Self::Ipc];
 
-    /// What its URLs begin with.
-    pub const fn scheme(self) -> &'static str {
-        match self {
-            Self::Http => "http://",
-            Self::WebSocket => "ws://",
-        }
+    /// Whether a connection carries several requests at once, whose answers are found by their ids.
+    pub const fn shares_connections(self) -> bool {
+        !matches!(self, Self::Http)
     }
 
     /// What a reader calls it.
@@ -30,6 +29,7 @@ impl Transport {
         match self {
             Self::Http => "HTTP",
             Self::WebSocket => "WebSocket",
+            Self::Ipc => "a Unix socket",
         }
     }
 }

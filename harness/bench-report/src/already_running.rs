@@ -6,6 +6,7 @@ use super::Run;
 use bench_model::config::{RunningAt, Server};
 use bench_model::figure::Figure;
 use bench_model::target::Target;
+use bench_model::transport::Transport;
 use bench_system::readable_numbers::counted;
 
 /// What limits a rate, and what CPU time is known: a line.
@@ -40,6 +41,9 @@ pub fn sharing(run: &Run) -> String {
 /// Whether its URL names this machine; no name is looked up for a report.
 fn is_on_loopback(at: &RunningAt) -> bool {
     let Ok(target) = Target::parse(&at.url) else { return false };
+    if target.transport() == Transport::Ipc {
+        return true;
+    }
     let host = target.addr().rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

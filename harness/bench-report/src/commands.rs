@@ -16,6 +16,9 @@ const ADDR: &str = "127.0.0.1:8899";
 /// The address of WebSockets that have a port of their own: the next one, as a node has it.
 const WS_ADDR: &str = "127.0.0.1:8900";
 
+/// The Unix socket of a server.
+const IPC_PATH: &str = "/tmp/node.ipc";
+
 /// The same two for the server behind a gateway.
 const BEHIND_ADDR: &str = "127.0.0.1:8901";
 const BEHIND_WS_ADDR: &str = "127.0.0.1:8902";
@@ -51,6 +54,9 @@ fn arguments(run: &Run, server: &Server, workload: &Workload, addr: &str, ws_add
     let mut values = server.placeholders(&environment, addr, &opening.body);
     if let Some(upstream) = server.upstream.as_ref().and_then(|upstream| upstream.entry.as_ref()) {
         values.insert("upstream", at(run, upstream, BEHIND_ADDR, BEHIND_WS_ADDR).url());
+    }
+    if run.plan.environment_of(server).transport() == Transport::Ipc {
+        values.insert("ipc", IPC_PATH.to_owned());
     }
     command.extend(server.arguments(&values));
     if run.plan.environment_of(server).transport() == Transport::WebSocket {
@@ -162,10 +168,11 @@ fn url(run: &Run, server: Option<&Server>) -> String {
 
 /// Where a server answers that is started on these addresses.
 fn at(run: &Run, server: &Server, addr: &str, ws_addr: &str) -> Target {
-    match (run.plan.environment_of(server).transport(), server.ws_args.is_empty()) {
-        (Transport::Http, _) => Target::http(addr),
-        (Transport::WebSocket, true) => Target::websocket(addr),
-        (Transport::WebSocket, false) => Target::websocket(ws_addr),
+    match run.plan.environment_of(server).transport() {
+        Transport::Http => server.listening_at(addr),
+        Transport::WebSocket if !server.ws_args.is_empty() => Target::websocket(ws_addr),
+        Transport::WebSocket => server.websocket_at(addr).unwrap_or_else(|| Target::websocket(addr)),
+        Transport::Ipc => Target::unix(IPC_PATH),
     }
 }
 

@@ -9,7 +9,7 @@ use super::resolved_with;
 use crate::client;
 use crate::subject::{Process, find_running};
 use bench_model::config::{Percent, RunningAt, Server, campaign_of};
-use bench_model::headers::Headers;
+use bench_model::headers::Access;
 use bench_model::plan::Plan;
 use bench_model::workload::{Expected, Traffic, Workload};
 
@@ -33,8 +33,8 @@ const TIMEOUT_MS: u64 = 5_000;
 pub struct OneCall {
     /// The service.
     pub at: RunningAt,
-    /// What each request has besides.
-    pub headers: Headers,
+    /// What reaching the service takes.
+    pub access: Access,
     /// The JSON-RPC method.
     pub method: String,
     /// Its parameters: an array or an object.
@@ -68,7 +68,7 @@ pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
     let traffic = Traffic::One { body: body.to_string(), expected, needs_slots: None };
     let workload = Workload { name: call.method.clone(), traffic, why };
     workload.check().context("--method")?;
-    let server = Server::target(call.at.clone(), &call.headers)?;
+    let server = Server::target(call.at.clone(), &call.access)?;
     let text = text(call)?;
     let campaign = campaign_of(NAME, &text)?;
     let mut plan = resolved_with(campaign, vec![server.clone()], vec![workload])?;

@@ -62,12 +62,27 @@ pub(super) fn check_limits(plan: &Plan, campaign: &str) -> Result<()> {
 /// Whether a server takes the connections that the campaign makes, and the campaign's load tools can make them.
 fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     let environment = campaign.environment.with(&server.overrides);
-    let (transport, in_flight, batch) =
-        (environment.transport(), environment.in_flight(), environment.batch());
+    let running = server.running_at().map(|at| server.target_at(&at.url)).transpose()?;
+    let is_encrypted = running.as_ref().map_or(server.tls, Target::is_encrypted);
+    // The URL of a server that runs already says how it is reached.
+    let transport = running.map_or(environment.transport(), |target| target.transport());
+    let (in_flight, batch) = (environment.in_flight(), environment.batch());
     let place = || format!("campaign {}: server {}", campaign.name, server.name);
     ensure!(
-        transport == Transport::Http || server.ws().is_some(),
-        "{}: servers.toml does not say where its ready line names a WebSocket; give ready.line.ws, or leave the server out",
+        server.running_at().is_some() || server.is_reached_over(transport),
+        "{}: servers.toml does not say how it is reached over {}; give {}, or leave the server out",
+        place(),
+        transport.name(),
+        if transport == Transport::Ipc { "--FLAG={ipc} among its args" } else { "ready.line.ws or ws_path" }
+    );
+    ensure!(
+        transport != Transport::Ipc || environment.network.is_none(),
+        "{}: a Unix socket crosses no network; leave network out",
+        place()
+    );
+    ensure!(
+        transport != Transport::Ipc || server.headers.is_empty(),
+        "{}: a Unix socket has no headers; leave them or the transport out",
         place()
     );
     ensure!(
@@ -83,7 +98,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         uneven.unwrap_or(&0)
     );
     ensure!(
-        transport == Transport::WebSocket || in_flight == 1,
+        transport.shares_connections() || in_flight == 1,
         "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set transport to websocket",
         place()
     );
@@ -111,6 +126,12 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
         ensure!(
             server.headers.is_empty() || can.headers,
             "{}: {} sends no headers of its own; give tool = \"rpc-load\"",
+            place(),
+            can.name
+        );
+        ensure!(
+            !is_encrypted || can.tls,
+            "{}: {} does not verify certificates as a campaign says; give tool = \"rpc-load\"",
             place(),
             can.name
         );

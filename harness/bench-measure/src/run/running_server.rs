@@ -10,7 +10,7 @@ use super::{resolved, truth_of};
 use crate::client;
 use crate::subject::{Process, find_running};
 use bench_model::config::{Campaign, ConfigDir, Environment, Holds, Percent, Ready, RunningAt, Server};
-use bench_model::headers::Headers;
+use bench_model::headers::Access;
 use bench_model::plan::{MostLoad, Plan};
 use bench_model::target::Target;
 use bench_model::workload::{Expected, Traffic, Truth, Workload};
@@ -25,7 +25,7 @@ pub fn resolve(
     config: &ConfigDir,
     name: &str,
     at: RunningAt,
-    headers: &Headers,
+    access: &Access,
     bound: MostLoad,
 ) -> Result<(Plan, String)> {
     let (campaign, text) = config.campaign(name)?;
@@ -33,10 +33,10 @@ pub fn resolve(
         !campaign.connections.is_empty() && campaign.open.is_none(),
         "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as quick"
     );
-    let server = Server::target(at.clone(), headers).context("--target")?;
+    let server = Server::target(at.clone(), access).context("--target")?;
     let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
     check_bound(&plan, bound)?;
-    let target = Target::parse(&at.url)?.with_headers(headers);
+    let target = Target::parse(&at.url)?.with_access(access);
     let (_, process) = find_running(&target)?;
     if matches!(process, Process::Elsewhere) && target.is_loopback()? {
         // Its own CPU time can't be separated from that of other processes.

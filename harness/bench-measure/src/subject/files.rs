@@ -10,7 +10,8 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 use validator_state::{Ledger, SeededSpec};
 
-use bench_model::config::{Placeholders, Server};
+use bench_model::config::{Environment, Placeholders, Server};
+use bench_model::transport::Transport;
 use bench_model::workload::Opening;
 
 /// Where ledgers are kept, from the working directory: what cargo builds is there, too.
@@ -23,23 +24,26 @@ pub struct Files(TempDir);
 impl Files {
     /// Makes what a server's arguments name, and its placeholders' values: `{folder}`, which is empty,
     /// `{accounts_dir}`, one file for each account as `solana account -o json` writes it, `{answer_file}` where an
-    /// answer is stated, and `{ledger_dir}`. `None` where nothing is to be removed.
+    /// answer is stated, `{ipc}` where it is reached by a Unix socket, and `{ledger_dir}`. `None` where nothing is to be removed.
     ///
     /// # Errors
     /// They can't be written.
     pub fn of(
         server: &Server,
-        ledger: &SeededSpec,
+        environment: &Environment,
         opening: &Opening,
         values: &mut Placeholders,
     ) -> Result<Option<Self>> {
+        let environment = environment.with(&server.overrides);
+        let ledger = environment.ledger();
         if server.takes("ledger_dir") {
-            let kept = kept_ledger(Path::new(LEDGERS), ledger);
+            let kept = kept_ledger(Path::new(LEDGERS), &ledger);
             let kept = kept.with_context(|| format!("server {}: {{ledger_dir}}", server.name))?;
             values.insert("ledger_dir", kept.display().to_string());
         }
         let answer = opening.answer.as_ref().filter(|_| server.takes("answer_file"));
-        if answer.is_none() && !server.takes("folder") && !server.takes("accounts_dir") {
+        let is_ipc = environment.transport() == Transport::Ipc;
+        if answer.is_none() && !is_ipc && !server.takes("folder") && !server.takes("accounts_dir") {
             return Ok(None);
         }
         let dir = tempfile::Builder::new().prefix("rpc-bench-").tempdir();
@@ -50,8 +54,11 @@ impl Files {
         values.insert("folder", folder.display().to_string());
         if server.takes("accounts_dir") {
             let place = dir.path().join("ledger");
-            Ledger::seeded(ledger).write(&place)?;
+            Ledger::seeded(&ledger).write(&place)?;
             values.insert("accounts_dir", place.join("accounts").display().to_string());
+        }
+        if is_ipc {
+            values.insert("ipc", dir.path().join("node.ipc").display().to_string());
         }
         if let Some(answer) = answer {
             let path = dir.path().join("answer.json");

@@ -1,14 +1,17 @@
 //! The process of a server: one that the harness started, one that ran before, or one that it can't see.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::net::sockopt::socket_peercred;
 
 use crate::owned_process::{Adopted, Owned, describe};
 use bench_model::target::Target;
+use bench_model::transport::Transport;
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::listening_process::listener_at;
 
@@ -74,12 +77,19 @@ impl Process {
 /// # Errors
 /// Nobody answers there.
 pub fn find_running(target: &Target) -> Result<(Target, Process)> {
+    let nobody = || format!("{target}: nobody answers there; start the server first, or give its address");
+    if target.transport() == Transport::Ipc {
+        let connection = UnixStream::connect(target.addr()).with_context(nobody)?;
+        let listener = socket_peercred(connection).with_context(nobody)?;
+        let pid = listener.pid.as_raw_nonzero().get().unsigned_abs();
+        let may_be_inspected = std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok();
+        let process = if may_be_inspected { Process::Running(Adopted::new(pid)) } else { Process::Elsewhere };
+        return Ok((target.clone(), process));
+    }
     let addresses = target.addresses()?;
     let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, CONNECTS_WITHIN).is_ok();
     let addr = addresses.iter().find(answers);
-    let addr = addr.with_context(|| {
-        format!("{target}: nobody answers there; start the server first, or give its address")
-    })?;
+    let addr = addr.with_context(nobody)?;
     // Another machine's port may be taken here as well, on all addresses.
     let is_here = TcpListener::bind((addr.ip(), 0)).is_ok();
     let pid = match addr {
@@ -87,6 +97,8 @@ pub fn find_running(target: &Target) -> Result<(Target, Process)> {
         _ => None,
     };
     Ok(match pid {
+        // A certificate is for a name.
+        Some(pid) if target.is_encrypted() => (target.clone(), Process::Running(Adopted::new(pid))),
         Some(pid) => (target.resolved(*addr), Process::Running(Adopted::new(pid))),
         None => (target.clone(), Process::Elsewhere),
     })

@@ -138,7 +138,7 @@ impl ConfigDir {
         })?;
         server.target_at(&at.url)?.check_allowed(at.i_own_this_target)?;
         reference.url.clone_from(&at.url);
-        reference.headers.clone_from(&server.headers);
+        reference.access = server.access();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 
 use super::server_settings::{self, Environment, Overrides, Placeholders};
 use crate::field_checks::within;
-use crate::headers::Headers;
+use crate::headers::{Access, Headers};
 use crate::target::Target;
 use crate::transport::Transport;
 use bench_system::probe::host;
@@ -52,12 +52,20 @@ pub struct Server {
     /// What stands behind them where it is reached over WebSocket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ws_args: Vec<String>,
+    /// The path at which its address takes WebSocket connections, too, of a server without a ready line.
+    pub ws_path: Option<String>,
     /// How it says that it is ready.
     pub ready: Ready,
     /// What each request to it has besides, such as `Authorization = "Bearer ${TOKEN}"` with a variable of the
     /// environment.
     #[serde(default, skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
+    /// Whether it speaks TLS on its address.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
+    /// The file with the certificates that its own is verified by, in the place of the system's: as PEM, relative to the
+    /// repository's root.
+    pub ca: Option<PathBuf>,
     /// How much of the campaign's ledger it has.
     #[serde(default, skip_serializing_if = "Holds::is_everything")]
     pub holds: Holds,
@@ -247,9 +255,12 @@ const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir"
 /// One that has a value where the workload states its answer.
 const ANSWER_FILE: &str = "answer_file";
 
+/// One that has a value where the server is reached by a Unix socket: its path.
+const IPC: &str = "ipc";
+
 /// Whether a placeholder need not have a value.
 fn is_optional(name: &str) -> bool {
-    name == ANSWER_FILE || server_settings::is_optional(name)
+    [ANSWER_FILE, IPC].contains(&name) || server_settings::is_optional(name)
 }
 
 /// What stands before a placeholder, and its name: `{name}` is an argument as a whole, or follows `--flag=`.
@@ -350,13 +361,14 @@ impl Server {
     ///
     /// # Errors
     /// Its URL is none.
-    pub fn target(at: RunningAt, headers: &Headers) -> Result<Self> {
+    pub fn target(at: RunningAt, access: &Access) -> Result<Self> {
         let title = format!("the server at {}", at.url);
         let fields = serde_json::json!({
             "name": "target",
             "title": title,
             "ready": Ready::Running(at),
-            "headers": headers,
+            "headers": access.headers,
+            "ca": access.ca,
         });
         let server: Self = serde_json::from_value(fields)?;
         server.check().map(|()| server)
@@ -367,7 +379,28 @@ impl Server {
     /// # Errors
     /// It is no URL.
     pub fn target_at(&self, url: &str) -> Result<Target> {
-        Ok(Target::parse(url)?.with_headers(&self.headers))
+        Ok(Target::parse(url)?.with_access(&self.access()))
+    }
+
+    /// Its HTTP at `HOST:PORT`, where it listens there.
+    pub fn listening_at(&self, addr: &str) -> Target {
+        self.reached(Target::http(addr))
+    }
+
+    /// Its WebSockets at the address of its HTTP, where it has them there.
+    pub fn websocket_at(&self, addr: &str) -> Option<Target> {
+        let path = self.ws_path.as_ref()?;
+        Some(self.reached(Target::websocket(addr).with_path(path)))
+    }
+
+    fn reached(&self, target: Target) -> Target {
+        let target = target.with_access(&self.access());
+        if self.tls { target.encrypted() } else { target }
+    }
+
+    /// What reaching it takes.
+    pub fn access(&self) -> Access {
+        Access { headers: self.headers.clone(), ca: self.ca.clone() }
     }
 
     /// Where it answers, for a server that runs already.
@@ -384,6 +417,20 @@ impl Server {
             Ready::Line(places) => places.ws.as_deref(),
             Ready::Connect {} | Ready::Health {} | Ready::Call(_) | Ready::Running(_) => None,
         }
+    }
+
+    /// Whether it can be reached by a transport.
+    pub fn is_reached_over(&self, transport: Transport) -> bool {
+        match transport {
+            Transport::Http => true,
+            Transport::WebSocket => self.takes_websockets(),
+            Transport::Ipc => self.takes(IPC),
+        }
+    }
+
+    /// Whether it takes WebSocket connections.
+    pub fn takes_websockets(&self) -> bool {
+        self.ws().is_some() || self.ws_path.is_some()
     }
 
     /// Its own entry, behind that of the server that it passes requests on to, where it does.
@@ -418,6 +465,15 @@ impl Server {
             None => ensure!(!self.program.is_empty(), "field program: is empty"),
         }
         self.headers.check().context("field headers")?;
+        ensure!(
+            !self.tls || self.running_at().is_none(),
+            "field tls: the URL of a server that runs already says so itself (https); leave it out"
+        );
+        let at = self.running_at().map(|at| Target::parse(&at.url)).transpose()?;
+        let is_encrypted = at.as_ref().map_or(self.tls, Target::is_encrypted);
+        ensure!(self.ca.is_none() || is_encrypted, "field ca: it has no TLS; leave it out");
+        let is_ipc = at.is_some_and(|at| at.transport() == Transport::Ipc);
+        ensure!(self.headers.is_empty() || !is_ipc, "field headers: a Unix socket has none; leave it out");
         if let Ready::Call(call) = &self.ready {
             let request: Result<serde_json::Value, _> = serde_json::from_str(&call.request);
             ensure!(
@@ -429,6 +485,10 @@ impl Server {
                 "field ready.call.pointer: begin it with /, such as /result"
             );
         }
+        ensure!(
+            self.ws_path.as_ref().is_none_or(|path| path.starts_with('/') && self.ws().is_none()),
+            "field ws_path: begin it with /, or leave it out where ready.line.ws names a WebSocket"
+        );
         self.open_files
             .iter()
             .try_for_each(|files| within("open_files", *files, FEWEST_FILES, MOST_FILES))?;
@@ -468,7 +528,7 @@ impl Server {
                 always().any(|known| known == name) || is_optional(name),
                 "field args: unknown placeholder {arg}; known are {}",
                 always()
-                    .chain([ANSWER_FILE])
+                    .chain([ANSWER_FILE, IPC])
                     .chain(server_settings::optional())
                     .collect::<Vec<_>>()
                     .join(", ")

@@ -216,7 +216,7 @@ settings! {
         niceness => format!("load tool with niceness {niceness}"),
     };
     /// See [`Environment::transport`].
-    transport: Transport = Tool, 0, 1, "the transport", Some(0), |place| {
+    transport: Transport = Tool, 0, 2, "the transport", Some(0), |place| {
         let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);
         format!("over {}", of.unwrap_or_default().name())
     };

@@ -19,8 +19,20 @@ pub(super) const OWN_FILE: &str = "servers.local.toml";
 
 /// What an entry takes from the one that it is like: what builds and starts it. What it is called, and its other
 /// builds, are its own.
-const STARTED: [&str; 9] =
-    ["build", "program", "args", "ws_args", "ready", "headers", "holds", "version", "open_files"];
+const STARTED: [&str; 12] = [
+    "build",
+    "program",
+    "args",
+    "ws_args",
+    "ws_path",
+    "ready",
+    "headers",
+    "tls",
+    "ca",
+    "holds",
+    "version",
+    "open_files",
+];
 
 /// Reads all servers of a folder.
 ///

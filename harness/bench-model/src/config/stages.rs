@@ -58,7 +58,7 @@ impl Stages {
     /// the node behind it is reached over HTTP.
     pub fn over_which<'a>(&'a self, server: &'a Server) -> impl Iterator<Item = Transport> + 'a {
         let takes = |over: &Transport| {
-            *over != Transport::WebSocket || server.upstream.is_none() || server.ws().is_some()
+            *over != Transport::WebSocket || server.upstream.is_none() || server.takes_websockets()
         };
         self.transports.iter().copied().filter(takes)
     }

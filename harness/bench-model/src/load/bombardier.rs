@@ -35,6 +35,7 @@ impl Driver for Bombardier {
             several_bodies: false,
             repeats_bodies: false,
             headers: false,
+            tls: false,
             several_in_flight: false,
             batches: false,
             holds: false,

@@ -51,11 +51,12 @@ impl Driver for K6 {
     fn about(&self) -> &'static About {
         &About {
             name: "k6",
-            transports: &Transport::ALL,
+            transports: &[Transport::Http, Transport::WebSocket],
             open_loop: false,
             several_bodies: true,
             repeats_bodies: false,
             headers: false,
+            tls: false,
             several_in_flight: false,
             batches: false,
             holds: false,

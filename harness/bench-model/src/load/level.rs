@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::LoadTool;
-use crate::headers::Headers;
+use crate::headers::Access;
 use bench_system::readable_numbers::thousands;
 
 /// How much load is put on a server: what a campaign varies. A closed loop has connections; an open loop has a rate as
@@ -137,9 +137,9 @@ pub struct Load {
     /// The stages in which users come and go, for a tool that has users; where empty, `connections` of them come over
     /// `duration_ms`.
     pub stages: Vec<UserStage>,
-    /// What each request has besides, as it is written: without what the environment has.
-    #[serde(default, skip_serializing_if = "Headers::is_empty")]
-    pub headers: Headers,
+    /// What reaching the server takes.
+    #[serde(flatten)]
+    pub access: Access,
 }
 
 /// A stage of a load with users: their number changes evenly from that of the stage before, or from none.
@@ -165,7 +165,7 @@ impl Default for Load {
             rate: None,
             client: Client::default(),
             stages: Vec::new(),
-            headers: Headers::default(),
+            access: Access::default(),
         }
     }
 }

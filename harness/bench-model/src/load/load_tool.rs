@@ -30,6 +30,8 @@ pub struct About {
     pub repeats_bodies: bool,
     /// Headers of a user's own.
     pub headers: bool,
+    /// TLS, its certificates verified by those that a user trusts.
+    pub tls: bool,
     /// Loads with more than one request in flight on a connection.
     pub several_in_flight: bool,
     /// Loads with several calls in a request, as a JSON-RPC batch.

@@ -43,6 +43,7 @@ impl Driver for Oha {
             several_bodies: true,
             repeats_bodies: false,
             headers: false,
+            tls: false,
             several_in_flight: false,
             batches: false,
             holds: false,

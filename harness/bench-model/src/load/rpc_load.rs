@@ -40,6 +40,7 @@ impl Driver for RpcLoad {
             several_bodies: true,
             repeats_bodies: true,
             headers: true,
+            tls: true,
             several_in_flight: true,
             batches: true,
             holds: true,
@@ -122,8 +123,9 @@ fn arguments(load: &Load, url: &str) -> Vec<String> {
     options.extend(load.rate.map(|rate| ("--rate", rate.to_string())));
     options.extend((load.in_flight > 1).then(|| ("--in-flight", load.in_flight.to_string())));
     options.extend((load.batch > 1).then(|| ("--batch", load.batch.to_string())));
-    options.extend(load.headers.each().map(|(name, value)| ("--header", format!("{name}: {value}"))));
-    let is_http = url.starts_with(Transport::Http.scheme());
+    options.extend(load.access.ca.iter().map(|file| ("--ca", file.display().to_string())));
+    options.extend(load.access.headers.each().map(|(name, value)| ("--header", format!("{name}: {value}"))));
+    let is_http = url.starts_with("http");
     let as_is = is_http && !load.unique_ids && load.batch == 1 && !load.hold;
     let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
     let flags = [("--as-is", as_is), ("--hold", load.hold)].into_iter().filter(|(_, given)| *given);

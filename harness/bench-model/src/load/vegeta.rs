@@ -41,6 +41,7 @@ impl Driver for Vegeta {
             several_bodies: true,
             repeats_bodies: false,
             headers: false,
+            tls: false,
             several_in_flight: false,
             batches: false,
             holds: false,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::headers::Headers;
+use crate::headers::Access;
 
 /// Where an answer says in which context it holds (slot and version).
 const CONTEXT: &str = "/result/context";
@@ -35,9 +35,9 @@ pub struct Reference {
     pub server: String,
     /// Where it answers; empty as long as it is not found.
     pub url: String,
-    /// What each request to it has besides.
-    #[serde(default, skip_serializing_if = "Headers::is_empty")]
-    pub headers: Headers,
+    /// What reaching it takes.
+    #[serde(flatten)]
+    pub access: Access,
 }
 
 #[derive(Deserialize)]
@@ -47,18 +47,16 @@ enum WrittenReference {
     Found {
         server: String,
         url: String,
-        #[serde(default)]
-        headers: Headers,
+        #[serde(flatten)]
+        access: Access,
     },
 }
 
 impl From<WrittenReference> for Reference {
     fn from(written: WrittenReference) -> Self {
         match written {
-            WrittenReference::Name(server) => {
-                Self { server, url: String::new(), headers: Headers::default() }
-            }
-            WrittenReference::Found { server, url, headers } => Self { server, url, headers },
+            WrittenReference::Name(server) => Self { server, url: String::new(), access: Access::default() },
+            WrittenReference::Found { server, url, access } => Self { server, url, access },
         }
     }
 }

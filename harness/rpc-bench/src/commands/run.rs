@@ -9,7 +9,7 @@ use bench_measure::run;
 use bench_measure::run::soak::Soaked;
 use bench_measure::watch;
 use bench_model::config::{ConfigDir, Neighbour, Pool, RunningAt, Stages, in_profile};
-use bench_model::headers::Headers;
+use bench_model::headers::{Access, Headers};
 use bench_model::load::LoadTool;
 use bench_model::load::toolchain::{Tool, Tools};
 use bench_model::plan::{MostLoad, Plan};
@@ -34,6 +34,9 @@ pub struct Args {
     /// A header of each request to a target, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "target")]
     headers: Vec<String>,
+    /// Certificates that are trusted in the place of the system's, as PEM; of a target with https or wss.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    ca: Option<PathBuf>,
     /// The target is yours to put load on; needed where it is not on loopback.
     #[arg(long, requires = "target")]
     i_own_this_target: bool,
@@ -101,6 +104,7 @@ impl Args {
         if let Some(url) = &self.target {
             command.push_str(&format!(" --target {url}"));
             command.extend(self.headers.iter().map(|header| format!(" --header '{header}'")));
+            command.extend(self.ca.iter().map(|file| format!(" --ca '{}'", file.display())));
             command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         }
         command.extend(self.server.iter().map(|server| format!(" --server {server}")));
@@ -168,7 +172,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
                 config,
                 &args.campaign,
                 at,
-                &Headers::parse(&args.headers)?,
+                &Access { headers: Headers::parse(&args.headers)?, ca: args.ca.clone() },
                 bound,
             )?;
             let MostLoad { connections, seconds } = resolved.0.most_load();

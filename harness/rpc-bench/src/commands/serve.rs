@@ -51,7 +51,7 @@ pub fn serve(config: &ConfigDir, args: &Args) -> Result<bool> {
     print_hints(&server, &workload, &opening.body, &args.listen.to_string());
     let mut values = server.placeholders(&environment, &args.listen.to_string(), &opening.body);
     // Nothing is left to remove them once this process has become the server.
-    Files::of(&server, &environment.ledger(), &opening, &mut values)?.into_iter().for_each(Files::keep);
+    Files::of(&server, &environment, &opening, &mut values)?.into_iter().for_each(Files::keep);
     // Returns only where the program could not be started.
     let error = Command::new(&server.program).args(server.arguments(&values)).exec();
     Err(error).with_context(|| format!("can't start {}", server.program))

@@ -1,11 +1,11 @@
 //! `rpc-bench try`: one call to a service that runs already, with no file written beforehand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use bench_measure::run::one_call::{self, OneCall};
 use bench_model::config::{ConfigDir, RunningAt};
-use bench_model::headers::Headers;
+use bench_model::headers::{Access, Headers};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use super::run::{Wanted, measure};
 /// What to send where.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where the service answers: http://HOST:PORT/PATH or ws://HOST:PORT/PATH.
+    /// Where the service answers: http://HOST:PORT/PATH (or https, ws, wss), or unix:/PATH.
     url: String,
     /// The JSON-RPC method.
     #[arg(long, value_name = "NAME")]
@@ -38,6 +38,9 @@ pub struct Args {
     /// A header of each request, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+    /// Certificates that are trusted in the place of the system's, as PEM; of https and wss.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// The service is yours to put load on; needed where it is not on loopback.
     #[arg(long)]
     i_own_this_target: bool,
@@ -54,6 +57,7 @@ impl Args {
         command.extend(self.rate.map(|rate| format!(" --rate {rate}")));
         command.push_str(&format!(" --connections {} --seconds {}", self.connections, self.seconds));
         command.extend(self.headers.iter().map(|header| format!(" --header {}", quoted(header))));
+        command.extend(self.ca.iter().map(|file| format!(" --ca {}", quoted(&file.display().to_string()))));
         command.push_str(if self.i_own_this_target { " --i-own-this-target" } else { "" });
         command
     }
@@ -75,7 +79,7 @@ pub fn try_call(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool>
             i_own_this_target: args.i_own_this_target,
             own_answers: Vec::new(),
         },
-        headers: Headers::parse(&args.headers).context("--header")?,
+        access: Access { headers: Headers::parse(&args.headers).context("--header")?, ca: args.ca.clone() },
         method: args.method.clone(),
         params: json("--params", &args.params)?,
         result: json("--result", &args.result)?,

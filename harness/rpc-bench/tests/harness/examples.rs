@@ -64,7 +64,7 @@ fn answers_what_was_recorded(entry: &Server) {
     let environment = Environment::plain(Tuning::Equal, SeededSpec::default());
     let interrupt = Interrupt::install().unwrap();
     let subject = Subject::start(&server, &environment, "", said.path(), &interrupt).unwrap();
-    let mut connection = Connection::new(&subject.target, Duration::from_secs(30));
+    let mut connection = Connection::new(&subject.target, Duration::from_secs(30)).unwrap();
     let recorded = fs::read_to_string(oracle.join("agave-2.3.13.jsonl")).unwrap();
     let mut compared = 0;
     for row in recorded.lines().map(|row| serde_json::from_str::<Value>(row).unwrap()) {
@@ -96,7 +96,10 @@ fn runs_its_campaign(name: &str) {
     let campaign = fs::read_to_string(example.join(format!("campaigns/{name}.toml"))).unwrap();
     let campaign =
         campaign.replace("max_blocks = 5", "max_blocks = 1").replace("window_ms = 1000", "window_ms = 500");
-    bench.write(&format!("campaigns/{name}.toml"), &format!("{campaign}max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"));
+    bench.write(
+        &format!("campaigns/{name}.toml"),
+        &format!("{campaign}max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"),
+    );
     let output = bench.command(&["run", name]).current_dir(root()).output().unwrap();
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");

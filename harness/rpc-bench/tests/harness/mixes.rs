@@ -25,7 +25,7 @@ fn a_real_server_answers_every_mix_with_the_truth() {
     let ledger = SeededSpec::default();
     let state = State::new(Ledger::seeded(&ledger));
     let shipped = ConfigDir::of_repository();
-    let mut connection = Connection::new(&Target::http(&addr), PATIENCE);
+    let mut connection = Connection::new(&Target::http(&addr), PATIENCE).unwrap();
     for name in ["wallet", "explorer", "everything"] {
         let requests = Arc::new(shipped.workload(name).unwrap().requests(&ledger).unwrap());
         for request in requests.stream(3).take(400) {

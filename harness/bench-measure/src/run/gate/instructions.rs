@@ -84,7 +84,7 @@ impl Counter<'_> {
         // Started here, where its program and valgrind's files are.
         let under = Server { program: VALGRIND.to_owned(), args, checkout: None, ..server.clone() };
         let subject = Subject::start(&under, &environment, &known.body, &stderr, interrupt)?;
-        let mut connection = Connection::new(&subject.target, TIMEOUT);
+        let mut connection = Connection::new(&subject.target, TIMEOUT)?;
         for _ in 0..requests {
             interrupt.wait(TIMEOUT, || Ok(Some(())))?;
             let answer = connection.request(&known.body)?;

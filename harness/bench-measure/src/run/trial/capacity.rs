@@ -47,9 +47,9 @@ pub(super) fn find(target: &Target, seen: Option<Seen>, request: &str) -> Capaci
 /// the server does not answer in time.
 fn time_alone(target: &Target, body: &str, pid: Option<u32>) -> Option<(f64, Option<f64>)> {
     let mut asking: Box<dyn FnMut() -> Option<()>> = match target.transport() {
-        Transport::Http => Box::new(over_http(target, body)?),
-        Transport::WebSocket => {
-            let mut connection = Connection::new(target, PATIENCE);
+        Transport::Http if !target.is_encrypted() => Box::new(over_http(target, body)?),
+        Transport::Http | Transport::WebSocket | Transport::Ipc => {
+            let mut connection = Connection::new(target, PATIENCE).ok()?;
             Box::new(move || connection.request(body).ok().map(drop))
         }
     };
@@ -79,7 +79,7 @@ fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> +
     client.set_nodelay(true).ok()?;
     client.set_read_timeout(Some(PATIENCE)).ok()?;
     let length = body.len();
-    let headers = target.headers().filled().ok()?;
+    let headers = target.access().headers.filled().ok()?;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: {addr}\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"

@@ -163,7 +163,7 @@ mod tests {
                 {"weight":1,"method":"getBlocks","blocks":{"slots":9,"from":"random"}}]}"#;
             let workload: Workload = serde_json::from_str(mix).unwrap();
             let checker = begin(Checker {
-                connection: Connection::new(&Target::http(&self.addr), timeout),
+                connection: Connection::new(&Target::http(&self.addr), timeout).unwrap(),
                 stream: Arc::new(workload.requests(&LEDGER).unwrap()).stream(1),
                 state: self.state.clone(),
                 any_context: false,

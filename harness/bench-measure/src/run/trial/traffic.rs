@@ -85,7 +85,7 @@ impl Bench<'_> {
         };
         let timeout = Duration::from_millis(self.plan.campaign.timeout_ms);
         Ok(Some(checker::begin(Checker {
-            connection: Connection::new(&subject.target, timeout),
+            connection: Connection::new(&subject.target, timeout)?,
             stream: requests.stream(self.seed(trial, Draw::Check)),
             state: Arc::clone(&truths.state),
             any_context: truths.any_context,

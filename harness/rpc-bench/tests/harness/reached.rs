@@ -1,0 +1,161 @@
+//! A server that is reached over TLS, with a token that is made for each request, or by a Unix socket: started by the
+//! harness, and one that runs already.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rcgen::{CertificateParams, DnType, KeyPair};
+
+use crate::bench::{Bench, PATIENCE, program, stderr};
+
+const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/service.py");
+
+/// What tokens are signed with.
+const SECRET: &str = "1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f";
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+
+/// A bench with a certificate for localhost, a workload, and a campaign over these ways.
+fn bench(campaign: &str) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let params = |name: &str| {
+        let mut params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params
+    };
+    for name in ["own", "other"] {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params(name).self_signed(&key).unwrap().pem();
+        bench.write(&format!("{name}.pem"), &certificate);
+        bench.write(&format!("{name}-with-key.pem"), &format!("{certificate}{}", key.serialize_pem()));
+    }
+    let path = |name: &str| bench.path(name).display().to_string();
+    bench.write(
+        "servers.toml",
+        &format!(
+            "[[server]]\nname = \"service\"\ntitle = \"a service\"\nprogram = \"python3\"\n\
+             args = [{SERVICE:?}, \"{{listen}}\", {:?}, \"{SECRET}\", \"--ipc={{ipc}}\"]\n\
+             ready = {{ call = {{ request = '{CALL}', equals = \"0xc8\" }} }}\ntls = true\nca = {:?}\nholds = \"nothing\"\n\
+             headers = {{ Authorization = \"Bearer ${{jwt:OWN_SECRET}}\" }}\n",
+            path("own-with-key.pem"),
+            path("own.pem"),
+        ),
+    );
+    bench.write(
+        "workloads/own.toml",
+        &format!("why = \"a test\"\nbody = '{CALL}'\nexpected = {{ result = \"0xc8\" }}\n"),
+    );
+    bench.write(
+        "campaigns/tiny.toml",
+        &format!(
+            "why = \"a test\"\nservers = [\"service\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nconnections = [2]\nmax_blocks = 1\n\
+             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 2000\n{campaign}\n\
+             [environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
+        ),
+    );
+    Some(bench)
+}
+
+fn run(bench: &Bench, args: &[&str]) -> Output {
+    let mut command = bench.command(args);
+    command.env("RPC_LOAD", program("rpc-load")).env("OWN_SECRET", SECRET).output().unwrap()
+}
+
+/// The same service, started by somebody else; ended with its owner.
+struct Running(Child);
+
+impl Running {
+    fn start(bench: &Bench, listen: &str, ipc: &Path) -> Self {
+        let mut command = Command::new("python3");
+        command.args([SERVICE, listen]).arg(bench.path("own-with-key.pem")).arg(SECRET);
+        command.arg(format!("--ipc={}", ipc.display())).stdin(Stdio::null()).stderr(Stdio::null());
+        let running = Self(command.spawn().unwrap());
+        let began = Instant::now();
+        while std::net::TcpStream::connect(listen).is_err() || !ipc.exists() {
+            assert!(began.elapsed() < PATIENCE, "it does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_is_measured_over_tls_with_a_token_of_now() {
+    let Some(bench) = bench("") else { return };
+    let output = run(&bench, &["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let sample = &bench.observations()[0]["outcome"];
+    assert!(sample["load"]["succeeded"].as_u64().unwrap() > 10, "{sample}");
+    assert_eq!(sample["load"]["failed"], serde_json::json!({}), "{sample}");
+    bench.nothing_is_left_running();
+    let refused = |named: &str| {
+        let output = run(&bench, &["run", "tiny"]);
+        let said = stderr(&output);
+        assert!(output.status.code() != Some(0) && said.contains(named), "{said}");
+    };
+    let entry = std::fs::read_to_string(bench.path("servers.toml")).unwrap();
+    bench.write("servers.toml", &entry.replace("own.pem", "other.pem"));
+    refused("invalid peer certificate");
+    bench.write("servers.toml", &entry.replace("own.pem", "no.pem"));
+    refused("no.pem");
+    bench.write("servers.toml", &entry.replace("tls = true", "tls = false"));
+    refused("field ca");
+    bench.write("servers.toml", &entry);
+    bench.replace("campaigns/tiny.toml", "tool = \"rpc-load\"\n", "");
+    refused("give tool = \"rpc-load\"");
+}
+
+#[test]
+fn a_server_is_measured_by_its_unix_socket() {
+    let campaign = "[[arm]]\nname = \"by-socket\"\nserver = \"service\"\nlabel = \"by its socket\"\n\
+                    settings = { transport = \"ipc\", in_flight = 2 }\n";
+    let Some(bench) = bench(campaign) else { return };
+    bench.replace("campaigns/tiny.toml", "servers = [\"service\"]", "servers = []");
+    let refused = run(&bench, &["run", "tiny"]);
+    assert!(stderr(&refused).contains("a Unix socket has no headers"), "{}", stderr(&refused));
+    bench.replace("servers.toml", "headers = ", "# ");
+    // Over TLS it would answer nobody without a token.
+    let ready = format!("ready = {{ call = {{ request = '{CALL}', equals = \"0xc8\" }} }}\ntls = true\n");
+    bench.replace("servers.toml", &ready, "ready = { connect = {} }\n");
+    bench.replace("servers.toml", "ca = ", "# ");
+    let output = run(&bench, &["run", "tiny"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let sample = &bench.observations()[0]["outcome"];
+    assert!(sample["load"]["succeeded"].as_u64().unwrap() > 10, "{sample}");
+    assert!(bench.report().contains("--url unix:/tmp/node.ipc"), "{}", bench.report());
+    bench.nothing_is_left_running();
+}
+
+#[test]
+fn a_service_that_runs_already_is_tried_over_tls_and_by_its_socket() {
+    let Some(bench) = bench("") else { return };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ipc = bench.path("node.ipc");
+    let _running = Running::start(&bench, &format!("127.0.0.1:{port}"), &ipc);
+    let tried = |url: &str, more: &[&str]| {
+        let fixed = ["try", url, "--method", "eth_blockNumber", "--seconds", "5", "--result", "\"0xc8\""];
+        let output = run(&bench, &[&fixed, more].concat());
+        (output.status.code(), format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output)))
+    };
+    let token = ["--header", "Authorization: Bearer ${jwt:OWN_SECRET}"];
+    let url = format!("https://localhost:{port}/");
+    let ca = bench.path("own.pem").display().to_string();
+    let (code, said) = tried(&url, &[&token[..], &["--ca", &ca]].concat());
+    assert!(code == Some(0) && said.contains("requests/s"), "{said}");
+    let (code, said) = tried(&url, &["--ca", &ca]);
+    assert!(code == Some(2) && said.contains("HTTP 401"), "{said}");
+    let (code, said) = tried(&url, &token);
+    assert!(code == Some(2) && said.contains("certificate") && said.lines().count() == 1, "{said}");
+    let (code, said) = tried(&format!("unix:{}", ipc.display()), &[]);
+    assert!(code == Some(0) && said.contains("requests/s"), "{said}");
+    let (code, said) = tried("unix:/no/such/socket", &[]);
+    assert!(code == Some(2) && said.contains("nobody answers there"), "{said}");
+}
