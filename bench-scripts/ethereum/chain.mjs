@@ -1,13 +1,18 @@
-// Gets anvil, a node for Ethereum development, from npm and makes the chain that it is measured with: 200 blocks of ten transfers each
-// between its accounts, the same each time. Run from the repository's root; does nothing where both are there already.
+// Gets anvil, a node for Ethereum development, from npm and makes the chain that it is measured with: 200 blocks, each with ten transfers of
+// ether and fifty of a token between its accounts, the same each time. Run from the repository's root; does nothing where both are there
+// already.
+//
+// token.hex is token.sol as solc 0.8.37 of npm compiles it: optimizer on, 200 runs, evmVersion shanghai, no metadata.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const VERSION = "1.7.1";
 const FOLDER = "target/anvil";
-const [PROGRAM, CHAIN] = [`${FOLDER}/anvil`, `${FOLDER}/chain.json`];
-const [BLOCKS, TRANSFERS, ACCOUNTS, BEGAN] = [200, 10, 100, 1700000000];
+const [PROGRAM, CHAIN] = [`${FOLDER}/anvil`, `${FOLDER}/chain-with-token.json`];
+const [BLOCKS, TRANSFERS, TOKEN_TRANSFERS, ACCOUNTS, BEGAN] = [200, 10, 50, 100, 1700000000];
+// Where the first contract of the first account stands.
+const TOKEN = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 
 const arch = { x64: "amd64", arm64: "arm64" }[process.arch];
 const installed = `node_modules/@foundry-rs/anvil-linux-${arch}/bin/anvil`;
@@ -67,12 +72,30 @@ async function fill(addr) {
     state ^= state << 5;
     return (state >>> 0) % below;
   };
+  const hex = (number) => `0x${number.toString(16)}`;
+  const word = (text) => text.replace("0x", "").padStart(64, "0");
+  const price = 2_000_000_000;
+  const send = (transaction) => call("eth_sendTransaction", { gasPrice: hex(price), ...transaction });
+  // What the token's constructor gets: where the list of holders begins, what each has, and the list.
+  const holders = accounts.map(word).join("");
+  const given = word(hex(64)) + word(hex(10n ** 24n)) + word(hex(ACCOUNTS)) + holders;
+  const code = readFileSync(new URL("token.hex", import.meta.url), "utf8").trim();
+  // The one that pays more comes first in its block.
+  await send({ from: accounts[0], data: `0x${code}${given}`, gas: hex(8_000_000), gasPrice: hex(price + 1) });
   for (let block = 1; block <= BLOCKS; block += 1) {
     for (let transfer = 0; transfer < TRANSFERS; transfer += 1) {
       const [from, to] = [accounts[drawn(ACCOUNTS)], accounts[drawn(ACCOUNTS)]];
-      await call("eth_sendTransaction", { from, to, value: `0x${(1 + drawn(1_000_000)).toString(16)}`, gas: "0x5208", gasPrice: "0x77359400" });
+      await send({ from, to, value: hex(1 + drawn(1_000_000)), gas: hex(21_000) });
+    }
+    for (let transfer = 0; transfer < TOKEN_TRANSFERS; transfer += 1) {
+      const [from, to] = [accounts[drawn(ACCOUNTS)], accounts[drawn(ACCOUNTS)]];
+      const data = `0xa9059cbb${word(to)}${word(hex(1 + drawn(1_000_000)))}`;
+      await send({ from, to: TOKEN, data, gas: hex(90_000) });
     }
     await call("evm_setNextBlockTimestamp", BEGAN + 12 * block);
     await call("evm_mine");
   }
+  const logs = await call("eth_getLogs", { address: TOKEN, fromBlock: "0x1", toBlock: hex(BLOCKS) });
+  const wanted = ACCOUNTS + BLOCKS * TOKEN_TRANSFERS;
+  if (logs.length !== wanted) throw new Error(`the chain has ${logs.length} events of the token and not ${wanted}`);
 }

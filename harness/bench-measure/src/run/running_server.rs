@@ -187,7 +187,7 @@ mod tests {
         let environment = config.campaign("smoke").unwrap().0.environment;
         let environment = Environment { accounts: 50, slots: 50, ..environment };
         let at = RunningAt { url: "http://127.0.0.1:9".to_owned(), ..RunningAt::default() };
-        let entry = Server::target(at, &Headers::default()).unwrap();
+        let entry = Server::target(at, &Access::default()).unwrap();
         let truth = truth_of(&entry, &workload, &environment).unwrap().truth.words();
         let answers: Vec<String> = answers.iter().map(|answer| answer.replace("TRUTH", &truth)).collect();
         let target = server(&answers.iter().map(String::as_str).collect::<Vec<_>>());
