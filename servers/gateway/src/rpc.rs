@@ -8,6 +8,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+/// Methods of Ethereum's nodes that only read, beyond those whose names say so.
+const READING: [&str; 5] = ["blockNumber", "call", "chainId", "estimateGas", "gasPrice"];
+
 /// What a caller sent. Other members than these are not passed on over a shared WebSocket.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Call<'a> {
@@ -78,10 +81,13 @@ impl<'a> Call<'a> {
 
     /// Whether the same call may have the same answer for a while: those that only read, by the names of a node's methods.
     pub fn only_reads(&self) -> bool {
-        ["get", "is"].iter().any(|verb| {
-            let noun = self.method.strip_prefix(verb).and_then(|noun| noun.chars().next());
+        // Of Ethereum's methods the name follows the namespace.
+        let (namespace, name) = self.method.split_once('_').unwrap_or(("", &self.method));
+        let is_named = |verb: &&str| {
+            let noun = name.strip_prefix(verb).and_then(|noun| noun.chars().next());
             noun.is_some_and(char::is_uppercase)
-        })
+        };
+        ["get", "is"].iter().any(|verb| is_named(&verb)) || (namespace == "eth" && READING.contains(&name))
     }
 
     /// The call with another id, in JSON.
@@ -330,9 +336,17 @@ mod tests {
 
     #[test]
     fn only_what_reads_may_be_kept() {
-        for (method, is_kept) in
-            [("getBalance", true), ("isBlockhashValid", true), ("sendTransaction", false), ("issue", false)]
-        {
+        for (method, is_kept) in [
+            ("getBalance", true),
+            ("isBlockhashValid", true),
+            ("sendTransaction", false),
+            ("issue", false),
+            ("eth_getBalance", true),
+            ("eth_call", true),
+            ("eth_sendRawTransaction", false),
+            ("eth_calls", false),
+            ("call", false),
+        ] {
             assert_eq!(call(&format!(r#"{{"method":"{method}"}}"#)).only_reads(), is_kept, "{method}");
         }
     }

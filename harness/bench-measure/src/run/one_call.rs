@@ -11,7 +11,7 @@ use crate::subject::{Process, find_running};
 use bench_model::config::{Percent, RunningAt, Server, campaign_of};
 use bench_model::headers::Access;
 use bench_model::plan::Plan;
-use bench_model::workload::{Expected, Traffic, Workload};
+use bench_model::workload::{Expected, Leeway, Traffic, Workload};
 
 /// The name of its runs.
 const NAME: &str = "try";
@@ -61,7 +61,7 @@ pub fn resolve(call: &OneCall) -> Result<(Plan, String)> {
         body["params"] = params.clone();
     }
     let expected = match &call.result {
-        Some(result) => Expected::Result(result.clone(), Vec::new()),
+        Some(result) => Expected::Result(result.clone(), Leeway::default()),
         None => Expected::NoError,
     };
     let why = "One call, sent again and again.".to_owned();

@@ -13,7 +13,7 @@ use bench_model::config::{Campaign, ConfigDir, Environment, Holds, Percent, Read
 use bench_model::headers::Access;
 use bench_model::plan::{MostLoad, Plan};
 use bench_model::target::Target;
-use bench_model::workload::{Expected, Traffic, Truth, Workload};
+use bench_model::workload::{Expected, Leeway, Traffic, Truth, Workload};
 
 /// Resolves a campaign's sweep for one server that runs already: the campaign's workloads at its connection counts. Its
 /// duets, its searches and its other servers are left out. `bound` is the most load that may be put on the target.
@@ -105,7 +105,7 @@ fn find_references(plan: &mut Plan, target: &Target) -> Result<()> {
             Reference::LedgerWithoutContext => server.holds = Holds::Accounts,
             Reference::Own(answer) => {
                 server.holds = Holds::Accounts;
-                let expected = Expected::Answer(answer.to_string(), Vec::new());
+                let expected = Expected::Answer(answer.to_string(), Leeway::default());
                 workload.traffic =
                     Traffic::One { body: workload.body()?.to_owned(), expected, needs_slots: None };
                 own.push(workload.name.clone());

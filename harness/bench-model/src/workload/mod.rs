@@ -2,6 +2,7 @@
 //! those of a file.
 
 pub mod corpus;
+pub mod leeway;
 pub mod mix;
 mod parameters;
 pub mod requests;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use validator_state::{Ledger, SeededSpec, State};
 
 pub use corpus::{Corpus, Order};
+pub use leeway::Leeway;
 pub use mix::{Account, BlockRange, Place, Request};
 use requests::{Known, RequestSource, Stream};
 pub use text_file::TextFile;

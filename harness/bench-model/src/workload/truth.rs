@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::leeway::{self, Leeway};
 use crate::headers::Access;
 
 /// Where an answer says in which context it holds (slot and version).
@@ -14,17 +15,16 @@ const CONTEXT: &str = "/result/context";
 pub enum Expected {
     /// The answer of the campaign's seeded ledger.
     Ledger,
-    /// This answer, its id included: the text of its JSON. What stands at the JSON pointers is not compared.
-    Answer(String, Vec<String>),
-    /// An answer with this result. What stands at the JSON pointers, which begin with `/result`, is not compared.
-    Result(Value, Vec<String>),
+    /// This answer, its id included: the text of its JSON.
+    Answer(String, Leeway),
+    /// An answer with this result. The pointers of what may differ begin with `/result`.
+    Result(Value, Leeway),
     /// Any answer with a result.
     NoError,
     /// A result with a number at this JSON pointer that never falls from one answer to the next.
     Rises(String),
-    /// What another server answers to the same request at the same time. What stands at the JSON pointers is not
-    /// compared.
-    Reference(Reference, Vec<String>),
+    /// What another server answers to the same request at the same time.
+    Reference(Reference, Leeway),
 }
 
 /// A server whose answers others are compared with.
@@ -92,8 +92,8 @@ struct Table {
     rises: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    ignore: Vec<String>,
+    #[serde(flatten)]
+    leeway: Leeway,
 }
 
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -109,21 +109,21 @@ impl TryFrom<Written> for Expected {
             Written::Word(Word::NoError) => return Ok(Self::NoError),
             Written::Table(table) => table,
         };
-        let Table { answer, result, rises, reference, ignore } = table;
-        let wrong = ignore.iter().chain(&rises).find(|pointer| !pointer.starts_with('/'));
+        let Table { answer, result, rises, reference, leeway } = table;
+        let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
         if let Some(pointer) = wrong {
             return Err(format!(
                 "{pointer:?} is no JSON pointer; begin it with /, such as /result/timestamp"
             ));
         }
         match (answer, result, rises, reference) {
-            (Some(answer), None, None, None) => Ok(Self::Answer(answer, ignore)),
-            (None, Some(result), None, None) => Ok(Self::Result(result, ignore)),
-            (None, None, Some(pointer), None) if ignore.is_empty() => Ok(Self::Rises(pointer)),
+            (Some(answer), None, None, None) => Ok(Self::Answer(answer, leeway)),
+            (None, Some(result), None, None) => Ok(Self::Result(result, leeway)),
+            (None, None, Some(pointer), None) if leeway.is_none() => Ok(Self::Rises(pointer)),
             (None, None, Some(_), None) => {
-                Err("ignore: goes with answer, result or reference; leave it out".to_owned())
+                Err("ignore and within go with answer, result or reference; leave them out".to_owned())
             }
-            (None, None, None, Some(reference)) => Ok(Self::Reference(reference, ignore)),
+            (None, None, None, Some(reference)) => Ok(Self::Reference(reference, leeway)),
             _ => Err("give one of answer, result, rises and reference".to_owned()),
         }
     }
@@ -134,11 +134,11 @@ impl From<Expected> for Written {
         Self::Table(match expected {
             Expected::Ledger => return Self::Word(Word::Ledger),
             Expected::NoError => return Self::Word(Word::NoError),
-            Expected::Answer(answer, ignore) => Table { answer: Some(answer), ignore, ..Table::default() },
-            Expected::Result(result, ignore) => Table { result: Some(result), ignore, ..Table::default() },
+            Expected::Answer(answer, leeway) => Table { answer: Some(answer), leeway, ..Table::default() },
+            Expected::Result(result, leeway) => Table { result: Some(result), leeway, ..Table::default() },
             Expected::Rises(pointer) => Table { rises: Some(pointer), ..Table::default() },
-            Expected::Reference(reference, ignore) => {
-                Table { reference: Some(reference), ignore, ..Table::default() }
+            Expected::Reference(reference, leeway) => {
+                Table { reference: Some(reference), leeway, ..Table::default() }
             }
         })
     }
@@ -149,18 +149,18 @@ impl Expected {
     pub(super) fn truth(&self, id: &Value) -> Option<Truth> {
         Some(match self {
             Self::Ledger => return None,
-            Self::Answer(text, ignore) => Truth::Is {
+            Self::Answer(text, leeway) => Truth::Is {
                 answer: serde_json::from_str(text).unwrap_or(Value::Null),
-                ignore: ignore.clone(),
+                leeway: leeway.clone(),
             },
-            Self::Result(result, ignore) => Truth::Is {
+            Self::Result(result, leeway) => Truth::Is {
                 answer: json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                ignore: ignore.clone(),
+                leeway: leeway.clone(),
             },
             Self::NoError => Truth::Result { id: id.clone(), rises: None },
             Self::Rises(pointer) => Truth::Result { id: id.clone(), rises: Some(pointer.clone()) },
-            Self::Reference(reference, ignore) => {
-                Truth::AsOf { id: id.clone(), reference: reference.clone(), ignore: ignore.clone() }
+            Self::Reference(reference, leeway) => {
+                Truth::AsOf { id: id.clone(), reference: reference.clone(), leeway: leeway.clone() }
             }
         })
     }
@@ -177,12 +177,12 @@ impl Expected {
 /// What an answer is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Truth {
-    /// It is this one, but for what stands at the JSON pointers: where this one has such a value, so has the answer.
+    /// It is this one, but for what may differ.
     Is {
         /// The answer.
         answer: Value,
-        /// What of it is not compared.
-        ignore: Vec<String>,
+        /// What may differ.
+        leeway: Leeway,
     },
     /// It has this id, a result and no error.
     Result {
@@ -197,14 +197,14 @@ pub enum Truth {
         id: Value,
         /// The server.
         reference: Reference,
-        /// What of the answer is not compared.
-        ignore: Vec<String>,
+        /// What may differ from its answer.
+        leeway: Leeway,
     },
 }
 
 impl From<Value> for Truth {
     fn from(answer: Value) -> Self {
-        Self::Is { answer, ignore: Vec::new() }
+        Self::Is { answer, leeway: Leeway::default() }
     }
 }
 
@@ -212,25 +212,23 @@ impl Truth {
     /// The same with the answer's context left open (slot and version): that of a server whose chain grows.
     #[must_use]
     pub fn without_context(mut self) -> Self {
-        if let Self::Is { ignore, .. } | Self::AsOf { ignore, .. } = &mut self {
-            ignore.push(CONTEXT.to_owned());
+        if let Self::Is { leeway, .. } | Self::AsOf { leeway, .. } = &mut self {
+            leeway.ignore.push(CONTEXT.to_owned());
         }
         self
     }
 
     /// The server that must be requested first, and then what its answer makes of this.
     pub fn reference(&self) -> Option<(&Reference, impl FnOnce(Value) -> Self + use<>)> {
-        let Self::AsOf { reference, ignore, .. } = self else { return None };
-        let ignore = ignore.clone();
-        Some((reference, move |answer| Self::Is { answer, ignore }))
+        let Self::AsOf { reference, leeway, .. } = self else { return None };
+        let leeway = leeway.clone();
+        Some((reference, move |answer| Self::Is { answer, leeway }))
     }
 
     /// Whether an answer is right; of another server's, whether it may be.
     pub fn accepts(&self, answer: &Value) -> bool {
         match self {
-            Self::Is { answer: truth, ignore } => {
-                truth == answer || (!ignore.is_empty() && is_same_without(ignore, truth, answer))
-            }
+            Self::Is { answer: truth, leeway } => leeway.is_same(truth, answer),
             Self::Result { id, rises } => {
                 answer.get("id") == Some(id)
                     && answer.get("result").is_some()
@@ -244,13 +242,7 @@ impl Truth {
     /// The number that never falls, where an answer has it: a number, or the text of one, also in hexadecimal (`0x1a`).
     pub fn number(&self, answer: &Value) -> Option<u64> {
         let Self::Result { rises: Some(pointer), .. } = self else { return None };
-        match answer.pointer(pointer)? {
-            Value::String(text) => match text.strip_prefix("0x") {
-                Some(digits) => u64::from_str_radix(digits, 16).ok(),
-                None => text.parse().ok(),
-            },
-            number => number.as_u64(),
-        }
+        leeway::number(answer.pointer(pointer)?)
     }
 
     /// An answer that is right.
@@ -281,7 +273,7 @@ impl Truth {
 
     /// The answer, where it is known to the last value.
     pub fn exact(&self) -> Option<&Value> {
-        let is_exact = matches!(self, Self::Is { ignore, .. } if ignore.is_empty());
+        let is_exact = matches!(self, Self::Is { leeway, .. } if leeway.is_none());
         self.answer().filter(|_| is_exact)
     }
 
@@ -295,32 +287,6 @@ impl Truth {
             }
             Self::AsOf { reference, .. } => format!("what {} answers", reference.server),
         }
-    }
-}
-
-/// Whether two answers are the same without what stands at some JSON pointers.
-fn is_same_without(ignore: &[String], truth: &Value, answer: &Value) -> bool {
-    let (mut truth, mut answer) = (truth.clone(), answer.clone());
-    for pointer in ignore {
-        let (was_in_truth, was_in_answer) = (remove(&mut truth, pointer), remove(&mut answer, pointer));
-        if was_in_truth && !was_in_answer {
-            return false;
-        }
-    }
-    truth == answer
-}
-
-/// Takes a value out; in an array another value in its place stands for it. False where there is none.
-fn remove(value: &mut Value, pointer: &str) -> bool {
-    let Some((parent, key)) = pointer.rsplit_once('/') else { return false };
-    let key = key.replace("~1", "/").replace("~0", "~");
-    match value.pointer_mut(parent) {
-        Some(Value::Object(members)) => members.remove(&key).is_some(),
-        Some(Value::Array(items)) => {
-            let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
-            item.map(|item| *item = Value::Null).is_some()
-        }
-        _ => false,
     }
 }
 
@@ -341,6 +307,7 @@ mod tests {
             json!({ "result": null }),
             json!({ "result": { "a": 1, "at": 7 }, "ignore": ["/result/at"] }),
             json!({ "rises": "/result" }),
+            json!({ "result": "0x1a", "within": { "/result": 2 } }),
             json!({ "reference": { "server": "a", "url": "http://a:1/" } }),
         ] {
             assert_eq!(serde_json::to_value(expected(written.clone())).unwrap(), written);
@@ -350,7 +317,8 @@ mod tests {
             (json!({}), "give one of answer, result, rises and reference"),
             (json!({ "result": 1, "rises": "/result" }), "give one of"),
             (json!({ "result": 1, "ignore": ["at"] }), "\"at\" is no JSON pointer"),
-            (json!({ "rises": "/result", "ignore": ["/result/a"] }), "ignore: goes with"),
+            (json!({ "rises": "/result", "ignore": ["/result/a"] }), "ignore and within go with"),
+            (json!({ "result": 1, "within": { "at": 1 } }), "\"at\" is no JSON pointer"),
             (json!({ "results": 1 }), "give \"ledger\""),
         ] {
             let error = serde_json::from_value::<Expected>(written.clone()).unwrap_err().to_string();
@@ -368,8 +336,6 @@ mod tests {
             assert!(!truth.accepts(&answer(wrong.clone())), "{wrong}");
         }
         assert!(!truth.accepts(&json!({ "jsonrpc": "2.0", "id": 4, "result": { "price": "12", "at": 7 } })));
-        let listed = Truth::Is { answer: json!([1, 2]), ignore: vec!["/1".to_owned(), "/9".to_owned()] };
-        assert!(listed.accepts(&json!([1, 5])) && !listed.accepts(&json!([2, 2])));
     }
 
     #[test]
