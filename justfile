@@ -165,13 +165,13 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Run every test: also those of images, of load hosts, of RocksDB and of the node
+# Run every test: also those of axum-ajj, of images, of load hosts, of RocksDB and of the node
 [group('develop')]
-test-all: test test-images cluster-test test-rocksdb test-node
+test-all: test test-ajj test-images cluster-test test-rocksdb test-node
 
-# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of RocksDB and of the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
+# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
 [group('develop')]
-ci: check-fmt lint deny smoke test-after-a-run test-images test-rocksdb test-node check-bench check-moves
+ci: check-fmt lint deny smoke test-after-a-run test-images test-built-ajj test-rocksdb test-node check-bench check-moves
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -193,10 +193,19 @@ cluster-test:
 test-images:
     {{cargo_test}} --test repository -- --ignored
 
+# Test axum-ajj, a server of a workspace of its own, which is built first: minutes once
+[group('develop')]
+test-ajj:
+    cargo test --workspace --test conformance ajj -- --ignored
+
 # Test what reads RocksDB, where it is built
 [private]
 test-rocksdb:
     @if test -x target/rocksdb/release/ledger; then cargo test --release --features rocksdb --target-dir target/rocksdb --package block-stores && cargo test --release --features rocksdb --target-dir target/rocksdb --package server-legacy stores; else echo "SKIPPED: RocksDB's block stores are not built here; build them with just build-rocksdb"; fi
+
+[private]
+test-built-ajj:
+    @if test -x target/axum-ajj/debug/server-axum-ajj; then just test-ajj; else echo "SKIPPED: axum-ajj is not built here; build and test it with just test-ajj"; fi
 
 # Test the node's RPC service from crates, where it is built
 [private]

@@ -1,14 +1,17 @@
 //! Which certificates are trusted where a server is reached over TLS: the system's, or those of a file. Never none.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use bench_model::target::Target;
 
 /// For HTTP.
 ///
@@ -20,16 +23,19 @@ pub fn for_http(ca: Option<&Path>) -> Result<TlsConfig> {
     Ok(TlsConfig::builder().root_certs(RootCerts::from(trusted)).build())
 }
 
-/// For WebSockets.
+/// A connection to a server with TLS over it, whose handshake is done with the first byte.
 ///
 /// # Errors
-/// There are none.
-pub fn for_websocket(ca: Option<&Path>) -> Result<Arc<ClientConfig>> {
+/// There are none, or the server's name is none that a certificate can have.
+pub fn encrypted(target: &Target, stream: TcpStream) -> Result<StreamOwned<ClientConnection, TcpStream>> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted(ca)?);
+    roots.add_parsable_certificates(trusted(target.access().ca.as_deref())?);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions()?.with_root_certificates(roots);
-    Ok(Arc::new(config.with_no_client_auth()))
+    let host = target.addr().rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+    let name = ServerName::try_from(host.to_owned()).with_context(|| format!("{target}: no such name"))?;
+    let connection = ClientConnection::new(Arc::new(config.with_no_client_auth()), name)?;
+    Ok(StreamOwned::new(connection, stream))
 }
 
 /// Whether a file of certificates, where there is one, can be read.

@@ -10,8 +10,7 @@ use serde_json::Value;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
 use tungstenite::protocol::WebSocketConfig;
-use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Connector, Message, WebSocket};
+use tungstenite::{Message, WebSocket};
 
 use crate::certificates;
 
@@ -76,7 +75,13 @@ enum Client {
     Ipc(Option<BufReader<UnixStream>>),
 }
 
-type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
+type Socket = WebSocket<Box<dyn Stream>>;
+
+/// What a WebSocket reads and writes: TCP, or TLS over it. tungstenite has such a type as a feature, which would stand below
+/// the servers in Cargo.lock.
+trait Stream: Read + Write + Send {}
+
+impl<S: Read + Write + Send> Stream for S {}
 
 impl Connection {
     /// To a server that gets requests; one is given up after `timeout`.
@@ -183,11 +188,11 @@ fn open(target: &Target, timeout: Duration) -> Result<Socket> {
         let name = HeaderName::try_from(name).with_context(context)?;
         request.headers_mut().insert(name, HeaderValue::try_from(value).with_context(context)?);
     }
-    let connector = match target.is_encrypted() {
-        true => Connector::Rustls(certificates::for_websocket(target.access().ca.as_deref())?),
-        false => Connector::Plain,
+    let stream: Box<dyn Stream> = match target.is_encrypted() {
+        true => Box::new(certificates::encrypted(target, stream)?),
+        false => Box::new(stream),
     };
-    let made = tungstenite::client_tls_with_config(request, stream, Some(config), Some(connector));
+    let made = tungstenite::client::client_with_config(request, stream, Some(config));
     made.map(|(socket, _)| socket).map_err(|error| anyhow!("{}: {error}", context()))
 }
 

@@ -184,11 +184,17 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
         _ => "; not everywhere is a difference shown",
     };
     let at = |(point, value): &(&Point, Estimate)| {
-        format!("{} at {}", ratio(*value).replace(NO_INTERVAL, ""), at(shown, point))
+        let place = at(shown, point);
+        // How a server is reached is in words already.
+        let at = if place.starts_with(OVER) { "" } else { "at " };
+        format!("{} {at}{place}", ratio(*value).replace(NO_INTERVAL, ""))
     };
     let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
     Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))
 }
+
+/// What the words of a transport begin with.
+const OVER: &str = "over ";
 
 /// What ratios are over, in words.
 fn over(shown: &Shown) -> String {
@@ -199,7 +205,8 @@ fn over(shown: &Shown) -> String {
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };
-    shown.view.over.iter().map(written).collect::<Vec<_>>().join(", ")
+    let words = shown.view.over.iter().map(written).collect::<Vec<_>>().join(", ");
+    words.strip_prefix(OVER).map_or(words.clone(), str::to_owned)
 }
 
 /// Every view's section.

@@ -88,7 +88,9 @@ mod tests {
         let leeway: Leeway = serde_json::from_value(json!({ "within": { "/result/height": 2 } })).unwrap();
         let answer = |height: Value, hash: &str| json!({ "result": { "height": height, "hash": hash } });
         let truth = answer(json!("0x64"), "a");
-        for (height, is_same) in [("0x62", true), ("0x66", true), ("102", true), ("0x67", false), ("x", false)] {
+        for (height, is_same) in
+            [("0x62", true), ("0x66", true), ("102", true), ("0x67", false), ("x", false)]
+        {
             assert_eq!(leeway.is_same(&truth, &answer(json!(height), "a")), is_same, "{height}");
         }
         assert!(!leeway.is_same(&truth, &answer(json!("0x64"), "b")));
