@@ -69,7 +69,7 @@ impl From<WrittenReference> for Reference {
 )]
 enum Written {
     Word(Word),
-    Table(Table),
+    Table(Box<Table>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,7 +107,7 @@ impl TryFrom<Written> for Expected {
         let table = match written {
             Written::Word(Word::Ledger) => return Ok(Self::Ledger),
             Written::Word(Word::NoError) => return Ok(Self::NoError),
-            Written::Table(table) => table,
+            Written::Table(table) => *table,
         };
         let Table { answer, result, rises, reference, leeway } = table;
         let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
@@ -131,7 +131,7 @@ impl TryFrom<Written> for Expected {
 
 impl From<Expected> for Written {
     fn from(expected: Expected) -> Self {
-        Self::Table(match expected {
+        Self::Table(Box::new(match expected {
             Expected::Ledger => return Self::Word(Word::Ledger),
             Expected::NoError => return Self::Word(Word::NoError),
             Expected::Answer(answer, leeway) => Table { answer: Some(answer), leeway, ..Table::default() },
@@ -140,7 +140,7 @@ impl From<Expected> for Written {
             Expected::Reference(reference, leeway) => {
                 Table { reference: Some(reference), leeway, ..Table::default() }
             }
-        })
+        }))
     }
 }
 
