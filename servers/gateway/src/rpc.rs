@@ -87,7 +87,7 @@ impl<'a> Call<'a> {
             let noun = name.strip_prefix(verb).and_then(|noun| noun.chars().next());
             noun.is_some_and(char::is_uppercase)
         };
-        ["get", "is"].iter().any(|verb| is_named(verb)) || (namespace == "eth" && READING.contains(&name))
+        ["get", "is"].iter().any(is_named) || (namespace == "eth" && READING.contains(&name))
     }
 
     /// The call with another id, in JSON.
