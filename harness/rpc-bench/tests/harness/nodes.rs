@@ -256,7 +256,7 @@ fn a_target_is_refused_that_is_not_ones_own_or_gets_too_much() {
         refused(&bench, &output, holds);
     };
     refuse(&["http://192.0.2.1:8899"], &["server target: ", "is not on loopback", "--i-own-this-target"]);
-    refuse(&["https://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
+    refuse(&["ftp://127.0.0.1:1"], &["--target", "is not of the form http://HOST:PORT"]);
     refuse(&["http://127.0.0.1:1"], &["server target: ", "nobody answers there"]);
     let started = Started::actix(&bench, "50", "1");
     let url = started.1.as_str();
