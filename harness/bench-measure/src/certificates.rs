@@ -20,7 +20,8 @@ use bench_model::target::Target;
 pub fn for_http(ca: Option<&Path>) -> Result<TlsConfig> {
     let trusted: Vec<Certificate<'static>> =
         trusted(ca)?.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
-    Ok(TlsConfig::builder().root_certs(RootCerts::from(trusted)).build())
+    let config = TlsConfig::builder().root_certs(RootCerts::from(trusted));
+    Ok(config.unversioned_rustls_crypto_provider(Arc::new(ring::default_provider())).build())
 }
 
 /// A connection to a server with TLS over it, whose handshake is done with the first byte.
