@@ -3,8 +3,13 @@
 # The first build takes minutes, so cargo shows it; later ones are quiet.
 bench := if path_exists("target/harness/rpc-bench") == "true" { "cargo rpc-bench" } else { "echo 'Building the harness; the first time that takes a minute or two.' >&2 && cargo run --profile harness --package rpc-bench --bin rpc-bench --" }
 
+# CI lints as it compiles: clippy by itself would compile all crates below ours a second time. Nothing whose speed is shown is
+# built by it.
+lints := env("LINT_AS_IT_COMPILES", "")
+cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspace-wrapper=\".ci/clippy-rustc\"'" }
+
 # Two threads for each processor: most tests wait, for a window to pass or for a server.
-cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} cargo test --workspace"
+cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} " + cargo + " test --workspace"
 
 _list:
     @just --list --unsorted
@@ -220,7 +225,7 @@ fmt:
 # Clippy with warnings denied
 [group('develop')]
 lint:
-    cargo clippy --workspace --all-targets -- --deny warnings
+    {{cargo}} {{ if lints == "" { "clippy" } else { "build" } }} --workspace --all-targets {{ if lints == "" { "-- --deny warnings" } else { "" } }}
 
 # Check the crates that are built here: licences, versions, sources, and advisories where their database can be reached
 [group('develop')]
@@ -250,20 +255,20 @@ check-fmt:
 # Each benchmark once, as criterion has it for tests, on the crates that the tests have: what it shows does not depend on its speed.
 [private]
 check-bench:
-    cargo test --workspace --bench times
+    {{cargo}} test --workspace --bench times
 
 # Servers whose sources changed since the last accepted commit, against themselves at that one. Where it is inconclusive, as it often is on a
 # busy machine, that is a warning.
 [private]
 check-moves:
-    @cargo build --quiet --workspace --bin rpc-bench --example minimal-actix
+    @{{cargo}} build --quiet --workspace --bin rpc-bench --example minimal-actix
     @target/debug/rpc-bench --results target/gate-results gate --since-accepted || { code=$?; test $code -eq 3 && echo "WARNING: the gate is inconclusive; on a quiet machine: just gate --since-accepted" || exit $code; }
 
 # By the harness and the servers that the tests have built, with their features, for which an example is named (any): what smoke shows does not depend
 # on speed, and each server by itself would have most crates below it built once more. test-images builds two of them by themselves.
 [private]
 smoke:
-    cargo build --quiet --workspace --bins --example minimal-actix
+    {{cargo}} build --quiet --workspace --bins --example minimal-actix
     rm -rf target/smoke
     target/debug/rpc-bench --results target/smoke run smoke --profile dev --no-build
     target/debug/rpc-bench --results target/smoke check

@@ -14,7 +14,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Aliases, Difference, Sources, Spliced, line_of, older, pointer};
+use super::{Aliases, Difference, Page, Sources, Spliced, line_of, older, pointer};
 use crate::{Run, answer, headline, pooled, why};
 use bench_analysis::answer::Answer;
 use bench_model::results::Conditions;
@@ -84,14 +84,15 @@ fn begun(line: &str) -> Option<(&'static str, &str)> {
 }
 
 /// Writes each block of a text again.
-pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let text = &page.text;
     let mut out = String::with_capacity(text.len());
     let mut differences = Vec::new();
     let mut done = 0;
     for block in blocks(text)? {
         let line = line_of(text, block.content.start);
         let content = match block.kind {
-            "servers" => older::content(text, aliases, sources),
+            "servers" => older::content(page, aliases, sources),
             _ => content(&block, aliases, sources),
         };
         let content = content.with_context(|| format!("line {}", line - 1))?;
@@ -109,7 +110,7 @@ pub(super) fn splice(text: &str, aliases: &Aliases, sources: &Sources) -> Result
         done = block.content.end;
     }
     out.push_str(&text[done..]);
-    Ok(Spliced { text: out, differences })
+    Ok(Spliced { page: Page { text: out, figures: page.figures.clone() }, differences })
 }
 
 /// The first line of a block that is not as it should be; empty ones say nothing.

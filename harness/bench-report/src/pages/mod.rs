@@ -3,14 +3,13 @@
 //!
 //! A page names its runs once, by Markdown's own link definitions, which render to nothing: `[quick]:
 //! results/2026-…-quick/report.md`. To quote a newer run is to edit that line. Figures stand in blocks ([`blocks`]) or
-//! in a sentence ([`inline`]); what stands outside of both may hold no figure ([`prose`]).
+//! in a sentence ([`figures`]); what stands outside of both may hold no figure ([`prose`]).
 
 mod blocks;
-mod inline;
+mod figures;
 mod older;
 mod pointer;
 mod prose;
-mod reflow;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -19,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+pub use figures::Figure;
 pub use prose::{Unbound, unbound};
 pub use sources::Sources;
 
@@ -109,11 +109,62 @@ pub struct Difference {
     pub recomputed: String,
 }
 
+/// A page, and the figures in its sentences.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The whole text.
+    pub text: String,
+    /// In the order in which they stand there.
+    pub figures: Vec<Figure>,
+}
+
+impl From<&str> for Page {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), figures: Vec::new() }
+    }
+}
+
+impl Page {
+    /// Reads a page, and the file of its figures where it has one.
+    ///
+    /// # Errors
+    /// One of them can't be read, or the second is not right.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let file = figures_of(path);
+        let figures = match fs::read_to_string(&file) {
+            Ok(figures) => figures::parse(&figures).with_context(|| file.display().to_string())?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error).with_context(|| format!("can't read {}", file.display())),
+        };
+        Ok(Self { text, figures })
+    }
+
+    /// Writes both files; that of the figures only where there are any.
+    ///
+    /// # Errors
+    /// One of them can't be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let write = |path: &Path, text: &str| {
+            fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+        };
+        if !self.figures.is_empty() {
+            write(&figures_of(path), &figures::print(&self.figures)?)?;
+        }
+        write(path, &self.text)
+    }
+}
+
+/// `README.figures.toml` for README.md.
+fn figures_of(page: &Path) -> PathBuf {
+    page.with_extension("figures.toml")
+}
+
 /// A page with all that it quotes renewed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spliced {
-    /// The whole text.
-    pub text: String,
+    /// The page.
+    pub page: Page,
     /// What was not as the runs have it.
     pub differences: Vec<Difference>,
 }
@@ -122,16 +173,14 @@ pub struct Spliced {
 ///
 /// # Errors
 /// One line with the page's line number: an alias, a marker or a pointer is wrong, or a run can't be read.
-pub fn splice(text: &str, sources: &Sources) -> Result<Spliced> {
-    let aliases = Aliases::of(text)?;
-    let marked = older::with_block(text, &aliases, sources)?;
-    let blocks = blocks::splice(&marked.text, &aliases, sources)?;
-    let reflowed = reflow::reflow(&blocks.text)?;
-    let inline = inline::splice(&reflowed.text, &aliases, sources)?;
-    // Blocks may have grown or shrunk, so an inline figure's line is that of the new text.
-    let differences =
-        [marked.differences, blocks.differences, reflowed.differences, inline.differences].concat();
-    Ok(Spliced { text: inline.text, differences })
+pub fn splice(page: &Page, sources: &Sources) -> Result<Spliced> {
+    let aliases = Aliases::of(&page.text)?;
+    let marked = older::with_block(page, &aliases, sources)?;
+    let blocks = blocks::splice(&marked.page, &aliases, sources)?;
+    // Blocks may have grown or shrunk, so the line of a figure in a sentence is that of the new text.
+    let figures = figures::splice(&blocks.page, &aliases, sources)?;
+    let differences = [marked.differences, blocks.differences, figures.differences].concat();
+    Ok(Spliced { page: figures.page, differences })
 }
 
 /// The runs behind the answers of a page, which are its first screen.

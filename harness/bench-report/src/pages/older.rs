@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Aliases, Difference, Quoted, Sources, Spliced, blocks, inline, line_of, pointer};
+use super::{Aliases, Difference, Page, Quoted, Sources, Spliced, blocks, line_of, pointer};
 
 const BEGIN: &str = "<!-- servers of this page -->";
 const END: &str = "<!-- end of servers -->";
 
 /// The page with such a block where it needs one and has none: behind its first aliases.
-pub(super) fn with_block(text: &str, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
-    let mut spliced = Spliced { text: text.to_owned(), differences: Vec::new() };
-    if text.contains(BEGIN) || content(text, aliases, sources)?.is_empty() {
+pub(super) fn with_block(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<Spliced> {
+    let mut spliced = Spliced { page: page.clone(), differences: Vec::new() };
+    let text = &page.text;
+    if text.contains(BEGIN) || content(page, aliases, sources)?.is_empty() {
         return Ok(spliced);
     }
     let is_alias = |line: &str| line.starts_with('[') && line.contains("]: ");
@@ -22,18 +23,18 @@ pub(super) fn with_block(text: &str, aliases: &Aliases, sources: &Sources) -> Re
     let first = lines().take_while(|line| !is_alias(line)).count();
     let aliases = lines().skip(first).take_while(|line| is_alias(line)).count();
     let at = lines().take(first + aliases).map(str::len).sum();
-    spliced.text.insert_str(at, &format!("\n{BEGIN}\n{END}\n"));
+    spliced.page.text.insert_str(at, &format!("\n{BEGIN}\n{END}\n"));
     let recomputed = BEGIN.to_owned();
     spliced.differences.push(Difference { line: line_of(text, at), printed: String::new(), recomputed });
     Ok(spliced)
 }
 
 /// What the block says; nothing where all is of today's servers.
-pub(super) fn content(text: &str, aliases: &Aliases, sources: &Sources) -> Result<String> {
+pub(super) fn content(page: &Page, aliases: &Aliases, sources: &Sources) -> Result<String> {
     let mut by_day: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-    let mut quoted = inline::quoted(text);
-    quoted.extend(blocks::charts(text)?.into_iter().map(|alias| (alias, String::new())));
-    for (alias, pointer) in quoted {
+    let figures = page.figures.iter().map(|figure| (figure.run.clone(), figure.pointer.clone()));
+    let charts = blocks::charts(&page.text)?.into_iter().map(|alias| (alias, String::new()));
+    for (alias, pointer) in figures.chain(charts) {
         // An alias that the page lacks is named with its line elsewhere.
         let runs = match aliases.get(&alias) {
             Ok(Quoted::Run(run)) => vec![run.clone()],

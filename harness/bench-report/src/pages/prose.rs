@@ -9,7 +9,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{blocks, inline, line_of};
+use super::{Page, blocks, figures, line_of};
 
 /// Why a paragraph's numbers are not ours to measure.
 const EXEMPT: &str = "<!-- not measured: ";
@@ -37,10 +37,10 @@ pub struct Unbound {
 /// The numbers of a page that look measured, outside of all that is worked out again.
 ///
 /// # Errors
-/// A block or a figure lacks its end, or an exemption its reason.
-pub fn unbound(text: &str) -> Result<Vec<Unbound>> {
-    let exempt = exempt_lines(text)?;
-    let masked = mask(text)?;
+/// A block lacks its end, an exemption its reason, or a figure is not where its file says.
+pub fn unbound(page: &Page) -> Result<Vec<Unbound>> {
+    let exempt = exempt_lines(&page.text)?;
+    let masked = mask(page)?;
     let mut found = Vec::new();
     for (index, line) in masked.lines().enumerate() {
         if exempt[index] {
@@ -74,7 +74,8 @@ fn exempt_lines(text: &str) -> Result<Vec<bool>> {
 }
 
 /// The text with all that is no prose blanked out; lines keep their places.
-fn mask(text: &str) -> Result<String> {
+fn mask(page: &Page) -> Result<String> {
+    let text = &page.text;
     let mut bytes = text.as_bytes().to_vec();
     let mut blank = |range: std::ops::Range<usize>| {
         bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
@@ -82,7 +83,8 @@ fn mask(text: &str) -> Result<String> {
     for block in blocks::blocks(text)? {
         blank(block.content);
     }
-    for (begin, end) in [(inline::BEGIN, inline::END), ("<!--", "-->"), ("\n```", "\n```"), ("](", ")")] {
+    figures::places(page)?.into_iter().for_each(&mut blank);
+    for (begin, end) in [("<!--", "-->"), ("\n```", "\n```"), ("](", ")")] {
         let mut at = 0;
         while let Some(offset) = text[at..].find(begin) {
             let start = at + offset;
@@ -175,7 +177,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        unbound(text).unwrap().into_iter().map(|unbound| unbound.figure).collect()
+        unbound(&Page::from(text)).unwrap().into_iter().map(|unbound| unbound.figure).collect()
     }
 
     #[test]
@@ -200,7 +202,7 @@ mod tests {
             );
         }
         let page = "# A\n\ntext\nand 7.35 ms\n";
-        assert_eq!(unbound(page).unwrap()[0].line, 4);
+        assert_eq!(unbound(&Page::from(page)).unwrap()[0].line, 4);
     }
 
     #[test]
@@ -222,7 +224,6 @@ mod tests {
     #[test]
     fn what_is_bound_or_code_is_not() {
         for text in [
-            "It needs <!--= quick#/a ratio -->0.54 [0.51, 0.56]<!--/--> times.",
             "<!-- pooled of pooled: placement=duet -->\n\n| 0.54 |\n\n<!-- end of pooled -->\n",
             "```sh\nsleep 0.5\n```\n",
             "text `1.5 s` and ``2.5 `s`` more",
@@ -230,6 +231,12 @@ mod tests {
         ] {
             assert_eq!(found(&format!("\n{text}")), Vec::<String>::new(), "{text}");
         }
+        let mut page = Page::from("It needs 0.54\n[0.51, 0.56] times, and 0.55 times.");
+        let [run, pointer, format] = ["quick", "/a", "ratio"].map(str::to_owned);
+        let (after, figure) = ("It needs".to_owned(), "0.54 [0.51, 0.56]".to_owned());
+        page.figures.push(figures::Figure { after, figure, run, file: None, pointer, format });
+        let left: Vec<String> = unbound(&page).unwrap().into_iter().map(|unbound| unbound.figure).collect();
+        assert_eq!(left, ["0.55 times."]);
     }
 
     #[test]
@@ -240,7 +247,6 @@ mod tests {
         assert_eq!(found(heading), ["4.5 s"]);
         let inner = "# A\n## B <!-- not measured: limits -->\n1.5 s\n## C\n2.5 s\n";
         assert_eq!(found(inner), ["2.5 s"]);
-        assert!(unbound("x <!-- not measured:  -->\n").is_err());
-        assert!(unbound("x <!--= a#/b ratio -->0.5\n").is_err());
+        assert!(unbound(&Page::from("x <!-- not measured:  -->\n")).is_err());
     }
 }

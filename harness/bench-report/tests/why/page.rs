@@ -2,7 +2,7 @@
 
 use bench_model::cost::{COUNTS, CountKind, CountObservation, CountOutcome, IN_PROCESS};
 use bench_model::results::{LADDER, RunFolder, SLOPE, WHY, pretty};
-use bench_report::pages::{self, Sources};
+use bench_report::pages::{self, Page, Sources};
 use bench_report::why;
 use serde_json::json;
 use tempfile::TempDir;
@@ -180,19 +180,19 @@ fn a_page_notices_a_changed_figure() {
     let (dir, folder) = folder(&complete(ACTIX, LEGACY));
     why::write(&folder).unwrap();
     let sources = Sources::new(dir.path(), dir.path());
-    let page = |asked: &str| {
+    let page = |question: &str| {
         let name = folder.name();
-        format!(
-            "[w]: results/{name}/report.md\n<!-- why of w: {asked} -->\n\nold\n<!-- end of why -->\n\nand\n"
-        )
+        let block = format!("<!-- why of w: {question} -->\n\nold\n<!-- end of why -->");
+        Page::from(format!("[w]: results/{name}/report.md\n{block}\n\nand\n").as_str())
     };
     let spliced = pages::splice(&page("actix legacy getBlocks"), &sources).unwrap();
-    assert!(!spliced.text.contains("\nold\n") && spliced.text.contains("\n\nand\n"));
+    let text = &spliced.page.text;
+    assert!(!text.contains("\nold\n") && text.contains("\n\nand\n"));
     assert_eq!(spliced.differences.len(), 1);
-    assert_eq!(pages::splice(&spliced.text, &sources).unwrap().differences, []);
-    let by_hand = spliced.text.replacen("µs of CPU time between them", "0 µs of CPU time between them", 1);
-    assert_ne!(by_hand, spliced.text);
-    assert_eq!(pages::splice(&by_hand, &sources).unwrap().text, spliced.text);
+    assert_eq!(pages::splice(&spliced.page, &sources).unwrap().differences, []);
+    let by_hand = text.replacen("µs of CPU time between them", "0 µs of CPU time between them", 1);
+    assert_ne!(&by_hand, text);
+    assert_eq!(&pages::splice(&Page::from(by_hand.as_str()), &sources).unwrap().page.text, text);
     let other = pages::splice(&page("a b getBalance"), &sources).unwrap_err();
     assert!(format!("{other:#}").contains("answers actix legacy getBlocks"), "{other:#}");
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use procfs::{CpuInfo, Current, Meminfo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -91,9 +92,10 @@ impl Host {
     }
 }
 
-/// Processors that this process may use.
+/// Processors that this process may use. Found once: to find it reads files of the kernel, and reports need it for each sample.
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// The processors that this process may use, by their numbers, rising; empty where the system does not say.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use bench_report::pages::{self, Sources};
+use bench_report::pages::{self, Page, Sources};
 use bench_report::pooled;
 
 /// Whether to change anything.
@@ -22,9 +22,9 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
     let mut all_well = pooled_is_current(results, args.check)?;
     for path in pages::paths(root)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        let text = std::fs::read_to_string(&path).with_context(|| format!("can't read {shown}"))?;
-        let spliced = pages::splice(&text, &sources).with_context(|| shown.clone())?;
-        let found = pages::unbound(&spliced.text).with_context(|| shown.clone())?;
+        let page = Page::read(&path)?;
+        let spliced = pages::splice(&page, &sources).with_context(|| shown.clone())?;
+        let found = pages::unbound(&spliced.page).with_context(|| shown.clone())?;
         for of_line in found.chunk_by(|a, b| a.line == b.line) {
             all_well = false;
             let figures: Vec<&str> = of_line.iter().map(|unbound| unbound.figure.as_str()).collect();
@@ -43,8 +43,8 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
         }
         if args.check {
             all_well &= spliced.differences.is_empty();
-        } else if spliced.text != text {
-            std::fs::write(&path, spliced.text).with_context(|| format!("can't write {shown}"))?;
+        } else if spliced.page != page {
+            spliced.page.write(&path)?;
         }
     }
     if !all_well {

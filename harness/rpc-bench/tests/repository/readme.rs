@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bench_model::results::{RunFolder, kept};
-use bench_report::pages::{self, Sources};
+use bench_report::pages::{self, Figure, Page, Sources};
 use bench_report::pooled;
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -17,10 +16,10 @@ fn sources() -> Sources {
     Sources::new(&root().join("results"), &root())
 }
 
-fn pages() -> Vec<(PathBuf, String)> {
+fn pages() -> Vec<(PathBuf, Page)> {
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
-        (path, text)
+        let page = Page::read(&path).unwrap();
+        (path, page)
     };
     let pages: Vec<_> = pages::paths(&root()).unwrap().into_iter().map(read).collect();
     assert!(pages.len() >= 6);
@@ -30,14 +29,17 @@ fn pages() -> Vec<(PathBuf, String)> {
 #[test]
 fn every_quoted_figure_is_what_its_run_gives() {
     let sources = sources();
-    for (path, text) in pages() {
-        let spliced = pages::splice(&text, &sources).unwrap_or_else(|error| {
+    let mut bound = 0;
+    for (path, page) in pages() {
+        let spliced = pages::splice(&page, &sources).unwrap_or_else(|error| {
             let path = path.display();
             std::panic::panic_any(format!("{path}: {error:#}"))
         });
         assert_eq!(spliced.differences, [], "{}: run: just splice", path.display());
-        assert_eq!(spliced.text, text, "{}", path.display());
+        assert_eq!(spliced.page, page, "{}", path.display());
+        bound += page.figures.len();
     }
+    assert!(bound > 50, "{bound}");
 }
 
 #[test]
@@ -74,73 +76,18 @@ fn no_kept_run_is_of_a_changed_tree() {
 
 #[test]
 fn no_figure_stands_without_a_run() {
-    for (path, text) in pages() {
-        assert_eq!(pages::unbound(&text).unwrap(), [], "{}", path.display());
+    for (path, page) in pages() {
+        assert_eq!(pages::unbound(&page).unwrap(), [], "{}", path.display());
     }
 }
 
-/// A comment at the beginning of a line begins an HTML block, which would end its paragraph: with or without the
-/// comments of figures a page has the same blocks, as a Markdown parser sees them.
-#[test]
-fn figures_split_no_paragraph() {
-    for (path, text) in pages() {
-        let bare: String = without_comments_of_figures(&text);
-        let (marked, bare) = (markdown_blocks(&text), markdown_blocks(&bare));
-        assert!(bare.len() > 5, "{}", path.display());
-        let different = marked.iter().zip(&bare).find(|(a, b)| a != b);
-        assert_eq!(different, None, "{}: run: just splice", path.display());
-        assert_eq!(marked.len(), bare.len(), "{}", path.display());
-    }
-    let split = "text\n<!--= a#/b us -->1 s<!--/--> more\n";
-    assert_ne!(markdown_blocks(split), markdown_blocks(&without_comments_of_figures(split)));
-}
-
-fn without_comments_of_figures(text: &str) -> String {
-    let mut bare = String::new();
-    let mut rest = text;
-    while let Some((before, marked)) = rest.split_once("<!--= ") {
-        bare.push_str(before);
-        if before.ends_with('`') {
-            // Code that shows how a figure is written.
-            let (code, after) = marked.split_once('`').unwrap();
-            bare.push_str(&format!("<!--= {code}`"));
-            rest = after;
-            continue;
-        }
-        let (_, figure) = marked.split_once("-->").unwrap();
-        let (figure, after) = figure.split_once("<!--/-->").unwrap();
-        bare.push_str(figure);
-        rest = after;
-    }
-    bare + rest
-}
-
-/// The paragraphs, items, cells and the like of a page with their texts, without HTML.
-fn markdown_blocks(text: &str) -> Vec<String> {
-    let mut blocks = vec![String::new()];
-    let mut html = 0;
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(Tag::HtmlBlock) => html += 1,
-            Event::End(TagEnd::HtmlBlock) => html -= 1,
-            Event::Start(Tag::Link { .. } | Tag::Strong | Tag::Emphasis | Tag::Image { .. }) => {}
-            Event::Start(tag) => blocks.push(format!("{tag:?}: ")),
-            Event::Text(text) | Event::Code(text) if html == 0 => blocks.last_mut().unwrap().push_str(&text),
-            Event::SoftBreak => blocks.last_mut().unwrap().push(' '),
-            _ => {}
-        }
-    }
-    blocks.iter().map(|block| block.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-}
-
-/// The check can fail: a figure that was changed by hand is found with its line, in a block and in a sentence, and put
-/// right. A path in backticks that begins with a folder of the repository and has no placeholder.
+/// A path in backticks that begins with a folder of the repository and has no placeholder.
 #[test]
 fn every_path_on_a_page_is_there() {
     let folders = ["bench-scripts/", "harness/", "servers/", "load-generator/", "containers/", "docs/"];
     let mut named = 0;
-    for (page, text) in pages() {
-        for path in text.split('`').skip(1).step_by(2) {
+    for (page, content) in pages() {
+        for path in content.text.split('`').skip(1).step_by(2) {
             let is_path = folders.iter().any(|folder| path.starts_with(folder));
             // A file of a user's own is not in git.
             let is_ours = !path.contains("NAME") && !path.contains(".local.");
@@ -153,25 +100,27 @@ fn every_path_on_a_page_is_there() {
     assert!(named > 20, "{named}");
 }
 
+/// The check can fail: a figure that was changed by hand is found with its line, in a block, where it is put right, and
+/// in a sentence.
 #[test]
 fn a_figure_that_was_changed_by_hand_is_found() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for (there, changed) in [
-        ("CPU per request, with ", "CPU per request, 1 with "),
-        ("timeouts count -->", "timeouts count -->1"),
-    ] {
-        let by_hand = readme.replacen(there, changed, 1);
-        assert_ne!(by_hand, readme);
-        let line = by_hand.lines().position(|line| !readme.contains(line)).unwrap() + 1;
-        let spliced = pages::splice(&by_hand, &sources()).unwrap();
-        let [difference] = spliced.differences.as_slice() else {
-            assert_eq!(spliced.differences, []);
-            return;
-        };
-        assert_eq!(difference.line, line);
-        assert_ne!(difference.printed, difference.recomputed);
-        assert_eq!(spliced.text, readme);
-    }
+    let readme = Page::read(&root().join("README.md")).unwrap();
+    let by_hand = |there: &str, changed: &str| {
+        let text = readme.text.replacen(there, changed, 1);
+        assert_ne!(text, readme.text);
+        let line = text.lines().position(|line| !readme.text.contains(line)).unwrap() + 1;
+        (Page { text, figures: readme.figures.clone() }, line)
+    };
+    let (page, line) = by_hand("CPU per request, with ", "CPU per request, 1 with ");
+    let spliced = pages::splice(&page, &sources()).unwrap();
+    let [difference] = spliced.differences.as_slice() else { panic!("{:?}", spliced.differences) };
+    assert_eq!(difference.line, line);
+    assert_ne!(difference.printed, difference.recomputed);
+    assert_eq!(spliced.page, readme);
+    let Figure { after, figure, .. } = &readme.figures[0];
+    let (page, line) = by_hand(&format!("{after} {figure}"), &format!("{after} 1{figure}"));
+    let error = format!("{:#}", pages::splice(&page, &sources()).unwrap_err());
+    assert!(error.contains(&format!("line {line}: behind ")), "{error}");
 }
 
 /// A page can't quote what is not there: the complaint names the line.
@@ -187,18 +136,25 @@ fn a_wrong_quotation_is_an_error_with_its_line() {
         ("<!-- table of quick: Headline; columns: x -->\n<!-- end of table -->\n", "no column x"),
         ("<!-- headline of all -->\n<!-- end of headline -->\n", "is no run"),
         ("<!-- chart of quick: x.svg; it -->\n<!-- end of chart -->\n", "has no x.svg"),
-        ("x <!--= quick#/cells[server=nobody]/completed count -->1<!--/-->\n", "no member of cells fits"),
-        ("x <!--= quick#/cells/0/completed odd -->1<!--/-->\n", "there is no format odd"),
-        ("x <!--= quick#/cells/0/completed count -->1\n", "lacks its <!--/-->"),
-        ("<!--= quick#/cells/0/completed count -->1<!--/-->\n", "begin it with a word"),
         ("[quick]: results/other/report.md\n", "is defined twice"),
     ] {
-        let error = pages::splice(&format!("{quick}{text}"), &sources()).unwrap_err();
+        let error = pages::splice(&Page::from(format!("{quick}{text}").as_str()), &sources()).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains(named) && error.contains("line 3"), "{named}: {error}");
     }
-    let unmeasured = "<!-- section of nothing yet: Headline -->\n<!-- end of section -->\n";
-    assert!(pages::splice(unmeasured, &sources()).unwrap().text.contains("*Not measured yet.*"));
+    for (run, pointer, format, named) in [
+        ("quick", "/cells[server=nobody]/completed", "count", "no member of cells fits"),
+        ("quick", "/cells/0/completed", "odd", "there is no format odd"),
+        ("slow", "/cells/0/completed", "count", "[slow] is not defined"),
+    ] {
+        let [after, figure, run, pointer, format] = ["x", "1", run, pointer, format].map(str::to_owned);
+        let figures = vec![Figure { after, figure, run, file: None, pointer, format }];
+        let error = pages::splice(&Page { text: format!("{quick}x 1\n"), figures }, &sources()).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains(named) && error.contains("line 3"), "{named}: {error}");
+    }
+    let unmeasured = Page::from("<!-- section of nothing yet: Headline -->\n<!-- end of section -->\n");
+    assert!(pages::splice(&unmeasured, &sources()).unwrap().page.text.contains("*Not measured yet.*"));
 }
 
 #[test]
