@@ -174,9 +174,9 @@ build-node:
 [group('develop')]
 test-all: test test-ajj test-images cluster-test test-rocksdb test-node
 
-# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
+# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images where these changed, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
 [group('develop')]
-ci: check-fmt lint deny smoke test-after-a-run test-images test-built-ajj test-rocksdb test-node check-bench check-moves
+ci: check-fmt lint deny smoke test-after-a-run test-changed-images test-built-ajj test-rocksdb test-node check-bench check-moves
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]
@@ -207,6 +207,11 @@ test-ajj:
 [private]
 test-rocksdb:
     @if test -x target/rocksdb/release/ledger; then cargo test --release --features rocksdb --target-dir target/rocksdb --package block-stores && cargo test --release --features rocksdb --target-dir target/rocksdb --package server-legacy stores; else echo "SKIPPED: RocksDB's block stores are not built here; build them with just build-rocksdb"; fi
+
+# The gateway alone takes minutes to build by itself.
+[private]
+test-changed-images:
+    @base=$(sed -n 's/^base = "\(.*\)"/\1/p' servers/accepted-moves.toml) && if git diff --quiet "$base" -- containers/Containerfile containers/stages.sh; then echo "SKIPPED: images: neither Containerfile nor stages.sh changed since ${base%"${base#????????????}"}; test them with just test-images"; else just test-images; fi
 
 [private]
 test-built-ajj:
