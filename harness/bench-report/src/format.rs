@@ -84,6 +84,7 @@ pub struct Table {
     headers: Vec<String>,
     rows: Vec<Vec<String>>,
     text_columns: usize,
+    numbers_last: bool,
 }
 
 impl Table {
@@ -91,7 +92,13 @@ impl Table {
     /// numbers.
     pub fn new(headers: &[&str], text_columns: usize) -> Self {
         let headers = headers.iter().map(|header| (*header).to_owned()).collect();
-        Self { headers, rows: Vec::new(), text_columns }
+        Self { headers, rows: Vec::new(), text_columns, numbers_last: false }
+    }
+
+    /// The same with numbers in the last column, too.
+    #[must_use]
+    pub fn with_numbers_last(self) -> Self {
+        Self { numbers_last: true, ..self }
     }
 
     /// The same with the headers as they stand in a page, `|` between them, and with rows.
@@ -125,7 +132,8 @@ impl Table {
             cells.max().unwrap_or(0).clamp(3, WIDEST)
         };
         let widths: Vec<usize> = (0..self.headers.len()).map(width).collect();
-        let is_text = |column: usize| column < self.text_columns || column + 1 == widths.len();
+        let is_last = |column: usize| column + 1 == widths.len() && !self.numbers_last;
+        let is_text = |column: usize| column < self.text_columns || is_last(column);
         let mut out = String::new();
         let mut line = |row: &Vec<String>| {
             for ((column, cell), width) in row.iter().enumerate().zip(widths.iter().copied()) {

@@ -221,7 +221,7 @@ fn write(topic: Topic, value: f64) -> String {
 fn table(answer: &Answer) -> Table {
     let mut headers = vec!["question"];
     headers.extend(answer.servers.iter().map(String::as_str));
-    let mut table = Table::new(&headers, 1);
+    let mut table = Table::new(&headers, 1).with_numbers_last();
     for row in answer.rows.iter().filter(|row| !is_bound(row)) {
         let best = row.best();
         let cell = |(server, value): (usize, &Option<_>)| {
@@ -235,13 +235,14 @@ fn table(answer: &Answer) -> Table {
 }
 
 fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: bool) -> String {
-    let bound = if value.at_least { "≥ " } else { "" };
+    // No line breaks between a value and its signs.
+    let bound = if value.at_least { "≥\u{a0}" } else { "" };
     let text = format!("{bound}{}", shown(row, server));
     // Among the best no difference is claimed; what may equal the baseline is not shown as better than it.
     match (is_best, is_open(answer, row, server)) {
         (true, false) => format!("**{text}**"),
         (true, true) if row.best().contains(&answer.baseline) => format!("**{text}**"),
-        (_, true) => format!("{text} ?"),
+        (_, true) => format!("{text}\u{a0}?"),
         (false, false) => text,
     }
 }

@@ -9,6 +9,9 @@ use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio};
 const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
 const FOREST_ROOM: f64 = 1.2;
 
+/// The width of a forest plot's values, which stand in panels of at least three times that.
+const VALUES: f64 = 92.0;
+
 impl Page {
     pub fn bars(&mut self, bars: &Bars) {
         let (thick, gap) = bars.sizes;
@@ -100,15 +103,20 @@ impl Page {
         for (column, (title, ratios)) in forest.columns.iter().enumerate() {
             let left = left + column as f64 * wide;
             self.text((left, self.y + LINE / 2.0), "start", "", title);
-            let scale = Scale { kind: Kind::Log, values, pixels: (left, left + wide - 24.0) };
+            let has_values = wide >= 3.0 * VALUES;
+            let end_of_scale = left + wide - 24.0 - if has_values { VALUES } else { 0.0 };
+            let scale = Scale { kind: Kind::Log, values, pixels: (left, end_of_scale) };
             for (x, text) in scale.ticks(&axis, |text| width(text) + 10.0) {
                 self.line((x, begin), (x, end), GRID, 1.0);
                 self.text((x, end + LINE / 2.0), "middle", "", &text);
             }
             self.line((scale.at(1.0), begin), (scale.at(1.0), end), INK, 1.5);
             for (row, ratio) in ratios.iter().enumerate() {
-                if let Some(ratio) = ratio {
-                    self.ratio(ratio, scale, begin + ROW * (row as f64 + 0.5));
+                let Some(ratio) = ratio else { continue };
+                let y = begin + ROW * (row as f64 + 0.5);
+                self.ratio(ratio, scale, y);
+                if has_values {
+                    self.text((end_of_scale + 10.0, y), "start", "", &ratio.words());
                 }
             }
         }
@@ -125,6 +133,15 @@ impl Page {
             self.line((scale.at(low), y), (scale.at(high), y), colour, 3.0);
         }
         self.mark((scale.at(ratio.value), y), ratio.style, Mark::Small);
+    }
+}
+
+impl Ratio {
+    /// `0.77 to 0.84`, or the ratio alone where it has no interval.
+    fn words(&self) -> String {
+        let (low, high) = self.interval.unwrap_or((self.value, self.value));
+        let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
+        if low == high { low } else { format!("{low} to {high}") }
     }
 }
 
