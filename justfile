@@ -201,7 +201,7 @@ test-images:
 # Test axum-ajj, a server of a workspace of its own, which is built first: minutes once
 [group('develop')]
 test-ajj:
-    cargo test --workspace --test conformance ajj -- --ignored
+    {{cargo}} test --workspace --test conformance ajj -- --ignored
 
 # Test what reads RocksDB, where it is built
 [private]
@@ -230,7 +230,7 @@ fmt:
 # Clippy with warnings denied
 [group('develop')]
 lint:
-    {{cargo}} {{ if lints == "" { "clippy" } else { "build" } }} --workspace --all-targets {{ if lints == "" { "-- --deny warnings" } else { "" } }}
+    {{cargo}} {{ if lints == "" { "clippy --workspace --all-targets -- --deny warnings" } else { "build --workspace --all-targets" } }}
 
 # Check the crates that are built here: licences, versions, sources, and advisories where their database can be reached
 [group('develop')]

@@ -58,6 +58,12 @@ pub fn estimate(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
     }
 }
 
+/// `0.72 to 0.82`; one value where both read the same.
+pub fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
+    let (low, high) = (write(low), write(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
 /// A ratio and its interval; with three decimals where it is so close to 1 that the third one matters.
 pub fn ratio(ratio: Estimate) -> String {
     let decimals = match ratio.value {

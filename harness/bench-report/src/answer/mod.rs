@@ -6,7 +6,7 @@ mod rows;
 
 use super::Run;
 use super::charts::{self, Picture};
-use super::format::{Table, bytes, capitalised, dash, list, percent, sections, thousands, time_us};
+use super::format::{Table, bytes, capitalised, dash, list, percent, sections, spanned, thousands, time_us};
 use bench_analysis::Better;
 use bench_analysis::answer::{Answer, AnswerRow, Recommendation, Standing, Topic, Value};
 use bench_system::readable_numbers::rounded;
@@ -113,12 +113,6 @@ fn against(answer: &Answer, row: &AnswerRow, own: usize, other: usize) -> String
 
 fn shown(row: &AnswerRow, server: usize) -> String {
     dash(row.range(server), |ends| spanned(ends, |value| write(row.topic, value)))
-}
-
-/// `0.72 to 0.82`; one value where both read the same.
-fn spanned((low, high): (f64, f64), write: impl Fn(f64) -> String) -> String {
-    let (low, high) = (write(low), write(high));
-    if low == high { low } else { format!("{low} to {high}") }
 }
 
 /// Where a server stands otherwise to the baseline on one processor than on another: a sentence for each that is better
@@ -277,7 +271,11 @@ fn notes(answer: &Answer) -> String {
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];
-        notes.push(format!("**?**: may equal {baseline}, because their intervals overlap."));
+        let on = match answer.rows.iter().any(|row| row.models.len() > 1) {
+            true => " on one of the processors or more",
+            false => "",
+        };
+        notes.push(format!("**?**: may equal {baseline}{on}, because their intervals overlap."));
     }
     if cells().any(|(row, server)| row.values[server].is_some_and(|value| value.at_least)) {
         notes
@@ -289,7 +287,7 @@ fn notes(answer: &Answer) -> String {
     });
     let bound: Vec<String> = bound.collect();
     if !bound.is_empty() {
-        notes.push(format!("No server reached its limit: {}.", bound.join("; ")));
+        notes.push(format!("Not in the table, since no server reached its limit: {}.", bound.join("; ")));
     }
     format!("{}\n", notes.join(" "))
 }

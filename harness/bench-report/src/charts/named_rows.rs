@@ -4,6 +4,7 @@ use super::palette::{GRID, INK, PAPER};
 use super::scale::{Scale, range};
 use super::svg::{LINE, Page, RIGHT, WIDTH, width};
 use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio};
+use crate::format::spanned;
 
 /// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
 const RATIO_TICKS: [f64; 9] = [0.1, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 10.0];
@@ -139,9 +140,7 @@ impl Page {
 impl Ratio {
     /// `0.77 to 0.84`, or the ratio alone where it has no interval.
     fn words(&self) -> String {
-        let (low, high) = self.interval.unwrap_or((self.value, self.value));
-        let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
-        if low == high { low } else { format!("{low} to {high}") }
+        spanned(self.interval.unwrap_or((self.value, self.value)), |ratio| format!("{ratio:.2}"))
     }
 }
 

@@ -88,6 +88,12 @@ pub(super) fn splice(page: &Page, aliases: &Aliases, sources: &Sources) -> Resul
 /// # Errors
 /// A figure does not stand behind its words, or they are not on the page.
 pub(super) fn places(page: &Page) -> Result<Vec<Range<usize>>> {
+    if let Some((before, _)) = page.text.split_once("<!--=") {
+        bail!(
+            "line {}: a comment binds no figure; name it in the page's file of figures",
+            line_of(&page.text, before.len())
+        );
+    }
     let prose = Prose::of(&page.text)?;
     let mut from = 0;
     let mut places = Vec::with_capacity(page.figures.len());
@@ -165,16 +171,21 @@ impl Prose {
         self.at.extend(at..at + c.len_utf8());
     }
 
+    /// Where whole words stand: 12 is neither in 120 nor in 12.5 or 12,000, and `and 12` not in `band 12`.
     fn find(&self, words: &str, from: usize) -> Option<Range<usize>> {
-        // A figure ends where a number does: 12 is not in 120.
-        let ends = |end: usize| {
-            !(words.ends_with(|c: char| c.is_ascii_digit())
-                && self.text[end..].starts_with(|c: char| c.is_ascii_digit()))
+        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let begins =
+            |at: usize| !(is_word(words.chars().next()) && is_word(self.text[..at].chars().next_back()));
+        let ends = |at: usize| {
+            let mut behind = self.text[at..].chars();
+            let next = behind.next();
+            let goes_on = is_word(next)
+                || (matches!(next, Some('.' | ',')) && behind.next().is_some_and(|c| c.is_ascii_digit()));
+            !(is_word(words.chars().next_back()) && goes_on)
         };
-        let found = self.text[from..]
-            .match_indices(words)
-            .map(|(offset, _)| from + offset..from + offset + words.len());
-        found.into_iter().find(|range| ends(range.end))
+        let found = self.text[from..].match_indices(words);
+        let mut found = found.map(|(offset, _)| from + offset..from + offset + words.len());
+        found.find(|range| begins(range.start) && ends(range.end))
     }
 }
 
@@ -215,7 +226,11 @@ mod tests {
         let text = "It takes up\n   to 1.2\ns (12 of 120), <!-- not measured: x --> and 12\n";
         let figures = [figure("up to", "1.2 s"), figure("(", "12"), figure("and", "12")];
         assert_eq!(found(text, &figures).unwrap(), ["1.2\ns", "12", "12"]);
-        assert_eq!(found("of 120, of 12", &[figure("of", "12")]).unwrap(), ["12"]);
+        for other in ["of 120", "of 12.5", "of 12,000", "roof 12", "of 12s"] {
+            let text = format!("{other}; of 12.");
+            let page = Page { text: text.clone(), figures: vec![figure("of", "12")] };
+            assert_eq!(places(&page).unwrap(), [text.len() - 3..text.len() - 1], "{text}");
+        }
     }
 
     #[test]
@@ -225,6 +240,7 @@ mod tests {
             error("x\nIt takes 6 s").starts_with("line 2: behind \"takes\" stands \"6 s\" and not \"5\"")
         );
         assert!(error("It needs 5").contains("lacks the words \"takes\""));
+        assert!(error("x\n<!--= a#/b count -->5").starts_with("line 2: a comment binds no figure"));
         assert!(error("x\n```\ntakes 5\n```\n<!-- takes 5 -->").contains("lacks the words"));
     }
 

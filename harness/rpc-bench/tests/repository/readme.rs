@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bench_model::results::{RunFolder, kept};
 use bench_report::pages::{self, Figure, Page, Sources};
 use bench_report::pooled;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -79,6 +80,55 @@ fn no_figure_stands_without_a_run() {
     for (path, page) in pages() {
         assert_eq!(pages::unbound(&page).unwrap(), [], "{}", path.display());
     }
+}
+
+/// A comment at the beginning of a line begins an HTML block, which would end its paragraph: with or without its comments
+/// a page has the same blocks, as a Markdown parser sees them.
+#[test]
+fn comments_split_no_paragraph() {
+    for (path, page) in pages() {
+        let (marked, bare) = (markdown_blocks(&page.text), markdown_blocks(&without_comments(&page.text)));
+        assert!(bare.len() > 5, "{}", path.display());
+        let different = marked.iter().zip(&bare).find(|(a, b)| a != b);
+        assert_eq!(different, None, "{}", path.display());
+        assert_eq!(marked.len(), bare.len(), "{}", path.display());
+    }
+    let split = "text\n<!-- not measured: a setting --> more\n";
+    assert_ne!(markdown_blocks(split), markdown_blocks(&without_comments(split)));
+}
+
+/// A page without what its comments say of numbers. Those of blocks stay: they stand between paragraphs.
+fn without_comments(text: &str) -> String {
+    let bare = |line: &str| {
+        let mut line = line.to_owned();
+        while let Some((before, rest)) = line.split_once("<!-- not measured")
+            && let Some((_, after)) = rest.split_once("-->")
+            // Code shows how such a comment is written.
+            && !before.ends_with('`')
+        {
+            line = format!("{before}{after}");
+        }
+        line
+    };
+    text.lines().map(bare).collect::<Vec<_>>().join("\n")
+}
+
+/// The paragraphs, items, cells and the like of a page with their texts, without HTML.
+fn markdown_blocks(text: &str) -> Vec<String> {
+    let mut blocks = vec![String::new()];
+    let mut html = 0;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::HtmlBlock) => html += 1,
+            Event::End(TagEnd::HtmlBlock) => html -= 1,
+            Event::Start(Tag::Link { .. } | Tag::Strong | Tag::Emphasis | Tag::Image { .. }) => {}
+            Event::Start(tag) => blocks.push(format!("{tag:?}: ")),
+            Event::Text(text) | Event::Code(text) if html == 0 => blocks.last_mut().unwrap().push_str(&text),
+            Event::SoftBreak => blocks.last_mut().unwrap().push(' '),
+            _ => {}
+        }
+    }
+    blocks.iter().map(|block| block.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// A path in backticks that begins with a folder of the repository and has no placeholder.
