@@ -122,12 +122,8 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
     let campaign = &plan.campaign;
     let mut places = BTreeMap::new();
     let named = |names: Vec<&str>, own: &str| names.iter().position(|name| *name == own).unwrap_or(0) as f64;
-    let entry = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).server.as_deref());
-    let entry = entry.unwrap_or(&cell.server);
-    let entries = campaign
-        .servers
-        .iter()
-        .map(|name| campaign.arm(name).and_then(|arm| campaign.base(arm).server.as_deref()).unwrap_or(name));
+    let entry = campaign.entry_of(&cell.server);
+    let entries = campaign.servers.iter().map(|name| campaign.entry_of(name));
     let words = |text: &str, order| Place { order, words: text.to_owned(), number: None };
     places.insert(Along::Server, words(entry, named(entries.collect(), entry)));
     let workloads = campaign.workloads.iter().map(String::as_str).collect();
@@ -137,12 +133,16 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
     places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
     let server = plan.servers.iter().find(|server| server.name == cell.server);
     if let Some(environment) = server.map(|server| plan.environment_of(server)) {
-        for axis in Along::axes() {
-            let Along::Setting(name) = axis else { continue };
+        for (name, axis) in Along::settings() {
             let Some(place) = environment.place(name) else { continue };
             let order = place.value.map_or(-1.0, |value| value as f64);
             places.insert(axis, Place { order, words: place.words, number: place.number });
         }
+    }
+    let variant = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).variant.as_ref());
+    for (axis, value) in variant.into_iter().flat_map(|choice| &choice.values) {
+        let order = campaign.axes.order(axis, value) as f64;
+        places.insert(Along::Variant(axis.clone()), words(value, order));
     }
     Located { cell, places }
 }
@@ -154,7 +154,8 @@ fn varied(all: &[Located<'_>]) -> BTreeSet<Along> {
         let first = words.next();
         words.any(|other| Some(other) != first)
     };
-    Along::axes().filter(differ).collect()
+    let axes: BTreeSet<&Along> = all.iter().flat_map(|one| one.places.keys()).collect();
+    axes.into_iter().filter(|axis| differ(axis)).cloned().collect()
 }
 
 /// Views of a campaign that states none: its rate, its CPU time and its latency along the axis of numbers with the most
@@ -192,13 +193,14 @@ fn suggested(all: &[Located<'_>]) -> Vec<View> {
 fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
     let only = view.only()?;
     let is_shown = |one: &&Located<'_>| {
-        only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(*axis, value)))
+        only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(axis, value)))
     };
     let all: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
     let varied = varied(&all);
     let (x, series, panels, over) = (view.x()?, view.series()?, view.panels()?, view.over()?);
-    let taken = [Some(x), Some(series), behind(x), panels];
-    let others = varied.iter().copied().filter(|axis| !taken.contains(&Some(*axis)));
+    let mut taken = vec![x.clone(), series.clone()];
+    taken.extend(behind(&x).into_iter().chain(panels.clone()));
+    let others = varied.into_iter().filter(|axis| !taken.contains(axis));
     let names: Vec<Along> = panels.into_iter().chain(others).collect();
     let mut found: Vec<(Vec<Place>, Vec<&Located<'_>>)> = Vec::new();
     for one in &all {
@@ -211,8 +213,8 @@ fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Sho
     found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
         let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
-        let context = Context { view, x, over: &over, all: &all, observed };
-        Panel { name, series: context.series(series, &cells) }
+        let context = Context { view, x: &x, over: &over, all: &all, observed };
+        Panel { name, series: context.series(&series, &cells) }
     };
     let panel_axes = names.iter().map(|axis| axis.name()).collect();
     Ok(Shown { view: view.clone(), panel_axes, panels: found.into_iter().map(of_panel).collect() })
@@ -220,7 +222,7 @@ fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Sho
 
 /// The axis that a figure changes with, which is no panel of its own: a round trip with the network, an answer's length
 /// with the request, all others with the load. None of an axis.
-pub fn behind(x: Along) -> Option<Along> {
+pub fn behind(x: &Along) -> Option<Along> {
     match x {
         Along::Figure(Figure::RoundTripUs) => Some(Along::Setting("network")),
         Along::Figure(Figure::AnswerBytes) => Some(Along::Workload),
@@ -232,17 +234,17 @@ pub fn behind(x: Along) -> Option<Along> {
 /// What a point is made from.
 struct Context<'a> {
     view: &'a View,
-    x: Along,
+    x: &'a Along,
     over: &'a [(Along, &'a Value)],
     all: &'a [Located<'a>],
     observed: &'a Observed<'a>,
 }
 
 impl Context<'_> {
-    fn series(&self, axis: Along, cells: &[&Located<'_>]) -> Vec<Series> {
+    fn series(&self, axis: &Along, cells: &[&Located<'_>]) -> Vec<Series> {
         let mut found: Vec<(Place, Vec<&Located<'_>>)> = Vec::new();
         for one in cells {
-            let Some(place) = one.places.get(&axis).cloned() else { continue };
+            let Some(place) = one.places.get(axis).cloned() else { continue };
             match found.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, cells)) => cells.push(one),
                 None => found.push((place, vec![one])),
@@ -265,11 +267,11 @@ impl Context<'_> {
         let value = |figure: Figure| cell.figure(figure).map(|estimate| estimate.value);
         let (order, place, x) = match self.x {
             Along::Figure(figure) => {
-                let x = value(figure);
+                let x = value(*figure);
                 let place = behind(self.x).and_then(|axis| one.places.get(&axis));
                 (x.unwrap_or(-1.0), place.map_or_else(String::new, |place| place.words.clone()), x)
             }
-            axis => match one.places.get(&axis) {
+            axis => match one.places.get(axis) {
                 Some(place) => (place.order, place.words.clone(), place.number),
                 None => (0.0, String::new(), None),
             },
@@ -316,7 +318,7 @@ impl Context<'_> {
         }
         let is_over = |axis: &Along| self.over.iter().any(|(over, _)| over == axis);
         let is_reference = |other: &&Located<'_>| {
-            self.over.iter().all(|(axis, value)| other.is_at(*axis, value))
+            self.over.iter().all(|(axis, value)| other.is_at(axis, value))
                 && one
                     .places
                     .iter()
@@ -334,8 +336,8 @@ impl Context<'_> {
             let Cell { server, workload, level, .. } = one.cell;
             for (block, sample) in self.observed.samples(server, workload, *level) {
                 let x = match self.x {
-                    Along::Figure(figure) => sample.figure(figure),
-                    axis => one.places.get(&axis).and_then(|place| place.number),
+                    Along::Figure(figure) => sample.figure(*figure),
+                    axis => one.places.get(axis).and_then(|place| place.number),
                 };
                 let point = x.zip(sample.figure(figure)).filter(|(_, y)| *y > 0.0);
                 blocks.entry(block).or_default().extend(point);
@@ -348,10 +350,10 @@ impl Context<'_> {
 
 impl Located<'_> {
     /// Whether it is at a value that a campaign states.
-    fn is_at(&self, axis: Along, value: &Value) -> bool {
-        let Some(place) = self.places.get(&axis) else { return false };
+    fn is_at(&self, axis: &Along, value: &Value) -> bool {
+        let Some(place) = self.places.get(axis) else { return false };
         match axis {
-            Along::Server | Along::Workload => value.as_str() == Some(&place.words),
+            Along::Server | Along::Workload | Along::Variant(_) => value.as_str() == Some(&place.words),
             Along::Load => value.as_f64() == place.number,
             Along::Setting(name) => is_same_place(name, value, place),
             Along::Figure(_) => false,

@@ -248,8 +248,8 @@ fn table(run: &Run, shown: &Shown) -> Table {
     if has_panels {
         headers.insert(0, panels(run, shown));
     }
-    let behind = Along::named(&view.x).and_then(behind);
-    headers.extend(behind.map(|behind| axis(run, &behind.name())));
+    let behind = Along::named(&view.x).as_ref().and_then(behind);
+    headers.extend(behind.as_ref().map(|behind| axis(run, &behind.name())));
     let text_columns = headers.len() + 1;
     headers.push(axis(run, &view.x));
     for &figure in &view.figure {
@@ -267,7 +267,7 @@ fn table(run: &Run, shown: &Shown) -> Table {
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
     let row = |panel: &Panel, series: &Series, point: &Point| {
         let mut row = vec![series.name.clone()];
-        row.extend(behind.map(|_| point.place.clone()));
+        row.extend(behind.as_ref().map(|_| point.place.clone()));
         row.push(if behind.is_some() && point.x.is_none() { "-".to_owned() } else { at(shown, point) });
         if has_panels {
             row.insert(0, panel.name.clone());

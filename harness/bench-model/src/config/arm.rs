@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, ConfigDir, Overrides, Server};
+use super::{Campaign, Choice, ConfigDir, Overrides, Server};
 use crate::load::Level;
 
 /// A server of a campaign with settings of its own.
@@ -25,6 +25,9 @@ pub struct CampaignArm {
     /// Its settings; of an arm with `of`, the one that is changed.
     #[serde(default)]
     pub settings: Overrides,
+    /// Of which server this one is which variant, where axes choose among variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Choice>,
     /// The connection counts (or rates) that it is measured at, by workload; all where left out, or those of `of`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loads: BTreeMap<String, Vec<u32>>,
@@ -39,6 +42,13 @@ impl Campaign {
     /// The arm that another one is, but for one setting; an arm with a server of its own is its own base.
     pub fn base<'a>(&'a self, arm: &'a CampaignArm) -> &'a CampaignArm {
         arm.of.as_deref().and_then(|name| self.arm(name)).unwrap_or(arm)
+    }
+
+    /// The server of a subject, which may be an arm, by its name in `servers.toml`; of a variant, that which it is one of.
+    pub fn entry_of<'a>(&'a self, name: &'a str) -> &'a str {
+        let Some(arm) = self.arm(name).map(|arm| self.base(arm)) else { return name };
+        let variant = arm.variant.as_ref().map(|choice| choice.of.as_str());
+        variant.or(arm.server.as_deref()).unwrap_or(name)
     }
 
     /// A server of the campaign: an entry of `servers.toml`, or an arm of it.

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::variants::{Choice, Variants};
 use super::view::one_or_several;
-use super::{Campaign, CampaignArm, Overrides, View};
+use super::{Campaign, CampaignArm, Overrides, Placement, View};
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
@@ -22,7 +23,8 @@ pub(super) const RATE: &str = "rate";
 /// Values that leave a setting as the environment has it.
 const NONE: [&str; 2] = ["none", "loopback"];
 
-/// Axes, by name: `server`, `workload`, `connections`, `rate`, or a setting that an arm may have.
+/// Axes, by name: `server`, `workload`, `connections`, `rate`, a setting that an arm may have, or an axis of variants in
+/// `servers.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Axes(BTreeMap<String, Vec<Value>>);
@@ -39,6 +41,16 @@ impl Axes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether there is an axis of that name.
+    pub(super) fn has(&self, axis: &str) -> bool {
+        self.0.contains_key(axis)
+    }
+
+    /// Where a value of an axis stands among its values; 0 where it does not.
+    pub fn order(&self, axis: &str, value: &str) -> usize {
+        self.values(axis).iter().position(|known| known == value).unwrap_or(0)
     }
 
     fn values(&self, axis: &str) -> &[Value] {
@@ -68,11 +80,8 @@ impl Axes {
 /// What a value of an axis changes.
 fn setting(axis: &str, value: &Value) -> Result<Overrides> {
     if value.as_str().is_some_and(|word| NONE.contains(&word)) {
-        // So that an axis that is no setting is found with such a value as well.
-        ensure!(Overrides::names().any(|name| name == axis), unknown(axis));
         return Ok(Overrides::default());
     }
-    ensure!(Overrides::names().any(|name| name == axis), unknown(axis));
     let table = Value::Object([(axis.to_owned(), value.clone())].into_iter().collect());
     let own: Overrides =
         serde_json::from_value(table).with_context(|| format!("field axes.{axis}: {value}"))?;
@@ -80,10 +89,13 @@ fn setting(axis: &str, value: &Value) -> Result<Overrides> {
     Ok(own)
 }
 
-fn unknown(axis: &str) -> String {
-    let known: Vec<&str> =
-        [SERVER, WORKLOAD, CONNECTIONS, RATE].into_iter().chain(Overrides::names()).collect();
-    format!("field axes: there is no axis {axis:?}; there are {}", known.join(", "))
+fn check_name(axis: &str, variants: &Variants) -> Result<()> {
+    let mut known: Vec<&str> = vec![SERVER, WORKLOAD, CONNECTIONS, RATE];
+    // Coerced one by one: the names of settings live as long as the program.
+    known.extend(Overrides::names().map(|name| -> &str { name }));
+    known.extend(variants.names());
+    ensure!(known.contains(&axis), "field axes: there is no axis {axis:?}; there are {}", known.join(", "));
+    Ok(())
 }
 
 /// A value as part of an arm's name.
@@ -181,7 +193,7 @@ impl Campaign {
     ///
     /// # Errors
     /// One line with the field.
-    pub(super) fn expand(&mut self) -> Result<()> {
+    pub(super) fn expand(&mut self, variants: &Variants) -> Result<()> {
         if self.axes.is_empty() {
             ensure!(
                 self.excepts.is_empty(),
@@ -190,6 +202,7 @@ impl Campaign {
             return Ok(());
         }
         let axes = self.axes.clone();
+        axes.0.keys().try_for_each(|axis| check_name(axis, variants))?;
         let empty = axes.0.iter().find(|(_, values)| values.is_empty());
         ensure!(empty.is_none(), "field axes.{}: give values", empty.map_or("", |(axis, _)| axis));
         self.excepts.iter().try_for_each(|except| except.check(&axes))?;
@@ -222,10 +235,11 @@ impl Campaign {
             "field axes.{}: [environment] states it, too; leave one out",
             twice.map_or("", |(axis, _)| axis)
         );
-        let arms = self.combined(&axes)?;
-        if arms.iter().all(|(arm, _)| arm.settings.is_empty() && arm.loads.is_empty())
-            && arms.len() == servers.len()
-        {
+        let arms = self.combined(&axes, variants)?;
+        let is_plain = |(arm, _): &(CampaignArm, _)| {
+            arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
+        };
+        if arms.iter().all(is_plain) && arms.len() == servers.len() {
             self.servers.splice(0..0, servers);
             return Ok(());
         }
@@ -234,8 +248,12 @@ impl Campaign {
         Ok(())
     }
 
-    /// An arm for each combination of servers and settings that is run, and its settings as a part of its name.
-    fn combined(&self, axes: &Axes) -> Result<Vec<(CampaignArm, String)>> {
+    /// An arm for each combination of servers, settings and variants that is run, with its place on the axes.
+    fn combined<'a>(
+        &self,
+        axes: &'a Axes,
+        variants: &Variants,
+    ) -> Result<Vec<(CampaignArm, Vec<Coordinate<'a>>)>> {
         let mut places: Vec<Vec<Coordinate<'_>>> =
             axes.values(SERVER).iter().map(|server| vec![(SERVER, server)]).collect();
         for (axis, values) in axes.settings() {
@@ -249,28 +267,30 @@ impl Campaign {
             ensure!(places.len() <= MOST_ARMS, "table [axes]: they give more than {MOST_ARMS} combinations");
         }
         let mut arms = Vec::new();
-        for place in &places {
-            let Some(loads) = self.loads(place)? else { continue };
+        for place in places {
+            let Some(loads) = self.loads(&place)? else { continue };
             let mut settings = Overrides::default();
-            let (mut server, mut parts) = (String::new(), String::new());
-            for (axis, value) in place {
+            let mut name = String::new();
+            let mut choice = Choice { of: String::new(), values: BTreeMap::new() };
+            for (axis, value) in &place {
+                let text = || value.as_str().unwrap_or_default().to_owned();
                 if *axis == SERVER {
-                    server = value.as_str().unwrap_or_default().to_owned();
+                    (choice.of, name) = (text(), text());
                     continue;
                 }
-                settings = setting(axis, value)?.or(&settings);
-                parts.push_str(&format!("-{}-{}", axis.replace('_', "-"), slug(value)));
+                if variants.has(axis) {
+                    ensure!(value.is_string(), "field axes.{axis}: {value} is no name; give texts");
+                    choice.values.insert((*axis).to_owned(), text());
+                } else {
+                    settings = setting(axis, value)?.or(&settings);
+                }
+                name.push_str(&format!("-{}-{}", axis.replace('_', "-"), slug(value)));
             }
-            let arm = CampaignArm {
-                name: format!("{server}{parts}"),
-                server: Some(server),
-                of: None,
-                label: None,
-                branch: None,
-                settings,
-                loads,
-            };
-            arms.push((arm, parts));
+            let server = variants.entry(&choice)?;
+            let variant = (!choice.values.is_empty()).then_some(choice);
+            let (of, label, branch) = (None, None, None);
+            let arm = CampaignArm { name, server: Some(server), of, label, branch, settings, variant, loads };
+            arms.push((arm, place));
         }
         ensure!(!arms.is_empty(), "table [[except]]: it leaves nothing to run");
         Ok(arms)
@@ -308,16 +328,40 @@ impl Campaign {
         })
     }
 
-    /// Compares each arm with that of the baseline which has the same settings.
-    fn compare_within(&mut self, arms: &[(CampaignArm, String)], servers: &[String]) -> Result<()> {
-        let Some(baseline) = self.baseline.take() else { return Ok(()) };
-        if !servers.contains(&baseline) {
-            bail!("field baseline: {baseline:?} is not among axes.server; name one of these");
-        }
-        for (arm, parts) in arms.iter().filter(|(arm, _)| arm.server.as_ref() != Some(&baseline)) {
-            let other = format!("{baseline}{parts}");
-            if arms.iter().any(|(known, _)| known.name == other) {
-                self.comparisons.push((arm.name.clone(), other));
+    /// Compares each arm with that of the baseline which is the same in all else. Duets without a baseline run the pairs
+    /// that the views show ratios of.
+    fn compare_within(
+        &mut self,
+        arms: &[(CampaignArm, Vec<Coordinate<'_>>)],
+        servers: &[String],
+    ) -> Result<()> {
+        let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
+        let overs: Vec<BTreeMap<String, Value>> = match &self.baseline {
+            Some(baseline) if !servers.contains(baseline) => {
+                bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
+            }
+            Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
+            None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
+                of_views().collect()
+            }
+            None => return Ok(()),
+        };
+        self.baseline = None;
+        for over in &overs {
+            for (arm, place) in arms {
+                let is_other = |(axis, value): &Coordinate<'_>, other: &Value| match over.get(*axis) {
+                    Some(over) => is_same(axis, over, other),
+                    None => *value == other,
+                };
+                let is_reference = |others: &[Coordinate<'_>]| {
+                    place.iter().zip(others).all(|(own, (_, other))| is_other(own, other))
+                };
+                let reference =
+                    arms.iter().find(|(_, others)| is_reference(others)).map(|(other, _)| &other.name);
+                let pair = reference
+                    .filter(|other| **other != arm.name)
+                    .map(|other| (arm.name.clone(), other.clone()));
+                self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
             }
         }
         Ok(())

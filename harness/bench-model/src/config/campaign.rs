@@ -363,7 +363,7 @@ impl Campaign {
         if !titles.is_empty() {
             distinct("view.title", &titles)?;
         }
-        let check = |view: &View| view.check().and_then(|()| self.check_values(view));
+        let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
         let view = |view: &View| check(view).with_context(|| format!("[[view]] {:?}", view.title));
         self.views.iter().try_for_each(view)?;
         self.check_network()?;

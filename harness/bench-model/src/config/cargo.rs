@@ -120,6 +120,16 @@ pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
     Ok(())
 }
 
+/// Gives a variant of an entry that has a folder of its own in the target folder another one than that, where it has one
+/// as well: with other features, both would be built to one place.
+pub(super) fn separate(entry: &mut Table, of: &Table) {
+    let of_other = of.get(FIELD).and_then(|cargo| cargo.get("target")).and_then(Value::as_str);
+    let own = entry.get_mut(FIELD).and_then(|cargo| cargo.get_mut("target"));
+    if let (Some(other), Some(Value::String(own))) = (of_other, own) {
+        *own = format!("{other}-{own}");
+    }
+}
+
 /// The table that `cargo` is, or is short for; it is taken out.
 fn own_table(of: &mut Table) -> Result<Option<Table>> {
     match of.remove(FIELD) {

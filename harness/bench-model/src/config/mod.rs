@@ -21,6 +21,7 @@ mod slo;
 mod stages;
 mod stores;
 mod threshold;
+mod variants;
 mod view;
 mod why;
 
@@ -51,6 +52,8 @@ pub use slo::Slo;
 pub use stages::{Ramp, Stages};
 pub use stores::{Neighbour, Stores};
 pub use threshold::Threshold;
+pub use variants::Choice;
+use variants::Variants;
 pub use view::{Along, Fit, View, variable};
 pub use why::{Blocks, Slope, Why};
 
@@ -78,15 +81,27 @@ impl ConfigDir {
 
     /// All servers.
     pub fn servers(&self) -> Result<Vec<Server>> {
-        servers_file::read(&self.0)
+        Ok(servers_file::read(&self.0)?.0)
     }
 
     /// The server of that name; of a gateway, with the entry of its upstream.
     pub fn server(&self, name: &str) -> Result<Server> {
-        let servers = self.servers()?;
-        let mut server = self.among(&servers, name)?;
+        let (servers, variants) = servers_file::read(&self.0)?;
+        let among = |name: &str| {
+            let found = servers.iter().find(|server| server.name == name);
+            found.cloned().ok_or_else(|| {
+                let names = servers.iter().map(|server| server.name.as_str());
+                let names: Vec<&str> = names.filter(|name| !variants.has_entry(name)).collect();
+                anyhow!(
+                    "no server {name:?} in {}; there are: {}; and their variants",
+                    self.0.join(servers_file::FILE).display(),
+                    names.join(", ")
+                )
+            })
+        };
+        let mut server = among(name)?;
         if let Some(upstream) = &mut server.upstream {
-            let entry = self.among(&servers, &upstream.server);
+            let entry = among(&upstream.server);
             let entry = entry.with_context(|| format!("server {name:?}: field upstream.server"))?;
             ensure!(
                 entry.upstream.is_none(),
@@ -98,18 +113,6 @@ impl ConfigDir {
             upstream.entry = Some(Server { overrides, ..entry });
         }
         Ok(server)
-    }
-
-    fn among(&self, servers: &[Server], name: &str) -> Result<Server> {
-        let found = servers.iter().find(|server| server.name == name);
-        found.cloned().ok_or_else(|| {
-            let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-            anyhow!(
-                "no server {name:?} in {}; there are: {}",
-                self.0.join(servers_file::FILE).display(),
-                names.join(", ")
-            )
-        })
     }
 
     /// The workload of that name.
@@ -146,7 +149,12 @@ impl ConfigDir {
     pub fn campaign(&self, name: &str) -> Result<(Campaign, String)> {
         read_toml(&self.named("campaigns", name)?, |campaign: &mut Campaign| {
             campaign.name = name.to_owned();
-            campaign.expand()?;
+            // Axes alone choose among variants of servers.
+            let variants = match campaign.axes.is_empty() {
+                true => Variants::default(),
+                false => servers_file::read(&self.0)?.1,
+            };
+            campaign.expand(&variants)?;
             campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
             if let Some(sizes) = &mut campaign.sizes
                 && sizes.prices.is_none()

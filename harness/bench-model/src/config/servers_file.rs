@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::server::Server;
+use super::variants::{Variant, Variants};
 use super::{cargo, line_at, mistake, parse_toml};
 
 /// The servers of this repository.
@@ -34,18 +35,18 @@ const STARTED: [&str; 12] = [
     "open_files",
 ];
 
-/// Reads all servers of a folder.
+/// Reads all servers of a folder, and which are variants of others.
 ///
 /// # Errors
 /// One line, with the file, the server and the field.
-pub(super) fn read(folder: &Path) -> Result<Vec<Server>> {
+pub(super) fn read(folder: &Path) -> Result<(Vec<Server>, Variants)> {
     let mut known = Known::default();
     known.add(folder.join(FILE))?;
     let own = folder.join(OWN_FILE);
     if own.exists() {
         known.add(own)?;
     }
-    Ok(known.servers)
+    Ok((known.servers, known.variants))
 }
 
 /// What was read so far.
@@ -55,6 +56,7 @@ struct Known {
     /// The entries with all that they take from others.
     whole: Vec<Table>,
     servers: Vec<Server>,
+    variants: Variants,
 }
 
 impl Known {
@@ -63,35 +65,53 @@ impl Known {
         let mut file: Table = parse_toml(&path, &text)?;
         let place = || path.display().to_string();
         self.files.push(path.clone());
-        let entries = file.remove("server");
-        ensure!(file.is_empty(), "{}: has {:?}; each server is a [[server]]", place(), file.keys().next());
+        let [entries, variants] = ["server", "variant"].map(|table| file.remove(table));
+        ensure!(
+            file.is_empty(),
+            "{}: has {:?}; each server is a [[server]], and each other build or setting of some a [[variant]]",
+            place(),
+            file.keys().next()
+        );
         let entries = match entries {
             Some(Value::Array(entries)) => entries,
             // A user may have commented all of them out.
-            None if !self.servers.is_empty() => return Ok(()),
+            None if !self.servers.is_empty() => Vec::new(),
             _ => bail!("{}: has no [[server]]", place()),
         };
         for entry in entries {
             let Value::Table(entry) = entry else { bail!("{}: a server is no table", place()) };
-            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let place = || format!("{}: server {name:?}", path.display());
-            let whole = completed(entry, &self.whole).with_context(place)?;
-            let mut entry = whole.clone();
-            entry.remove(cargo::FIELD);
-            // As a text of its own, so that a mistake is one of a field.
-            let text = toml::to_string(&entry).with_context(place)?;
-            let server = toml::from_str(&text).map_err(|error| anyhow!(mistake(&text, &error)));
-            let server: Server = server.with_context(place)?;
-            server.check().with_context(place)?;
-            if self.servers.iter().any(|other| other.name == name) {
-                bail!(
-                    "server {name:?}: stands twice: {}; give one of them another name",
-                    self.places(&name).join(" and ")
-                );
-            }
-            self.servers.push(server);
-            self.whole.push(whole);
+            self.add_server(entry, &path)?;
         }
+        let variants = variants.as_ref().map_or(&[][..], |given| given.as_array().map_or(&[], Vec::as_slice));
+        for variant in variants {
+            let place = || format!("{}: [[variant]] {}", place(), variant.get("value").unwrap_or(variant));
+            let variant = Variant::read(variant.clone()).with_context(place)?;
+            for entry in self.variants.add(&variant, &self.whole).with_context(place)? {
+                self.add_server(entry, &path).with_context(place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_server(&mut self, entry: Table, path: &Path) -> Result<()> {
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let place = || format!("{}: server {name:?}", path.display());
+        let whole = completed(entry, &self.whole).with_context(place)?;
+        let mut entry = whole.clone();
+        entry.remove(cargo::FIELD);
+        // As a text of its own, so that a mistake is one of a field.
+        let text = toml::to_string(&entry).with_context(place)?;
+        let server = toml::from_str(&text).map_err(|error| anyhow!(mistake(&text, &error)));
+        let server: Server = server.with_context(place)?;
+        server.check().with_context(place)?;
+        if self.servers.iter().any(|other| other.name == name) {
+            bail!(
+                "server {name:?}: stands twice: {}; give one of them another name",
+                self.places(&name).join(" and ")
+            );
+        }
+        self.servers.push(server);
+        self.whole.push(whole);
         Ok(())
     }
 
@@ -196,7 +216,7 @@ mod tests {
     fn read_text(text: &str) -> Result<Vec<Server>> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join(FILE), format!("{BASE}\n{text}"))?;
-        read(folder.path())
+        read(folder.path()).map(|(servers, _)| servers)
     }
 
     /// With this text in the user's own file.
@@ -204,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join(FILE), BASE)?;
         std::fs::write(folder.path().join(OWN_FILE), text)?;
-        read(folder.path())
+        read(folder.path()).map(|(servers, _)| servers)
     }
 
     #[test]

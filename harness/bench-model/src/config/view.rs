@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::Overrides;
-use super::axes::{CONNECTIONS, RATE, SERVER, WORKLOAD};
+use super::axes::{Axes, CONNECTIONS, RATE, SERVER, WORKLOAD};
 use crate::arithmetic::Formula;
 use crate::figure::Figure;
 
@@ -56,7 +56,7 @@ pub enum Fit {
 }
 
 /// What cells are ordered or told by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Along {
     /// The server's entry in `servers.toml`.
     Server,
@@ -66,28 +66,31 @@ pub enum Along {
     Load,
     /// A setting that an arm may have.
     Setting(&'static str),
+    /// An axis of variants in `servers.toml`.
+    Variant(String),
     /// A figure.
     Figure(Figure),
 }
 
 impl Along {
-    /// Every axis: all but the figures.
-    pub fn axes() -> impl Iterator<Item = Self> {
-        [Self::Server, Self::Workload, Self::Load].into_iter().chain(Overrides::names().map(Self::Setting))
+    /// Every setting that an arm may have.
+    pub fn settings() -> impl Iterator<Item = (&'static str, Self)> {
+        Overrides::names().map(|name| (name, Self::Setting(name)))
     }
 
     /// Its name in a campaign.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Server => SERVER.to_owned(),
             Self::Workload => WORKLOAD.to_owned(),
             Self::Load => CONNECTIONS.to_owned(),
-            Self::Setting(name) => name.to_owned(),
+            Self::Setting(name) => (*name).to_owned(),
+            Self::Variant(name) => name.clone(),
             Self::Figure(figure) => figure.name(),
         }
     }
 
-    /// The axis or figure of that name.
+    /// The axis or figure of that name that every campaign may have.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             SERVER => Self::Server,
@@ -153,14 +156,20 @@ impl View {
         self.only.iter().map(|(name, value)| Ok((axis("only", name)?, one_or_several(value)))).collect()
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check(&self, axes: &Axes) -> Result<()> {
         let is_heading = !self.title.trim().is_empty() && !self.title.contains(['\n', '#', '|', '`']);
         ensure!(is_heading, "field title: give one line without #, | and `");
         ensure!(!self.figure.is_empty(), "field figure: name one");
         let (x, series) = (self.x()?, self.series()?);
         let panels = self.panels()?;
-        self.over()?;
-        self.only()?;
+        let (over, only) = (self.over()?, self.only()?);
+        let named =
+            [("x", &x), ("series", &series)].into_iter().chain(panels.iter().map(|axis| ("panels", axis)));
+        let named = named.chain(over.iter().map(|(axis, _)| ("over", axis)));
+        for (field, axis) in named.chain(only.iter().map(|(axis, _)| ("only", axis))) {
+            let Along::Variant(name) = axis else { continue };
+            ensure!(axes.has(name), unknown(field, name));
+        }
         ensure!(x != series, "fields x and series: both are {:?}; give two axes", self.x);
         ensure!(
             panels.is_none_or(|panels| panels != x && panels != series),
@@ -192,15 +201,20 @@ pub fn variable(name: &str) -> Option<(Along, f64)> {
     Along::named(name).map(|along| (along, 1.0)).or_else(seconds)
 }
 
+fn unknown(field: &str, name: &str) -> String {
+    let settings: Vec<&str> = Overrides::names().collect();
+    format!(
+        "field {field}: there is no axis or figure {name:?}; axes are {SERVER}, {WORKLOAD}, {CONNECTIONS}, {RATE}, {}, and those of \
+         variants that [axes] names",
+        settings.join(", ")
+    )
+}
+
+/// Whether an unknown name is one of an axis of variants, the campaign's axes decide; see [`View::check`].
 fn along(field: &str, name: &str) -> Result<Along> {
-    let known = || {
-        let settings: Vec<&str> = Overrides::names().collect();
-        format!(
-            "field {field}: there is no axis or figure {name:?}; axes are {SERVER}, {WORKLOAD}, {CONNECTIONS}, {RATE}, {}",
-            settings.join(", ")
-        )
-    };
-    Along::named(name).with_context(known)
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let variant = || is_name.then(|| Along::Variant(name.to_owned()));
+    Along::named(name).or_else(variant).with_context(|| unknown(field, name))
 }
 
 fn axis(field: &str, name: &str) -> Result<Along> {
@@ -215,7 +229,7 @@ mod tests {
 
     fn view(text: &str) -> Result<View> {
         let view: View = toml::from_str(&format!("title = \"t\"\n{text}"))?;
-        view.check()?;
+        view.check(&Axes::default())?;
         Ok(view)
     }
 

@@ -1,16 +1,21 @@
 //! Tests of the module above.
 
 use super::*;
+use crate::config::ConfigDir;
 
 fn campaign(text: &str) -> Result<Campaign> {
     let rest =
         "why = \"w\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n";
     let environment = "\n[environment]\ntuning = \"equal\"\naccounts = 10\nslots = 10\nledger_seed = 1\n";
     let mut campaign: Campaign = toml::from_str(&format!("{rest}{text}{environment}"))?;
-    campaign.expand()?;
+    campaign.expand(&variants())?;
     campaign.servers.extend(campaign.arms.iter().map(|arm| arm.name.clone()));
     campaign.check()?;
     Ok(campaign)
+}
+
+fn variants() -> Variants {
+    crate::config::servers_file::read(&ConfigDir::of_repository().0).unwrap().1
 }
 
 const GRID: &str = "workloads = [\"getBalance\"]\nconnections = [4, 8]\n[axes]\nserver = [\"legacy\", \"actix\"]\n\
@@ -118,4 +123,55 @@ fn a_wrong_axis_is_one_line_with_its_field() {
         let error = format!("{:#}", campaign(&text).unwrap_err());
         assert!(error.contains(named) && !error.contains('\n'), "{axis}: {error}");
     }
+}
+
+const ALLOCATORS: &str = "workloads = [\"getBalance\"]\nconnections = [4]\n[axes]\nserver = [\"legacy\", \"actix\"]\n\
+    allocator = [\"jemalloc\", \"system\"]\nthreads = [1, 2]\n";
+
+#[test]
+fn variants_of_servers_are_axes() {
+    let campaign = campaign(ALLOCATORS).unwrap();
+    assert_eq!(campaign.servers.len(), 8);
+    let arm = campaign.arm("actix-allocator-system-threads-2").unwrap();
+    assert_eq!((arm.server.as_deref(), arm.settings.threads), (Some("actix-system"), Some(2)));
+    assert_eq!(campaign.entry_of("actix-allocator-system-threads-2"), "actix");
+    let of = |name: &str| campaign.server(&crate::config::tests::shipped(), name).unwrap();
+    let (usual, system) = (of("actix-allocator-jemalloc-threads-1"), of("actix-allocator-system-threads-1"));
+    assert_eq!(usual.program, "target/release/server-actix");
+    assert_eq!(system.program, "target/system-allocator/release/server-actix");
+    assert!(system.label().contains("system's allocator") && !usual.label().contains("allocator"));
+}
+
+#[test]
+fn a_variant_that_a_server_lacks_is_one_line_with_its_field() {
+    for (from, to, named) in [
+        (
+            "\"system\"",
+            "\"tcmalloc\"",
+            "axes.allocator: there is no \"tcmalloc\"; there are jemalloc, system",
+        ),
+        ("\"actix\"", "\"control\"", "axes.allocator: server \"control\" has no variant"),
+        ("\"system\"", "7", "axes.allocator: 7 is no name"),
+    ] {
+        let error = format!("{:#}", campaign(&ALLOCATORS.replace(from, to)).unwrap_err());
+        assert!(error.contains(named) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn duets_run_the_pairs_of_the_views_ratios() {
+    let text = ALLOCATORS.to_owned()
+        + "[[view]]\ntitle = \"t\"\nfigure = \"cpu_us_per_request\"\nx = \"threads\"\nover = { allocator = \"jemalloc\" }\n";
+    let pair = |server: &str, threads: u32| {
+        let of = |allocator: &str| format!("{server}-allocator-{allocator}-threads-{threads}");
+        (of("system"), of("jemalloc"))
+    };
+    let mut read: Campaign = toml::from_str(&format!(
+        "why = \"w\"\nmax_blocks = 2\nseed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n{text}\
+         [environment]\ntuning = \"equal\"\nplacement = \"duet\"\naccounts = 10\nslots = 10\nledger_seed = 1\n"
+    ))
+    .unwrap();
+    read.expand(&variants()).unwrap();
+    assert_eq!(read.comparisons, [pair("legacy", 1), pair("legacy", 2), pair("actix", 1), pair("actix", 2)]);
+    assert!(campaign(&text).unwrap().comparisons.is_empty(), "a sweep compares nothing by itself");
 }

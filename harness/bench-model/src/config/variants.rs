@@ -1,0 +1,191 @@
+//! Servers in another build or with other arguments, as values of an axis: each `[[variant]]` in `servers.toml` gives some
+//! servers an entry more, and campaigns choose among them in `[axes]`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::cargo;
+use super::view::Along;
+
+/// Which variant of which server an entry is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The server, by its name in `servers.toml`.
+    pub of: String,
+    /// Its value on each axis of variants.
+    pub values: BTreeMap<String, String>,
+}
+
+/// A `[[variant]]`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Variant {
+    /// The axis, as campaigns name it.
+    axis: String,
+    /// The value that the servers have without it.
+    usual: String,
+    /// The value that it gives them.
+    value: String,
+    /// The servers, by their names.
+    of: Vec<String>,
+    /// What stands behind their titles and labels.
+    words: String,
+    /// Its entry's other fields.
+    #[serde(flatten)]
+    fields: Table,
+}
+
+/// All variants, and the entry of each choice.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Variants {
+    axes: BTreeMap<String, Axis>,
+    entries: Vec<(String, Choice)>,
+}
+
+#[derive(Debug, Clone)]
+struct Axis {
+    usual: String,
+    values: Vec<String>,
+}
+
+impl Variant {
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn read(table: Value) -> Result<Self> {
+        let read: Result<Self, _> = table.try_into();
+        let variant = read.map_err(|error| anyhow!("{}", error.message().replace('\n', " ")))?;
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        for (field, text) in [("axis", &variant.axis), ("value", &variant.value), ("usual", &variant.usual)] {
+            ensure!(
+                !text.is_empty() && text.chars().all(plain),
+                "field {field}: {text:?} is no name; give lower-case letters, digits, - and _"
+            );
+        }
+        ensure!(
+            Along::named(&variant.axis).is_none(),
+            "field axis: {:?} is an axis or a figure already; choose another name",
+            variant.axis
+        );
+        Ok(variant)
+    }
+
+    /// The entry of this variant of a server; `server` is its entry.
+    fn entry(&self, server: &Table) -> Result<Table> {
+        let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
+        let name = text("name");
+        let label = if text("label").is_empty() { name } else { text("label") };
+        let mut entry = self.fields.clone();
+        for field in ["name", "title", "label", "like"] {
+            ensure!(!entry.contains_key(field), "field {field}: a variant has the server's; leave it out");
+        }
+        let own = [
+            ("name", format!("{name}-{}", self.value)),
+            ("like", name.to_owned()),
+            ("title", format!("{}, {}", text("title"), self.words)),
+            ("label", format!("{label}, {}", self.words)),
+        ];
+        entry.extend(own.map(|(field, text)| (field.to_owned(), Value::String(text))));
+        cargo::separate(&mut entry, server);
+        Ok(entry)
+    }
+}
+
+impl Variants {
+    /// Takes a variant in: the entries that it gives, of servers and of their variants on other axes. `whole` are the
+    /// entries so far.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub(super) fn add(&mut self, variant: &Variant, whole: &[Table]) -> Result<Vec<Table>> {
+        let Variant { axis, usual, value, of, .. } = variant;
+        let name_of =
+            |entry: &Table| entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let unknown = of.iter().find(|name| !whole.iter().any(|entry| name_of(entry) == **name));
+        ensure!(
+            unknown.is_none(),
+            "field of: no server {:?} stands before it",
+            unknown.map_or("", String::as_str)
+        );
+        let known =
+            self.axes.entry(axis.clone()).or_insert(Axis { usual: usual.clone(), values: Vec::new() });
+        ensure!(known.usual == *usual, "field usual: the axis {axis} has {:?} elsewhere", known.usual);
+        if !known.values.contains(value) {
+            known.values.push(value.clone());
+        }
+        let mut given = Vec::new();
+        for server in whole {
+            let name = name_of(server);
+            let choice = self.choice(&name).cloned();
+            let mut choice = choice.unwrap_or(Choice { of: name, values: BTreeMap::new() });
+            if !of.contains(&choice.of) || choice.values.contains_key(axis) {
+                continue;
+            }
+            choice.values.insert(axis.clone(), value.clone());
+            let entry = variant.entry(server)?;
+            self.entries.push((name_of(&entry), choice));
+            given.push(entry);
+        }
+        Ok(given)
+    }
+
+    fn choice(&self, entry: &str) -> Option<&Choice> {
+        self.entries.iter().find(|(name, _)| name == entry).map(|(_, choice)| choice)
+    }
+
+    /// Whether the entry is a variant of another one.
+    pub(super) fn has_entry(&self, name: &str) -> bool {
+        self.choice(name).is_some()
+    }
+
+    /// Whether there is such an axis.
+    pub(super) fn has(&self, axis: &str) -> bool {
+        self.axes.contains_key(axis)
+    }
+
+    /// The axes' names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.axes.keys().map(String::as_str)
+    }
+
+    /// The entry of a choice: the server's own where each value is the usual one.
+    ///
+    /// # Errors
+    /// The server has no such variant.
+    pub(super) fn entry(&self, choice: &Choice) -> Result<String> {
+        let Choice { of, values } = choice;
+        for (axis, value) in values {
+            let Some(known) = self.axes.get(axis) else { continue };
+            let of_server =
+                |(_, choice): &&(String, Choice)| choice.of == *of && choice.values.contains_key(axis);
+            ensure!(
+                self.entries.iter().any(|entry| of_server(&entry)),
+                "field axes.{axis}: server {of:?} has no variant on this axis; give it a [[variant]] in servers.toml"
+            );
+            ensure!(
+                *value == known.usual || known.values.contains(value),
+                "field axes.{axis}: there is no {value:?}; there are {}, {}",
+                known.usual,
+                known.values.join(", ")
+            );
+        }
+        let is_usual =
+            |axis: &String, value: &String| self.axes.get(axis).is_some_and(|of| of.usual == *value);
+        let changed: BTreeMap<&String, &String> =
+            values.iter().filter(|(axis, value)| !is_usual(axis, value)).collect();
+        if changed.is_empty() {
+            return Ok(of.clone());
+        }
+        let found = self.entries.iter().find(|(_, choice)| {
+            choice.of == *of && choice.values.iter().collect::<BTreeMap<_, _>>() == changed
+        });
+        let words = || {
+            changed.iter().map(|(axis, value)| format!("{axis} = {value:?}")).collect::<Vec<_>>().join(", ")
+        };
+        let found =
+            found.with_context(|| format!("table [axes]: server {of:?} has no variant {}", words()))?;
+        Ok(found.0.clone())
+    }
+}
