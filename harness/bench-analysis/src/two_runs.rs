@@ -339,8 +339,9 @@ fn task(plan: &Plan) -> Vec<(&'static str, String)> {
     let described = campaign.environment.described(plan.threads).into_iter();
     let mut task: Vec<_> = described.filter(|setting| setting.is_task).map(|s| (s.name, s.words)).collect();
     let open = campaign.open.as_ref();
+    let tools: Vec<&str> = campaign.closed_loop_tools().iter().map(|tool| tool.name()).collect();
     task.extend([
-        ("the load tool of closed loops", campaign.tool.name().to_owned()),
+        ("the load tool of closed loops", tools.join(", ")),
         ("the arms' settings", own_settings(plan)),
         ("whether connections are only held", campaign.hold.to_string()),
         ("the background load", format!("{:?}", open.and_then(|open| open.background.as_ref()))),

@@ -12,6 +12,7 @@ use super::observed::Observed;
 use super::summary::Cell;
 use bench_model::config::{Along, Fit, View, variable, written};
 use bench_model::figure::Figure;
+use bench_model::load::LoadTool;
 use bench_model::observation::Observation;
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
@@ -131,6 +132,8 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
     let amount = f64::from(cell.level.amount());
     let load = format!("{} {}", cell.level.amount(), cell.level.unit_of(cell.level.amount()));
     places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
+    let tool = LoadTool::ALL.iter().position(|tool| *tool == cell.level.tool).unwrap_or(0);
+    places.insert(Along::Tool, words(cell.level.tool.name(), tool as f64));
     let server = plan.servers.iter().find(|server| server.name == cell.server);
     if let Some(environment) = server.map(|server| plan.environment_of(server)) {
         for (name, axis) in Along::settings() {
@@ -353,7 +356,9 @@ impl Located<'_> {
     fn is_at(&self, axis: &Along, value: &Value) -> bool {
         let Some(place) = self.places.get(axis) else { return false };
         match axis {
-            Along::Server | Along::Workload | Along::Variant(_) => value.as_str() == Some(&place.words),
+            Along::Server | Along::Workload | Along::Tool | Along::Variant(_) => {
+                value.as_str() == Some(&place.words)
+            }
             Along::Load => value.as_f64() == place.number,
             Along::Setting(name) => is_same_place(name, value, place),
             Along::Figure(_) => false,

@@ -22,6 +22,8 @@ pub enum Figure {
     ServerCores,
     /// Processors that the load tool used.
     ClientCores,
+    /// The load tool's CPU time for a request, in microseconds.
+    ClientCpuUsPerRequest,
     /// Part of the server's CPU time spent in the kernel, from 0 to 1.
     SystemShare,
     /// The most memory that the server held, in bytes.
@@ -78,7 +80,7 @@ pub enum Figure {
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -87,6 +89,7 @@ impl Figure {
         Self::MaxUs,
         Self::ServerCores,
         Self::ClientCores,
+        Self::ClientCpuUsPerRequest,
         Self::SystemShare,
         Self::PeakMemoryBytes,
         Self::HeldMemoryBytes,
@@ -137,6 +140,7 @@ impl Figure {
             Self::MaxUs => ("slowest request", Unit::Us),
             Self::ServerCores => ("processors of the server", Unit::Number),
             Self::ClientCores => ("processors of the load tool", Unit::Number),
+            Self::ClientCpuUsPerRequest => ("the load tool's CPU time per request", Unit::Us),
             Self::SystemShare => ("share of CPU time in the kernel", Unit::Share),
             Self::PeakMemoryBytes => ("most memory", Unit::Bytes),
             Self::HeldMemoryBytes => ("most memory in the window", Unit::Bytes),

@@ -106,7 +106,7 @@ impl Plan {
         if !self.rates.is_empty() {
             return self.rates.clone();
         }
-        self.connections().into_iter().map(|connections| self.campaign.closed_loop(connections)).collect()
+        self.campaign.closed_loops(&self.connections())
     }
 
     /// The load that the headline shows for a workload.
@@ -284,9 +284,7 @@ impl Trial {
 
 /// The trials of a campaign of closed loops, at all of its connection counts.
 pub fn trials(campaign: &Campaign) -> Vec<Trial> {
-    let levels: Vec<Level> =
-        campaign.connections.iter().map(|connections| campaign.closed_loop(*connections)).collect();
-    trials_at(campaign, &levels)
+    trials_at(campaign, &campaign.closed_loops(&campaign.connections))
 }
 
 /// The trials of a campaign, in order, as if nothing stopped early and as many blocks as allowed had to be run again.

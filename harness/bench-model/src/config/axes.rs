@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::variants::{Choice, Variants};
 use super::view::one_or_several;
+use crate::field_checks::distinct;
+use crate::load::LoadTool;
+
 use super::{Campaign, CampaignArm, Overrides, Placement, View};
 
 /// The most arms that axes may become.
@@ -19,11 +22,15 @@ pub(super) const SERVER: &str = "server";
 pub(super) const WORKLOAD: &str = "workload";
 pub(super) const CONNECTIONS: &str = "connections";
 pub(super) const RATE: &str = "rate";
+pub(super) const TOOL: &str = "tool";
+
+/// All of them.
+pub(super) const NO_SETTINGS: [&str; 5] = [SERVER, WORKLOAD, CONNECTIONS, RATE, TOOL];
 
 /// Values that leave a setting as the environment has it.
 const NONE: [&str; 2] = ["none", "loopback"];
 
-/// Axes, by name: `server`, `workload`, `connections`, `rate`, a setting that an arm may have, or an axis of variants in
+/// Axes, by name: `server`, `workload`, `connections`, `rate`, `tool`, a setting that an arm may have, or an axis of variants in
 /// `servers.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -71,7 +78,7 @@ impl Axes {
 
     /// The axes of settings.
     fn settings(&self) -> impl Iterator<Item = (&str, &[Value])> {
-        let is_setting = |name: &str| ![SERVER, WORKLOAD, CONNECTIONS, RATE].contains(&name);
+        let is_setting = |name: &str| !NO_SETTINGS.contains(&name);
         let settings = self.0.iter().filter(move |(name, _)| is_setting(name));
         settings.map(|(name, values)| (name.as_str(), values.as_slice()))
     }
@@ -90,7 +97,7 @@ fn setting(axis: &str, value: &Value) -> Result<Overrides> {
 }
 
 fn check_name(axis: &str, variants: &Variants) -> Result<()> {
-    let mut known: Vec<&str> = vec![SERVER, WORKLOAD, CONNECTIONS, RATE];
+    let mut known: Vec<&str> = NO_SETTINGS.to_vec();
     // Coerced one by one: the names of settings live as long as the program.
     known.extend(Overrides::names().map(|name| -> &str { name }));
     known.extend(variants.names());
@@ -129,6 +136,10 @@ impl Except {
 
     fn check(&self, axes: &Axes) -> Result<()> {
         ensure!(!self.0.is_empty(), "table [[except]]: name an axis and its value");
+        ensure!(
+            !self.0.contains_key(TOOL),
+            "field except.tool: each load tool sends all that the others do; leave it out"
+        );
         for (axis, excepted) in &self.0 {
             let values = axes.values(axis);
             ensure!(!values.is_empty(), "field except.{axis}: there is no such axis in [axes]");
@@ -176,6 +187,7 @@ impl Campaign {
             let is_there = match axis.as_str() {
                 // They may stand outside of the axes.
                 WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
+                TOOL => self.tools().any(|known| value == known.name()),
                 CONNECTIONS | RATE => self.amounts().iter().any(|known| value == known),
                 axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
             };
@@ -228,6 +240,7 @@ impl Campaign {
             ensure!(open.rates.is_empty(), "field axes.rate: open.rates names rates, too; leave one out");
             open.rates = axes.numbers(RATE)?;
         }
+        self.expand_tools(&axes)?;
         let stated = self.environment.stated();
         let twice = axes.settings().find(|(axis, _)| stated.contains(axis));
         ensure!(
@@ -245,6 +258,42 @@ impl Campaign {
         }
         self.compare_within(&arms, &servers)?;
         self.arms.splice(0..0, arms.into_iter().map(|(arm, _)| arm));
+        Ok(())
+    }
+
+    /// The load tools are those of the open loop, where there is one, and else those of the closed loops.
+    fn expand_tools(&mut self, axes: &Axes) -> Result<()> {
+        if axes.values(TOOL).is_empty() {
+            return Ok(());
+        }
+        let named = axes.texts(TOOL)?;
+        let known = || LoadTool::ALL.map(LoadTool::name).join(", ");
+        let of = |name: &String| {
+            let tool = LoadTool::named(name);
+            tool.with_context(|| {
+                format!("field axes.tool: there is no load tool {name:?}; there are {}", known())
+            })
+        };
+        let tools = named.iter().map(of).collect::<Result<Vec<_>>>()?;
+        distinct("axes.tool", &named)?;
+        match &mut self.open {
+            Some(open) => {
+                ensure!(
+                    open.tools.is_empty(),
+                    "field axes.tool: open.tools names load tools, too; leave one out"
+                );
+                open.tools = tools;
+            }
+            None => {
+                ensure!(
+                    self.tool.is_default() && self.tools.is_empty(),
+                    "field axes.tool: tool names a load tool, too; leave one out"
+                );
+                // The default first: a run keeps the version of one tool that has closed loops alone.
+                self.tool = if tools.contains(&LoadTool::default()) { LoadTool::default() } else { tools[0] };
+                self.tools = tools;
+            }
+        }
         Ok(())
     }
 

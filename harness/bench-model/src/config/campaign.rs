@@ -67,6 +67,10 @@ pub struct Campaign {
     /// The load tool of its closed loops; bombardier where left out.
     #[serde(default, skip_serializing_if = "LoadTool::is_default")]
     pub tool: LoadTool,
+    /// The load tools of its closed loops, each with every connection count, where axes name several; [`Campaign::tool`]
+    /// is the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<LoadTool>,
     /// Whether the connections are held and nothing is sent on them: what each takes, and how long connecting all at
     /// once takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -359,6 +363,18 @@ impl Campaign {
             duets.check().context("table [duets]")?;
         }
         self.open.iter().try_for_each(|open| open.check(self))?;
+        let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
+        let open_alone = closed.iter().find(|tool| !tool.can().closed_loop && !tool.driver().has_users());
+        ensure!(
+            open_alone.is_none(),
+            "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
+            open_alone.map_or("", |tool| tool.name())
+        );
+        ensure!(
+            self.tools.is_empty() || self.tools.contains(&self.tool),
+            "field tools: {} is not among them; name the load tools in axes.tool",
+            self.tool.name()
+        );
         let titles: Vec<String> = self.views.iter().map(|view| view.title.clone()).collect();
         if !titles.is_empty() {
             distinct("view.title", &titles)?;
@@ -390,10 +406,24 @@ impl Campaign {
 
     /// The load tools that it names.
     pub fn tools(&self) -> impl Iterator<Item = LoadTool> {
-        let closed = self.has_closed_loop().then_some(self.tool);
+        let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
         let open = self.open.iter().flat_map(|open| open.tools.iter().copied());
         let sizes = self.sizes.iter().map(|_| self.tool);
-        closed.into_iter().chain(open).chain(sizes)
+        closed.iter().copied().chain(open).chain(sizes)
+    }
+
+    /// The load tools of its closed loops.
+    pub fn closed_loop_tools(&self) -> &[LoadTool] {
+        if self.tools.is_empty() { slice::from_ref(&self.tool) } else { &self.tools }
+    }
+
+    /// The loads of its closed loops: each load tool with each of these connection counts.
+    pub fn closed_loops(&self, connections: &[u32]) -> Vec<Level> {
+        let with = |connections: u32| {
+            let level = self.closed_loop(connections);
+            self.closed_loop_tools().iter().map(move |tool| Level { tool: *tool, ..level })
+        };
+        connections.iter().flat_map(|connections| with(*connections)).collect()
     }
 
     /// Layouts are drawn for the trials of a sweep of closed loops and of duets.

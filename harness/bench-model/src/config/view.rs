@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::Overrides;
-use super::axes::{Axes, CONNECTIONS, RATE, SERVER, WORKLOAD};
+use super::axes::{Axes, CONNECTIONS, NO_SETTINGS, RATE, SERVER, TOOL, WORKLOAD};
 use crate::arithmetic::Formula;
 use crate::figure::Figure;
 
@@ -64,6 +64,8 @@ pub enum Along {
     Workload,
     /// Connections, or requests a second in an open loop.
     Load,
+    /// The load tool.
+    Tool,
     /// A setting that an arm may have.
     Setting(&'static str),
     /// An axis of variants in `servers.toml`.
@@ -84,6 +86,7 @@ impl Along {
             Self::Server => SERVER.to_owned(),
             Self::Workload => WORKLOAD.to_owned(),
             Self::Load => CONNECTIONS.to_owned(),
+            Self::Tool => TOOL.to_owned(),
             Self::Setting(name) => (*name).to_owned(),
             Self::Variant(name) => name.clone(),
             Self::Figure(figure) => figure.name(),
@@ -96,6 +99,7 @@ impl Along {
             SERVER => Self::Server,
             WORKLOAD => Self::Workload,
             CONNECTIONS | RATE => Self::Load,
+            TOOL => Self::Tool,
             "network.round_trip" => Self::Figure(Figure::RoundTripUs),
             name => match Overrides::names().find(|known| *known == name) {
                 Some(setting) => Self::Setting(setting),
@@ -178,7 +182,7 @@ impl View {
         );
         let unknown = self.bound.iter().flat_map(|bound| bound.variables()).find(|name| {
             let found = variable(name).map(|(along, _)| along);
-            matches!(found, None | Some(Along::Server | Along::Workload))
+            matches!(found, None | Some(Along::Server | Along::Workload | Along::Tool))
         });
         ensure!(
             unknown.is_none(),
@@ -202,11 +206,10 @@ pub fn variable(name: &str) -> Option<(Along, f64)> {
 }
 
 fn unknown(field: &str, name: &str) -> String {
-    let settings: Vec<&str> = Overrides::names().collect();
+    let known: Vec<&str> = NO_SETTINGS.into_iter().chain(Overrides::names()).collect();
     format!(
-        "field {field}: there is no axis or figure {name:?}; axes are {SERVER}, {WORKLOAD}, {CONNECTIONS}, {RATE}, {}, and those of \
-         variants that [axes] names",
-        settings.join(", ")
+        "field {field}: there is no axis or figure {name:?}; axes are {}, and those of variants that [axes] names",
+        known.join(", ")
     )
 }
 

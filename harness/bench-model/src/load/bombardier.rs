@@ -31,6 +31,7 @@ impl Driver for Bombardier {
         &About {
             name: "bombardier",
             transports: &[Transport::Http],
+            closed_loop: true,
             open_loop: false,
             several_bodies: false,
             repeats_bodies: false,

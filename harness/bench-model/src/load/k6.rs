@@ -52,6 +52,7 @@ impl Driver for K6 {
         &About {
             name: "k6",
             transports: &[Transport::Http, Transport::WebSocket],
+            closed_loop: false,
             open_loop: false,
             several_bodies: true,
             repeats_bodies: false,

@@ -24,6 +24,8 @@ pub struct About {
     /// Open loops: requests are sent at a rate, whatever became of earlier ones. A tool without it may still take a
     /// rate as an upper limit, for comparison.
     pub open_loop: bool,
+    /// Whether it has closed loops.
+    pub closed_loop: bool,
     /// Open loops with more than one body.
     pub several_bodies: bool,
     /// Closed loops with more than one body: in order, and then again from the first.

@@ -39,6 +39,7 @@ impl Driver for Oha {
         &About {
             name: "oha",
             transports: &[Transport::Http],
+            closed_loop: false,
             open_loop: true,
             several_bodies: true,
             repeats_bodies: false,

@@ -36,6 +36,7 @@ impl Driver for RpcLoad {
         &About {
             name: "rpc-load",
             transports: &Transport::ALL,
+            closed_loop: true,
             open_loop: true,
             several_bodies: true,
             repeats_bodies: true,

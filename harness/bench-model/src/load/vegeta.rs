@@ -37,6 +37,7 @@ impl Driver for Vegeta {
         &About {
             name: "vegeta",
             transports: &[Transport::Http],
+            closed_loop: false,
             open_loop: true,
             several_bodies: true,
             repeats_bodies: false,

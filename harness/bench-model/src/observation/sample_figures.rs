@@ -26,6 +26,7 @@ impl Sample {
             Figure::MaxUs => self.load.latency_us.max,
             Figure::ServerCores => self.server_cores()?,
             Figure::ClientCores => self.client_cores(),
+            Figure::ClientCpuUsPerRequest => client_cpu_us_per_request(self)?,
             Figure::SystemShare => self.server_cpu?.system_s / self.server_cpu?.total_s(),
             Figure::PeakMemoryBytes => self.server_peak_memory_bytes? as f64,
             Figure::HeldMemoryBytes => held_memory_bytes(self)?,
@@ -73,6 +74,12 @@ fn active_connections(sample: &Sample) -> f64 {
     let load = &sample.load;
     let requests = (load.succeeded + load.failures()) as f64;
     requests / load.time_taken_s * load.latency_us.mean / 1e6
+}
+
+/// By the calls that were answered with success, as the rate is.
+fn client_cpu_us_per_request(sample: &Sample) -> Option<f64> {
+    let answered = sample.load.calls(sample.load.succeeded);
+    (answered > 0).then(|| sample.client_cpu.total_s() * 1e6 / answered as f64)
 }
 
 /// Both kinds together: a thread that waits, and one that is taken off.

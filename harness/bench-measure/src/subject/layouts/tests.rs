@@ -120,7 +120,7 @@ fn servers_of_one_program_share_its_builds() {
     assert!(!words.contains(ALIGNED) && command(&a, layouts, true).join(" ").contains(ALIGNED));
     let minimal = command(&shipped().server("actix-minimal").unwrap(), layouts, false).join(" ");
     assert!(minimal.contains("--example minimal-actix") && !minimal.contains("--bin"), "{minimal}");
-    let other = command(&shipped().server("actix-system-allocator").unwrap(), layouts, false).join(" ");
+    let other = command(&shipped().server("actix-system").unwrap(), layouts, false).join(" ");
     assert!(
         other.contains("--target-dir target/layouts/system-allocator --"),
         "other features, apart: {other}"

@@ -175,3 +175,35 @@ fn duets_run_the_pairs_of_the_views_ratios() {
     assert_eq!(read.comparisons, [pair("legacy", 1), pair("legacy", 2), pair("actix", 1), pair("actix", 2)]);
     assert!(campaign(&text).unwrap().comparisons.is_empty(), "a sweep compares nothing by itself");
 }
+
+#[test]
+fn load_tools_are_an_axis() {
+    let closed = GRID
+        .replace("batch = [1, 10]", "tool = [\"rpc-load\", \"bombardier\"]")
+        .replace("network", "memory_max");
+    let closed = closed.replace("\"loopback\", { delay_ms = 0.5, loss = \"1%\" }", "\"none\"");
+    let run = campaign(&closed).unwrap();
+    assert_eq!((run.tool, run.tools.len()), (LoadTool::Bombardier, 2));
+    let trials = crate::plan::trials(&run);
+    let of = |tool, connections| {
+        trials
+            .iter()
+            .filter(|trial| (trial.block, trial.tool, trial.connections) == (1, tool, connections))
+            .count()
+    };
+    for tool in [LoadTool::RpcLoad, LoadTool::Bombardier] {
+        assert_eq!((of(tool, 4), of(tool, 8)), (2, 2), "each server once");
+    }
+    let rates = "workloads = [\"getBalance\"]\n[open]\nconnections = 8\nrates = [100]\n[axes]\nserver = [\"legacy\"]\n\
+        tool = [\"vegeta\", \"oha\"]\n";
+    assert_eq!(campaign(rates).unwrap().open.unwrap().tools, [LoadTool::Vegeta, LoadTool::Oha]);
+    for (wrong, named) in [
+        (closed.replace("bombardier", "vegeta"), "field tool: vegeta sends at rates alone"),
+        (closed.replace("bombardier", "ab"), "axes.tool: there is no load tool \"ab\"; there are bombardier"),
+        (format!("{closed}[[except]]\ntool = \"rpc-load\"\n"), "except.tool"),
+        (format!("tool = \"rpc-load\"\n{closed}"), "axes.tool: tool names a load tool, too"),
+    ] {
+        let error = format!("{:#}", campaign(&wrong).unwrap_err());
+        assert!(error.contains(named), "{error}");
+    }
+}
