@@ -258,7 +258,11 @@ pub struct Right {
 pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right, String>> {
     let truth = settled(truth, body)?;
     let answer = request(target, body)?;
-    let right = answer.json().filter(|answer| truth.accepts(answer));
+    let json = answer.json();
+    if let Some(misfit) = json.as_ref().and_then(|json| truth.misfit(json)) {
+        return Ok(Err(format!("{} ({misfit})", answer.shown())));
+    }
+    let right = json.filter(|answer| truth.accepts(answer));
     let right = right.map(|json| Right { bytes: answer.text.len(), number: truth.number(&json) });
     Ok(right.ok_or_else(|| answer.shown()))
 }

@@ -87,8 +87,9 @@ impl Truths {
     /// Works the true answers out: to one of each request of each workload.
     ///
     /// # Errors
-    /// The ledger lacks what a workload requests, or answers it with an error.
+    /// The ledger lacks what a workload requests, or answers it with an error; a schema's file has changed.
     pub fn of(plan: &Plan) -> Result<Self> {
+        plan.workloads.iter().try_for_each(Workload::check_schemas_unchanged)?;
         let environment = &plan.campaign.environment;
         let usual = Source { ledger: environment.ledger(), version: None, any_context: false };
         let mut truths = Self::of_source(plan, &usual)?;

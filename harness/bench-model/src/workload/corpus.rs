@@ -1,6 +1,8 @@
 //! A corpus: requests from a file, a JSON-RPC call a line, as they were recorded or as a person wrote them.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::de::IgnoredAny;
@@ -8,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::mix::{MOST_WEIGHT, check_method};
+use super::schema::Schema;
 use super::text_file::{Lines, TextFile};
 use super::truth::Expected;
 use crate::field_checks::within;
@@ -21,6 +24,8 @@ pub struct Corpus {
     pub order: Order,
     /// What answers must be to requests that do not say so themselves.
     pub expected: Expected,
+    /// The schemas that its lines name, by their paths as these stand in the lines.
+    pub schemas: BTreeMap<PathBuf, Schema>,
 }
 
 /// In which order a corpus is sent.
@@ -85,7 +90,29 @@ impl Call {
 
 impl Corpus {
     pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
-        self.requests.locate(folder, |line| Call::parse(line).map(drop))
+        self.expected.locate(folder).context("field expected")?;
+        let schemas = &mut self.schemas;
+        self.requests
+            .locate(folder, |line| {
+                let Some(Expected::Schema(mut schema)) = Call::parse(line)?.expected else { return Ok(()) };
+                if let Entry::Vacant(new) = schemas.entry(schema.path.clone()) {
+                    schema.locate(folder).context("field expected")?;
+                    new.insert(schema);
+                }
+                Ok(())
+            })
+            .context("field requests")
+    }
+
+    /// The call of a line, with the schema that it names.
+    fn call(&self, line: &str) -> Result<Call> {
+        let mut call = Call::parse(line)?;
+        if let Some(Expected::Schema(schema)) = &mut call.expected
+            && let Some(located) = self.schemas.get(&schema.path)
+        {
+            schema.clone_from(located);
+        }
+        Ok(call)
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -105,7 +132,7 @@ impl Corpus {
     /// # Errors
     /// The file is too long for that, or has changed.
     pub(super) fn calls(&self) -> Result<Vec<Call>> {
-        self.requests.all_lines()?.iter().map(|line| Call::parse(line)).collect()
+        self.requests.all_lines()?.iter().map(|line| self.call(line)).collect()
     }
 
     /// It in a few words.
@@ -122,14 +149,14 @@ impl Corpus {
 /// The requests of a corpus in the file's order, without end.
 #[derive(Debug)]
 pub(super) struct InOrder {
-    path: std::path::PathBuf,
+    // Boxed, so that who has no file does not carry one.
+    corpus: Box<Corpus>,
     lines: Lines,
 }
 
 impl InOrder {
     pub(super) fn open(corpus: &Corpus) -> Result<Self> {
-        let path = corpus.requests.path.clone();
-        Ok(Self { lines: Lines::open(&path)?, path })
+        Ok(Self { lines: Lines::open(&corpus.requests.path)?, corpus: Box::new(corpus.clone()) })
     }
 
     /// The next request, and the number of its line.
@@ -140,13 +167,14 @@ impl InOrder {
                 Some(line) if line.is_empty() => {}
                 Some(line) => {
                     let number = self.lines.number;
-                    let call = Call::parse(&line);
-                    return Ok((number, call.with_context(|| format!("{}:{number}", self.path.display()))?));
+                    let call = self.corpus.call(&line);
+                    let path = self.corpus.requests.path.display();
+                    return Ok((number, call.with_context(|| format!("{path}:{number}"))?));
                 }
                 None => {
-                    ensure!(!begun_again, "{}: has no line", self.path.display());
+                    ensure!(!begun_again, "{}: has no line", self.corpus.requests.path.display());
                     begun_again = true;
-                    self.lines = Lines::open(&self.path)?;
+                    self.lines = Lines::open(&self.corpus.requests.path)?;
                 }
             }
         }

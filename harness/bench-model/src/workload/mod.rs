@@ -6,10 +6,12 @@ pub mod leeway;
 pub mod mix;
 mod parameters;
 pub mod requests;
+pub mod schema;
 mod text_file;
 pub mod truth;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -21,6 +23,7 @@ pub use corpus::{Corpus, Order};
 pub use leeway::Leeway;
 pub use mix::{Account, BlockRange, Place, Request};
 use requests::{Known, RequestSource, Stream};
+use schema::Schema;
 pub use text_file::TextFile;
 pub use truth::{Expected, Reference, Truth};
 
@@ -72,6 +75,9 @@ struct Written {
     requests: Option<TextFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
+    /// In a plan: the schemas that lines of the file name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    schemas: BTreeMap<PathBuf, Schema>,
     why: String,
 }
 
@@ -107,7 +113,7 @@ impl TryFrom<Written> for Workload {
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } with the true answer";
-        let Written { name, body, expected, needs_slots, mut mix, requests, order, why } = written;
+        let Written { name, body, expected, needs_slots, mut mix, requests, order, schemas, why } = written;
         let kinds = [body.is_some(), requests.is_some(), !mix.is_empty()];
         if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
             return Err(match &body {
@@ -125,7 +131,7 @@ impl TryFrom<Written> for Workload {
             (Some(body), _) => Traffic::One { body, expected: expected.ok_or(NO_EXPECTED)?, needs_slots },
             (None, Some(requests)) => {
                 let (expected, order) = (expected.ok_or(NO_EXPECTED)?, order.unwrap_or_default());
-                Traffic::Corpus(Corpus { requests, order, expected })
+                Traffic::Corpus(Corpus { requests, order, expected, schemas })
             }
             (None, None) if mix.is_empty() => {
                 return Err(
@@ -157,6 +163,7 @@ impl From<Workload> for Written {
             mix: Vec::new(),
             requests: None,
             order: None,
+            schemas: BTreeMap::new(),
             why,
         };
         match traffic {
@@ -164,9 +171,13 @@ impl From<Workload> for Written {
                 Self { body: Some(body), expected: Some(expected), needs_slots, ..empty }
             }
             Traffic::Mix(mix) => Self { mix, ..empty },
-            Traffic::Corpus(Corpus { requests, order, expected }) => {
-                Self { requests: Some(requests), order: Some(order), expected: Some(expected), ..empty }
-            }
+            Traffic::Corpus(Corpus { requests, order, expected, schemas }) => Self {
+                requests: Some(requests),
+                order: Some(order),
+                expected: Some(expected),
+                schemas,
+                ..empty
+            },
         }
     }
 }
@@ -288,12 +299,35 @@ impl Workload {
     /// A file can't be read, or a line of it is wrong: with its number.
     pub(crate) fn locate(&mut self, folder: &Path) -> Result<()> {
         match &mut self.traffic {
-            Traffic::One { .. } => Ok(()),
-            Traffic::Corpus(corpus) => corpus.locate(folder).context("field requests"),
-            Traffic::Mix(requests) => {
-                requests.iter_mut().try_for_each(|request| request.locate(folder)).context("field params")
-            }
+            Traffic::One { expected, .. } => expected.locate(folder).context("field expected"),
+            Traffic::Corpus(corpus) => corpus.locate(folder),
+            Traffic::Mix(requests) => requests.iter_mut().try_for_each(|request| {
+                let expected = request.expected.as_mut().map(|expected| expected.locate(folder));
+                expected.transpose().context("field expected")?;
+                request.locate(folder).context("field params")
+            }),
         }
+    }
+
+    /// Refuses to resume a run whose schemas have changed since it was planned.
+    ///
+    /// # Errors
+    /// One line with the schema's file.
+    pub fn check_schemas_unchanged(&self) -> Result<()> {
+        let stated: Vec<&Expected> = match &self.traffic {
+            Traffic::One { expected, .. } => vec![expected],
+            Traffic::Corpus(corpus) => vec![&corpus.expected],
+            Traffic::Mix(requests) => {
+                requests.iter().filter_map(|request| request.expected.as_ref()).collect()
+            }
+        };
+        let of_lines = match &self.traffic {
+            Traffic::Corpus(corpus) => Some(corpus.schemas.values()),
+            Traffic::One { .. } | Traffic::Mix(_) => None,
+        };
+        let mut schemas =
+            stated.into_iter().filter_map(Expected::schema).chain(of_lines.into_iter().flatten());
+        schemas.try_for_each(Schema::check_unchanged)
     }
 
     /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of theirs.

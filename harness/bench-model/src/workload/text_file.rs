@@ -49,7 +49,7 @@ impl TextFile {
     ///
     /// # Errors
     /// It can't be read, has no line, or `check` refuses one: with the number of that line.
-    pub(super) fn locate(&mut self, folder: &Path, check: impl Fn(&str) -> Result<()>) -> Result<()> {
+    pub(super) fn locate(&mut self, folder: &Path, mut check: impl FnMut(&str) -> Result<()>) -> Result<()> {
         self.path = folder.join(&self.path);
         let mut hash = Sha256::new();
         let mut lines = Lines::open(&self.path)?;

@@ -1,9 +1,16 @@
 //! What makes an answer right: what a person states of it, and what an answer is compared with.
 
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::leeway::{self, Leeway};
+use super::schema::Schema;
 use crate::headers::Access;
 
 /// Where an answer says in which context it holds (slot and version).
@@ -23,6 +30,8 @@ pub enum Expected {
     NoError,
     /// A result with a number at this JSON pointer that never falls from one answer to the next.
     Rises(String),
+    /// Any answer whose result fits this JSON Schema.
+    Schema(Schema),
     /// What another server answers to the same request at the same time.
     Reference(Reference, Leeway),
 }
@@ -65,7 +74,7 @@ impl From<WrittenReference> for Reference {
 #[derive(Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" } or { reference = \"SERVER\" }"
+    expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" }, { schema = \"FILE\" } or { reference = \"SERVER\" }"
 )]
 enum Written {
     Word(Word),
@@ -91,6 +100,8 @@ struct Table {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rises: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
     #[serde(flatten)]
     leeway: Leeway,
@@ -109,22 +120,23 @@ impl TryFrom<Written> for Expected {
             Written::Word(Word::NoError) => return Ok(Self::NoError),
             Written::Table(table) => *table,
         };
-        let Table { answer, result, rises, reference, leeway } = table;
+        let Table { answer, result, rises, schema, reference, leeway } = table;
         let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
         if let Some(pointer) = wrong {
             return Err(format!(
                 "{pointer:?} is no JSON pointer; begin it with /, such as /result/timestamp"
             ));
         }
-        match (answer, result, rises, reference) {
-            (Some(answer), None, None, None) => Ok(Self::Answer(answer, leeway)),
-            (None, Some(result), None, None) => Ok(Self::Result(result, leeway)),
-            (None, None, Some(pointer), None) if leeway.is_none() => Ok(Self::Rises(pointer)),
-            (None, None, Some(_), None) => {
+        match (answer, result, rises, schema, reference) {
+            (Some(answer), None, None, None, None) => Ok(Self::Answer(answer, leeway)),
+            (None, Some(result), None, None, None) => Ok(Self::Result(result, leeway)),
+            (None, None, Some(pointer), None, None) if leeway.is_none() => Ok(Self::Rises(pointer)),
+            (None, None, None, Some(schema), None) if leeway.is_none() => Ok(Self::Schema(schema)),
+            (None, None, Some(_), None, None) | (None, None, None, Some(_), None) => {
                 Err("ignore and within go with answer, result or reference; leave them out".to_owned())
             }
-            (None, None, None, Some(reference)) => Ok(Self::Reference(reference, leeway)),
-            _ => Err("give one of answer, result, rises and reference".to_owned()),
+            (None, None, None, None, Some(reference)) => Ok(Self::Reference(reference, leeway)),
+            _ => Err("give one of answer, result, rises, schema and reference".to_owned()),
         }
     }
 }
@@ -137,6 +149,7 @@ impl From<Expected> for Written {
             Expected::Answer(answer, leeway) => Table { answer: Some(answer), leeway, ..Table::default() },
             Expected::Result(result, leeway) => Table { result: Some(result), leeway, ..Table::default() },
             Expected::Rises(pointer) => Table { rises: Some(pointer), ..Table::default() },
+            Expected::Schema(schema) => Table { schema: Some(schema), ..Table::default() },
             Expected::Reference(reference, leeway) => {
                 Table { reference: Some(reference), leeway, ..Table::default() }
             }
@@ -159,10 +172,27 @@ impl Expected {
             },
             Self::NoError => Truth::Result { id: id.clone(), rises: None },
             Self::Rises(pointer) => Truth::Result { id: id.clone(), rises: Some(pointer.clone()) },
+            Self::Schema(schema) => Truth::Fits { id: id.clone(), schema: schema.clone() },
             Self::Reference(reference, leeway) => {
                 Truth::AsOf { id: id.clone(), reference: reference.clone(), leeway: leeway.clone() }
             }
         })
+    }
+
+    /// The schema that it names, where it does.
+    pub(super) const fn schema(&self) -> Option<&Schema> {
+        match self {
+            Self::Schema(schema) => Some(schema),
+            _ => None,
+        }
+    }
+
+    /// Finds the schema that it names, from the workload's folder.
+    pub(super) fn locate(&mut self, folder: &Path) -> Result<()> {
+        match self {
+            Self::Schema(schema) => schema.locate(folder),
+            _ => Ok(()),
+        }
     }
 
     /// The server that it names, where it does.
@@ -190,6 +220,13 @@ pub enum Truth {
         id: Value,
         /// Where its result has a number that never falls.
         rises: Option<String>,
+    },
+    /// It has this id, no error, and a result that fits.
+    Fits {
+        /// The id.
+        id: Value,
+        /// What its result fits.
+        schema: Schema,
     },
     /// It is that of another server, which must be requested first.
     AsOf {
@@ -230,12 +267,19 @@ impl Truth {
         match self {
             Self::Is { answer: truth, leeway } => leeway.is_same(truth, answer),
             Self::Result { id, rises } => {
-                answer.get("id") == Some(id)
-                    && answer.get("result").is_some()
-                    && answer.get("error").is_none()
-                    && (rises.is_none() || self.number(answer).is_some())
+                result_of(answer, id).is_some() && (rises.is_none() || self.number(answer).is_some())
             }
+            Self::Fits { .. } => self.misfit(answer).is_none(),
             Self::AsOf { id, .. } => answer.get("id") == Some(id),
+        }
+    }
+
+    /// Where an answer's result does not fit its schema, and why.
+    pub fn misfit(&self, answer: &Value) -> Option<String> {
+        let Self::Fits { id, schema } = self else { return None };
+        match result_of(answer, id) {
+            Some(result) => schema.misfit(result),
+            None => Some("no result with the request's id".to_owned()),
         }
     }
 
@@ -249,7 +293,9 @@ impl Truth {
     pub fn example(&self) -> Value {
         match self {
             Self::Is { answer, .. } => answer.clone(),
-            Self::AsOf { id, .. } => json!({ "jsonrpc": "2.0", "id": id, "result": 1 }),
+            Self::Fits { id, .. } | Self::AsOf { id, .. } => {
+                json!({ "jsonrpc": "2.0", "id": id, "result": 1 })
+            }
             Self::Result { id, rises } => {
                 let mut answer = json!(1);
                 for name in rises.as_deref().unwrap_or("/result").rsplit('/').filter(|name| !name.is_empty())
@@ -267,7 +313,7 @@ impl Truth {
     pub const fn answer(&self) -> Option<&Value> {
         match self {
             Self::Is { answer, .. } => Some(answer),
-            Self::Result { .. } | Self::AsOf { .. } => None,
+            Self::Result { .. } | Self::Fits { .. } | Self::AsOf { .. } => None,
         }
     }
 
@@ -285,83 +331,16 @@ impl Truth {
             Self::Result { id, rises: Some(pointer) } => {
                 format!("an answer with the id {id} and a number at {pointer} that does not fall")
             }
+            Self::Fits { id, schema } => {
+                format!("an answer with the id {id} and a result that fits {}", schema.name())
+            }
             Self::AsOf { reference, .. } => format!("what {} answers", reference.server),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expected(json: Value) -> Expected {
-        serde_json::from_value(json).unwrap()
-    }
-
-    #[test]
-    fn what_is_written_is_written_again() {
-        for written in [
-            json!("ledger"),
-            json!("no error"),
-            json!({ "answer": "{\"id\":1,\"result\":2}" }),
-            json!({ "result": null }),
-            json!({ "result": { "a": 1, "at": 7 }, "ignore": ["/result/at"] }),
-            json!({ "rises": "/result" }),
-            json!({ "result": "0x1a", "within": { "/result": 2 } }),
-            json!({ "reference": { "server": "a", "url": "http://a:1/" } }),
-        ] {
-            assert_eq!(serde_json::to_value(expected(written.clone())).unwrap(), written);
-        }
-        for (written, named) in [
-            (json!("nothing"), "give \"ledger\""),
-            (json!({}), "give one of answer, result, rises and reference"),
-            (json!({ "result": 1, "rises": "/result" }), "give one of"),
-            (json!({ "result": 1, "ignore": ["at"] }), "\"at\" is no JSON pointer"),
-            (json!({ "rises": "/result", "ignore": ["/result/a"] }), "ignore and within go with"),
-            (json!({ "result": 1, "within": { "at": 1 } }), "\"at\" is no JSON pointer"),
-            (json!({ "results": 1 }), "give \"ledger\""),
-        ] {
-            let error = serde_json::from_value::<Expected>(written.clone()).unwrap_err().to_string();
-            assert!(error.contains(named), "{written}: {error}");
-        }
-    }
-
-    #[test]
-    fn what_is_ignored_may_differ_and_nothing_else() {
-        let written = json!({ "result": { "price": "12", "at": 7 }, "ignore": ["/result/at"] });
-        let truth = expected(written).truth(&json!(3)).unwrap();
-        let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": 3, "result": result });
-        assert!(truth.accepts(&answer(json!({ "price": "12", "at": 8 }))));
-        for wrong in [json!({ "price": "13", "at": 7 }), json!({ "price": "12" }), json!(null)] {
-            assert!(!truth.accepts(&answer(wrong.clone())), "{wrong}");
-        }
-        assert!(!truth.accepts(&json!({ "jsonrpc": "2.0", "id": 4, "result": { "price": "12", "at": 7 } })));
-    }
-
-    #[test]
-    fn no_error_is_a_result_with_the_id() {
-        let truth = expected(json!("no error")).truth(&json!("a")).unwrap();
-        assert!(truth.accepts(&json!({ "id": "a", "result": null })) && truth.accepts(&truth.example()));
-        for wrong in [
-            json!({ "id": "b", "result": 1 }),
-            json!({ "id": "a" }),
-            json!({ "id": "a", "error": { "code": -1 } }),
-            json!({ "id": "a", "result": 1, "error": { "code": -1 } }),
-        ] {
-            assert!(!truth.accepts(&wrong), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_number_is_read_however_it_is_written() {
-        let truth = expected(json!({ "rises": "/result/number" })).truth(&json!(1)).unwrap();
-        let answer = |number: Value| json!({ "id": 1, "result": { "number": number } });
-        assert!(truth.accepts(&truth.example()), "{}", truth.example());
-        for (written, number) in
-            [(json!(26), Some(26)), (json!("26"), Some(26)), (json!("0x1a"), Some(26)), (json!("x"), None)]
-        {
-            assert_eq!(truth.number(&answer(written.clone())), number);
-            assert_eq!(truth.accepts(&answer(written)), number.is_some());
-        }
-    }
+/// The result of an answer with this id and no error.
+fn result_of<'a>(answer: &'a Value, id: &Value) -> Option<&'a Value> {
+    let is_right = answer.get("id") == Some(id) && answer.get("error").is_none();
+    answer.get("result").filter(|_| is_right)
 }

@@ -273,6 +273,61 @@ params = ["abc"]
     }
 }
 
+/// What a price is, where numbers are of this type.
+fn schema(of: &str) -> String {
+    json!({ "type": "object", "required": ["price"], "properties": { "price": { "type": of } } }).to_string()
+}
+
+#[test]
+fn results_fit_a_json_schema_that_the_run_keeps() {
+    let mix = MIX.replace(
+        "{ result = { price = 3, at = 0 }, ignore = [\"/result/at\"] }",
+        "{ schema = \"price.json\" }",
+    );
+    let recorded = r#"{"method":"price.get","params":["a"],"expected":{"schema":"price.json"}}"#;
+    let service = Service::start();
+    for (workload, of, code) in [(&mix, "integer", 0), (&corpus("file"), "integer", 0), (&mix, "string", 1)] {
+        let Some(bench) = bench(&service, workload, AT_A_RATE) else { return };
+        bench.write("workloads/calls.jsonl", recorded);
+        bench.write("workloads/price.json", &schema(of));
+        let output = run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(code), "{workload}: {}", stderr(&output));
+        let plan = fs::read_to_string(bench.folder().join("plan.json")).unwrap();
+        assert!(plan.contains("\"required\""), "{plan}");
+        if code == 1 {
+            let outcome = bench.observations()[0]["outcome"].to_string();
+            assert!(outcome.contains("at /result/price: want string, but got number"), "{outcome}");
+        }
+        // The report needs no file but those of the run.
+        fs::remove_file(bench.path("workloads/price.json")).unwrap();
+        let report = run(&bench, &["report", bench.folder().to_str().unwrap()]);
+        assert!(report.status.success(), "{}", stderr(&report));
+    }
+}
+
+#[test]
+fn a_run_is_not_resumed_with_a_changed_schema_and_a_malformed_one_begins_nothing() {
+    let service = Service::start();
+    let mix = MIX.replace("{ rises = \"/result\" }", "{ schema = \"height.json\" }");
+    let Some(bench) = bench(&service, &mix, CLOSED) else { return };
+    bench.write("workloads/height.json", r#"{ "type": 7 }"#);
+    let output = run(&bench, &["run", "tiny"]);
+    let said = stderr(&output);
+    assert!(output.status.code() == Some(2) && said.lines().count() == 1, "{said}");
+    assert!(
+        said.contains("field expected") && said.contains("height.json: no JSON Schema: at /type"),
+        "{said}"
+    );
+    assert!(!bench.path("results").exists(), "nothing was begun");
+    bench.write("workloads/height.json", r#"{ "type": "string" }"#);
+    assert!(run(&bench, &["run", "tiny"]).status.success());
+    let folder = bench.folder();
+    fs::write(folder.join("observations.ndjson"), "").unwrap();
+    bench.write("workloads/height.json", "{}");
+    let said = stderr(&run(&bench, &["run", "--resume", folder.to_str().unwrap()]));
+    assert!(said.contains("height.json: has changed since the run was planned"), "{said}");
+}
+
 #[test]
 fn what_init_writes_runs_as_it_is() {
     let service = Service::start();

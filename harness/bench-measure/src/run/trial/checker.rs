@@ -91,9 +91,11 @@ impl Checker {
         };
         let truth = if self.any_context { truth.without_context() } else { truth };
         let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let misfit = parsed.as_ref().and_then(|answer| truth.misfit(answer));
+        let misfit = misfit.map_or_else(String::new, |misfit| format!(" ({})", shown(&misfit)));
         let Some(answer) = parsed.filter(|answer| truth.accepts(answer)) else {
             return Err(format!(
-                "requested {requested}: {} instead of {}",
+                "requested {requested}: {} instead of {}{misfit}",
                 shown(text),
                 shown(&truth.words())
             ));
