@@ -134,16 +134,16 @@ fn disagreements(answer: &Answer) -> Vec<String> {
                     "**Processors disagree** about {} of {name} next to {baseline}'s: less on {less}, more on {more}.",
                     phrase(row)
                 )),
-                _ => shown.push(format!("{name} (on {less}{more})")),
+                _ => shown.push(name.clone()),
             }
         }
         if !shown.is_empty() {
-            open.push(format!("{} of {}", phrase(row), list(shown)));
+            open.push(format!("{} ({})", phrase(row), list(shown)));
         }
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Differs from {baseline} on some processors only:** {}. On the others the intervals overlap.",
+            "**Depends on the processor** if it differs from {baseline}'s: {}. The row's link shows each processor.",
             open.join("; ")
         ));
     }
@@ -232,11 +232,12 @@ fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: 
     // No line breaks between a value and its signs.
     let bound = if value.at_least { "≥\u{a0}" } else { "" };
     let text = format!("{bound}{}", shown(row, server));
-    // Among the best no difference is claimed; what may equal the baseline is not shown as better than it.
+    // All of the best are bold, or one of them would stand next to a value that reads as better.
     match (is_best, is_open(answer, row, server)) {
         (true, false) => format!("**{text}**"),
         (true, true) if row.best().contains(&answer.baseline) => format!("**{text}**"),
-        (_, true) => format!("{text}\u{a0}?"),
+        (true, true) => format!("**{text}\u{a0}?**"),
+        (false, true) => format!("{text}\u{a0}?"),
         (false, false) => text,
     }
 }
@@ -267,7 +268,7 @@ fn name(answer: &Answer, row: &AnswerRow) -> String {
 /// What the table's signs mean, as far as it has them.
 fn notes(answer: &Answer) -> String {
     let cells = || answer.rows.iter().flat_map(|row| (0..row.values.len()).map(move |server| (row, server)));
-    let mut notes = vec!["**Bold**: the best, or several that may be equally good.".to_owned()];
+    let mut notes = vec!["**Bold**: the best, or all that may be the best.".to_owned()];
     let cells = || cells().filter(|(row, _)| !is_bound(row));
     if cells().any(|(row, server)| is_open(answer, row, server)) {
         let baseline = &answer.servers[answer.baseline];

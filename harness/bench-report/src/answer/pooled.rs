@@ -115,7 +115,13 @@ fn pool(
         let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let on =
             if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
-        row.from = format!("([{runs} runs{on}][{link}])");
+        row.from = match row.topic {
+            // The figures stay those of one run; the differences between servers are of all.
+            Topic::Rate => {
+                format!("{}, differences: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
+            }
+            _ => format!("([{runs} runs{on}][{link}])"),
+        };
     }
 }
 

@@ -269,7 +269,7 @@ impl Measured<'_> {
         let Some(found) = &self.run.summary.threshold else { return Vec::new() };
         let tuning = self.run.plan.campaign.environment.tuning;
         let settings = match tuning {
-            Tuning::Equal => "with equal settings",
+            Tuning::Equal => "with the same settings for all servers",
             Tuning::Shipped => "with each framework's own settings",
         };
         let mut workloads: Vec<&str> =

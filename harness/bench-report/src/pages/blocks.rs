@@ -196,9 +196,9 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
     };
     Ok(format!(
-        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nOf several runs an interval is the range in which one more \
-         run on the same processor is expected, with 95 % confidence; of one run, that of its blocks. Each number of runs links to their \
-         report, which has all intervals. {}{mark}",
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two \
+         values differ where their intervals of 95 % do not overlap. With three or more runs on a processor an interval covers one more \
+         run there; with fewer it is about that run alone. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,
@@ -228,8 +228,8 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
              ratios may differ there."
         ),
         several => format!(
-            "CPU per request was measured on {} processors ({}), and its range is that over them. Rates, latencies and memory are those \
-             of {here}, which server and load generator share; **on another processor they differ**.",
+            "CPU per request was measured on {} processors ({}); its range is that over them. Rates, latencies and memory are figures of \
+             {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
         ),
