@@ -201,7 +201,7 @@ fn over(shown: &Shown) -> String {
     let written = |(axis, value): (&String, &serde_json::Value)| {
         let text = || value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match axis.as_str() {
-            "server" | "workload" => text(),
+            "server" | "workload" | "tool" => text(),
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };

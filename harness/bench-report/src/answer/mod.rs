@@ -138,12 +138,12 @@ fn disagreements(answer: &Answer) -> Vec<String> {
             }
         }
         if !shown.is_empty() {
-            open.push(format!("{} ({})", phrase(row), list(shown)));
+            open.push(format!("{} (from {})", phrase(row), list(shown)));
         }
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Depends on the processor** if it differs from {baseline}'s: {}. The row's link shows each processor.",
+            "**Depends on the processor:** whether {baseline} differs in {}. The row's link shows each processor.",
             open.join("; ")
         ));
     }
@@ -174,12 +174,11 @@ fn not_measured(decided: &[Recommendation]) -> String {
     if by_campaign.is_empty() {
         return NEVER_MEASURED.to_owned();
     }
-    let of_campaign =
-        |(campaign, missing): (&str, Vec<&str>)| format!("{} (`{campaign}`)", missing.join(" and "));
+    let of_campaign = |(campaign, missing): (&str, Vec<&str>)| {
+        format!("{} (`just bench-all {campaign}`)", missing.join(" and "))
+    };
     let missing = list(by_campaign.into_iter().map(of_campaign));
-    format!(
-        "**Not measured here:** {missing}. `just bench-all CAMPAIGN` runs the campaign in brackets. {NEVER_MEASURED}"
-    )
+    format!("**Not measured here:** {missing}. {NEVER_MEASURED}")
 }
 
 /// A row in a sentence: `p99 of getBalance`.
@@ -235,7 +234,6 @@ fn cell(answer: &Answer, row: &AnswerRow, server: usize, value: Value, is_best: 
     // All of the best are bold, or one of them would stand next to a value that reads as better.
     match (is_best, is_open(answer, row, server)) {
         (true, false) => format!("**{text}**"),
-        (true, true) if row.best().contains(&answer.baseline) => format!("**{text}**"),
         (true, true) => format!("**{text}\u{a0}?**"),
         (false, true) => format!("{text}\u{a0}?"),
         (false, false) => text,

@@ -22,7 +22,8 @@ pub(super) struct SeriesOf<'a> {
 /// The series of a run, in the plan's order of servers.
 pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
     let levels = run.plan.levels();
-    let tools = run.plan.campaign.open.as_ref().map_or(&[] as &[LoadTool], |open| open.tools.as_slice());
+    let campaign = &run.plan.campaign;
+    let tools = campaign.open.as_ref().map_or(campaign.closed_loop_tools(), |open| open.tools.as_slice());
     let tools: Vec<Option<LoadTool>> = match tools {
         [_, _, ..] => tools.iter().copied().map(Some).collect(),
         _ => vec![None],
@@ -41,7 +42,8 @@ pub(super) fn series(run: &Run) -> Vec<SeriesOf<'_>> {
         for &tool in &tools {
             for &disturbed in &kinds {
                 let by = tool.map_or_else(String::new, |tool| {
-                    let from = if tool.tells_when_due() { "" } else { ", from the send" };
+                    let from =
+                        if campaign.open.is_none() || tool.tells_when_due() { "" } else { ", from the send" };
                     format!(" by {}{from}", tool.name())
                 });
                 let disturbance = if disturbed && is_alone { ", disturbed" } else { "" };

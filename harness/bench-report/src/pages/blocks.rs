@@ -228,7 +228,7 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
              ratios may differ there."
         ),
         several => format!(
-            "CPU per request was measured on {} processors ({}); its range is that over them. Rates, latencies and memory are figures of \
+            "CPU per request was measured on {} processors ({}); a range there is that over them, and no interval. Rates, latencies and memory are figures of \
              {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
