@@ -10,7 +10,7 @@ use super::comparison::ratio;
 use super::fitted_lines::FittedLine;
 use super::observed::Observed;
 use super::summary::Cell;
-use bench_model::config::{Along, Fit, View, variable, written};
+use bench_model::config::{Along, Fit, Overrides, View, variable, written};
 use bench_model::figure::Figure;
 use bench_model::load::LoadTool;
 use bench_model::observation::Observation;
@@ -136,10 +136,10 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
     places.insert(Along::Tool, words(cell.level.tool.name(), tool as f64));
     let server = plan.servers.iter().find(|server| server.name == cell.server);
     if let Some(environment) = server.map(|server| plan.environment_of(server)) {
-        for (name, axis) in Along::settings() {
+        for name in Overrides::names() {
             let Some(place) = environment.place(name) else { continue };
             let order = place.value.map_or(-1.0, |value| value as f64);
-            places.insert(axis, Place { order, words: place.words, number: place.number });
+            places.insert(Along::Setting(name), Place { order, words: place.words, number: place.number });
         }
     }
     let variant = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).variant.as_ref());

@@ -82,8 +82,12 @@ impl Known {
             let Value::Table(entry) = entry else { bail!("{}: a server is no table", place()) };
             self.add_server(entry, &path)?;
         }
-        let variants = variants.as_ref().map_or(&[][..], |given| given.as_array().map_or(&[], Vec::as_slice));
-        for variant in variants {
+        let variants = match variants {
+            Some(Value::Array(variants)) => variants,
+            None => Vec::new(),
+            Some(_) => bail!("{}: has a [variant]; each is a [[variant]]", place()),
+        };
+        for variant in &variants {
             let place = || format!("{}: [[variant]] {}", place(), variant.get("value").unwrap_or(variant));
             let variant = Variant::read(variant.clone()).with_context(place)?;
             for entry in self.variants.add(&variant, &self.whole).with_context(place)? {
@@ -197,6 +201,8 @@ fn fill(entry: &mut Table, name: &str, value: &Value) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const BASE: &str = r#"
@@ -328,5 +334,66 @@ mod tests {
             assert!(said.contains("servers.toml") && said.contains(named), "{text} gave {said}");
             assert_eq!(said.lines().count(), 1, "{said}");
         }
+    }
+
+    const VARIANTS: &str = r#"
+        [[server]]
+        name = "c"
+        title = "C"
+        cargo = "c"
+        args = ["--listen", "{listen}"]
+        ready = { line = { addr = "/addr" } }
+
+        [[variant]]
+        axis = "store"
+        usual = "memory"
+        value = "disk"
+        of = ["c"]
+        words = "on disk"
+        cargo = { features = "disk", target = "disk" }
+
+        [[variant]]
+        axis = "trace"
+        usual = "off"
+        value = "on"
+        of = ["a", "c"]
+        words = "traced"
+        cargo = { package = "c", features = "trace", target = "trace" }
+        more_args = ["--trace"]
+    "#;
+
+    /// Two builds of other features in one folder would be one program, and so one of them measured twice.
+    #[test]
+    fn variants_combine_and_each_has_a_folder_of_its_own() {
+        let servers = read_text(VARIANTS).unwrap();
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["a", "c", "c-disk", "a-on", "c-on", "c-disk-on"]);
+        let programs: BTreeSet<&str> = servers[1..].iter().map(|server| server.program.as_str()).collect();
+        assert!(programs.contains("target/disk-trace/release/c"), "{programs:?}");
+        assert_eq!(programs.len(), 4, "a-on and c-on are the same here: {programs:?}");
+        let both = &servers[5];
+        assert_eq!((both.label(), both.title.as_str()), ("c, on disk, traced", "C, on disk, traced"));
+        assert_eq!(both.args, ["--listen", "{listen}", "--trace"]);
+    }
+
+    #[test]
+    fn a_wrong_variant_is_named() {
+        for (from, to, named) in [
+            (
+                "\"store\"",
+                "\"batch\"",
+                "[[variant]] \"disk\": field axis: \"batch\" is an axis or a figure already",
+            ),
+            ("[\"c\"]", "[\"d\"]", "field of: no server \"d\" stands before it"),
+            ("value = \"disk\"", "value = \"a b\"", "field value"),
+            ("axis = \"trace\"", "axis = \"store\"", "field usual: the axis store has \"memory\" elsewhere"),
+            ("words = \"on disk\"", "words = \"on disk\"\nname = \"x\"", "field name"),
+            ("words = \"on disk\"", "words = \"on disk\"\nspeed = 1", "speed"),
+        ] {
+            let error = format!("{:#}", read_text(&VARIANTS.replacen(from, to, 1)).unwrap_err());
+            assert!(error.contains(named) && !error.contains('\n'), "{from}: {error}");
+        }
+        let error = read_text("[variant]\naxis = \"x\"").unwrap_err().to_string();
+        assert!(error.contains("each is a [[variant]]"), "{error}");
     }
 }

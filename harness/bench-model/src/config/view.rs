@@ -75,11 +75,6 @@ pub enum Along {
 }
 
 impl Along {
-    /// Every setting that an arm may have.
-    pub fn settings() -> impl Iterator<Item = (&'static str, Self)> {
-        Overrides::names().map(|name| (name, Self::Setting(name)))
-    }
-
     /// Its name in a campaign.
     pub fn name(&self) -> String {
         match self {

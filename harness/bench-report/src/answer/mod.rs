@@ -138,12 +138,12 @@ fn disagreements(answer: &Answer) -> Vec<String> {
             }
         }
         if !shown.is_empty() {
-            open.push(format!("{} (from {})", phrase(row), list(shown)));
+            open.push(format!("{} of {}", phrase(row), list(shown)));
         }
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Depends on the processor:** whether {baseline} differs in {}. The row's link shows each processor.",
+            "**Depends on the processor:** {}. On some it differs from {baseline}, on others that is open; the row's link shows each.",
             open.join("; ")
         ));
     }

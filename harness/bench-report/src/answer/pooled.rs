@@ -116,9 +116,9 @@ fn pool(
         let on =
             if row.models.is_empty() { String::new() } else { format!(", {} processors", row.models.len()) };
         row.from = match row.topic {
-            // The figures stay those of one run; the differences between servers are of all.
+            // The figures stay those of one run; whether servers differ is of all.
             Topic::Rate => {
-                format!("{}, differences: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
+                format!("{}; ? and bold: [{runs} runs{on}][{link}])", row.from.trim_end_matches(')'))
             }
             _ => format!("([{runs} runs{on}][{link}])"),
         };

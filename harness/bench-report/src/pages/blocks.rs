@@ -228,8 +228,8 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
              ratios may differ there."
         ),
         several => format!(
-            "CPU per request was measured on {} processors ({}); a range there is that over them, and no interval. Rates, latencies and memory are figures of \
-             {here} alone, which server and load generator share; **on another processor they differ**.",
+            "CPU per request was measured on {} processors ({}); a range there is from the \
+             least to the most of them, and no interval. Rates, latencies and memory are figures of {here} alone, which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
         ),
