@@ -8,8 +8,8 @@ bench := if path_exists("target/harness/rpc-bench") == "true" { "cargo rpc-bench
 lints := env("LINT_AS_IT_COMPILES", "")
 cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspace-wrapper=\".ci/clippy-rustc\"'" }
 
-# Two threads for each processor: most tests wait, for a window to pass or for a server.
-cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 2))} " + cargo + " test --workspace"
+# Four threads for each processor: most tests wait, for a window to pass or for a server.
+cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))} " + cargo + " test --workspace"
 
 _list:
     @just --list --unsorted
@@ -86,11 +86,11 @@ gate *options:
 reference *options:
     @{{bench}} reference {{options}}
 
-# Write the report of a run again, from its folder alone
+# Write the report of a run again, from its folder alone (--views FILE: by other views, without measuring again)
 [group('results')]
 [no-exit-message]
-report run:
-    @{{bench}} report {{run}}
+report run *options:
+    @{{bench}} report {{run}} {{options}}
 
 # Write the list of all runs and a page of each into target/pages, as a static site: what GitHub Pages takes (--to DIR)
 [group('results')]

@@ -13,6 +13,7 @@ mod fuzz;
 mod lifecycle;
 mod malformed;
 mod oracle;
+mod pressure;
 mod verdict;
 mod websocket;
 
