@@ -31,7 +31,7 @@ use bench_model::config::{Campaign, PassRule, Placement};
 use bench_model::figure::Figure;
 use bench_model::load::Level;
 use bench_model::observation::Carrier;
-use bench_model::observation::{Checked, Observation, Sample, checked_answers, failed_requests};
+use bench_model::observation::{Checked, Differences, Observation, Sample, checked_answers, failed_requests};
 use bench_model::plan::{self, Trial};
 use bench_stats::Estimate;
 
@@ -166,6 +166,9 @@ pub struct Cell {
     /// Answers that were compared with the true ones under load, in all trials; none in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
+    /// Where answers differ from a reference's, in all trials; only where the workload counts differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Differences>,
     /// What to distrust.
     pub marks: Vec<Mark>,
     /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small;
@@ -425,6 +428,7 @@ fn cell(
         retransmits: sum(|sample| sample.network.retransmits).filter(|_| !measured.is_empty()),
         answer_bytes: measured.values().next().map(|sample| sample.answer_bytes),
         checked: checked_answers(measured.values().copied()),
+        differences: Differences::of_all(measured.values().filter_map(|sample| sample.differences.as_ref())),
         marks,
         timeline: Vec::new(),
         latency: Vec::new(),

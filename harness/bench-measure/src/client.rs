@@ -243,12 +243,14 @@ pub fn settled(truth: &Truth, body: &str) -> Result<Truth> {
 }
 
 /// An answer that is right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Right {
     /// Bytes of its body.
     pub bytes: usize,
     /// The number in it that never falls, where its truth says that there is one.
     pub number: Option<u64>,
+    /// It and the reference's answer, where differences are counted.
+    pub both: Option<(Value, Value)>,
 }
 
 /// Whether a server's answer is right; where not, what it answered instead.
@@ -256,14 +258,19 @@ pub struct Right {
 /// # Errors
 /// There was no whole answer in time.
 pub fn verify(target: &Target, body: &str, truth: &Truth) -> Result<Result<Right, String>> {
+    let counts_differences = truth.counts_differences();
     let truth = settled(truth, body)?;
     let answer = request(target, body)?;
     let json = answer.json();
     if let Some(misfit) = json.as_ref().and_then(|json| truth.misfit(json)) {
         return Ok(Err(format!("{} ({misfit})", answer.shown())));
     }
-    let right = json.filter(|answer| truth.accepts(answer));
-    let right = right.map(|json| Right { bytes: answer.text.len(), number: truth.number(&json) });
+    let right = json.filter(|answer| counts_differences || truth.accepts(answer));
+    let right = right.map(|json| Right {
+        bytes: answer.text.len(),
+        number: truth.number(&json),
+        both: if counts_differences { truth.both(&json) } else { None },
+    });
     Ok(right.ok_or_else(|| answer.shown()))
 }
 
@@ -332,7 +339,7 @@ mod tests {
     fn an_answer_over_a_websocket_is_compared_as_one_over_http() {
         let target = server(1);
         let verified = |number: u64| verify(&target, "123", &Value::from(number).into()).unwrap();
-        assert_eq!(verified(3), Ok(Right { bytes: 1, number: None }));
+        assert_eq!(verified(3), Ok(Right { bytes: 1, number: None, both: None }));
         assert_eq!(verified(4), Err("message: 3".to_owned()));
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = Target::parse(&format!("ws://{nobody}")).unwrap();

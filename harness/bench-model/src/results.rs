@@ -13,6 +13,7 @@ mod own;
 mod pack;
 mod sent;
 mod sound;
+mod views;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -289,7 +290,11 @@ impl RunFolder {
              again",
             path.display()
         );
-        serde_json::from_str(&text).with_context(context)
+        let mut plan: Plan = serde_json::from_str(&text).with_context(context)?;
+        if let Some(views) = self.views()? {
+            plan.campaign.views = views;
+        }
+        Ok(plan)
     }
 
     /// Removes what the tools printed in a trial: plain files, and the folder of its load hosts.

@@ -7,8 +7,8 @@ use super::format::{
 };
 use super::tables::bare;
 use super::{
-    Run, answer, crossed, duets, invalid_trials, open_loop, original, sections, sizes, slo, soak, stages,
-    stores, threshold, views,
+    Run, answer, crossed, duets, invalid_trials, open_loop, original, reference, sections, sizes, slo, soak,
+    stages, stores, threshold, views,
 };
 use bench_analysis::{Cell, Comparison, Finding, Mark, Summary, Verdict};
 use bench_model::config::Percent;
@@ -26,8 +26,10 @@ pub fn headline(run: &Run) -> String {
 
 /// The same without a word on what is still to be measured, for a run that goes on.
 pub fn so_far(run: &Run) -> String {
-    let first =
-        warnings(run) + &missing(run) + &known(answer::of(run), "", |answer| answer::markdown(&answer));
+    let first = warnings(run)
+        + &missing(run)
+        + &known(answer::of(run), "", |answer| answer::markdown(&answer))
+        + &reference::headline(run);
     let views = views::headline(run);
     if !views.is_empty() {
         return first + &views;
@@ -127,6 +129,7 @@ fn works(run: &Run) -> String {
     let killed = run.killed_in_boxes();
     let measured = run.observed() - failed - killed;
     let answers = match failed {
+        0 if reference::is_counted(run) => "Everything works; the lines above say how answers compare.".to_owned(),
         // A closed loop sends one request again and again.
         0 => "Everything works: the server's answer to 1 request before and 1 after each window was the true one; under load, answers were \
               counted by status and time, and their content was not compared."

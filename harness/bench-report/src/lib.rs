@@ -30,6 +30,7 @@ mod original;
 pub mod pages;
 pub mod pooled;
 mod ratio_terms;
+mod reference;
 mod searches;
 mod sections;
 mod sizes;

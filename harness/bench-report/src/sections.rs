@@ -7,8 +7,8 @@ use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
     Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, gateways, head_of_line,
-    hosts, idle_connections, network, open_loop, original, ratio_terms, sizes, slo, soak, stages, stores,
-    threshold, transports, views,
+    hosts, idle_connections, network, open_loop, original, ratio_terms, reference, sizes, slo, soak, stages,
+    stores, threshold, transports, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -35,6 +35,7 @@ pub fn markdown(run: &Run) -> String {
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
         format!("## Headline\n\n{}", headline(run)),
+        reference::section(run),
         views::sections(run),
         folded(network::section(run)),
         unless_viewed(transports::section),
@@ -240,11 +241,11 @@ fn failed(run: &Run) -> String {
     if run.failed().next().is_none() {
         let observed = run.observed() - run.killed_in_boxes();
         let but = if run.killed_in_boxes() > 0 { " and whose server was not killed in its box" } else { "" };
-        let _ = writeln!(
-            out,
-            "Nothing: all {observed} trials that ran{but} were measured, and each server's answer was the true one before and after \
-             each window."
-        );
+        let answers = match reference::is_counted(run) {
+            true => "and each server answered before and after each window",
+            false => "and each server's answer was the true one before and after each window",
+        };
+        let _ = writeln!(out, "Nothing: all {observed} trials that ran{but} were measured, {answers}.");
     }
     if run.invalid().next().is_some() {
         out.push_str(

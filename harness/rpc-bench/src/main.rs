@@ -35,6 +35,8 @@ enum Verb {
     Try(commands::try_call::Args),
     /// Write a folder with a server, a workload and a campaign for a service of your own.
     Init(commands::init::Args),
+    /// Pass calls on to a service and write each into a file, which a workload then sends: docs/ANY-SERVICE.md.
+    Record(commands::record::Args),
     /// Find out what this machine and this harness can distinguish.
     Calibrate(commands::calibrate::Args),
     /// Say why one server is faster than another on a request: `why actix legacy getBlocks`.
@@ -46,6 +48,9 @@ enum Verb {
         /// Print its figures in a format that another tool reads, and write nothing.
         #[arg(long)]
         format: Option<bench_report::export::Format>,
+        /// Show it by the [[view]] tables of this file, which the run's folder keeps; see docs/QUESTIONS.md.
+        #[arg(long, value_name = "FILE", conflicts_with = "format")]
+        views: Option<PathBuf>,
     },
     /// Write a run's report as a page, report.html, and the list of all runs, index.html; open the page where there is
     /// a desktop.
@@ -147,10 +152,13 @@ fn carry_out(cli: Cli) -> Result<Ending> {
         Verb::Run(args) => commands::run::run(&config, &cli.results, &args)?.into(),
         Verb::Try(args) => commands::try_call::try_call(&config, &cli.results, &args)?.into(),
         Verb::Init(args) => commands::init::init(&args)?.into(),
+        Verb::Record(args) => commands::record::record(&args)?.into(),
         Verb::Calibrate(args) => commands::calibrate::calibrate(&config, &cli.results, &args)?.into(),
         Verb::Why(args) => commands::why::why(&config, &cli.results, &args)?.into(),
-        Verb::Report { run, format: None } => commands::report::report(&cli.results, &run)?.into(),
-        Verb::Report { run, format: Some(format) } => commands::report::print_as(&run, format)?.into(),
+        Verb::Report { run, format: Some(format), .. } => commands::report::print_as(&run, format)?.into(),
+        Verb::Report { run, format: None, views } => {
+            commands::report::report(&cli.results, &run, views.as_deref())?.into()
+        }
         Verb::Open { run } => commands::browse::open(&cli.results, run.as_deref())?.into(),
         Verb::Pages { to } => commands::browse::pages(&cli.results, &to)?.into(),
         Verb::Pack { runs } => commands::pack::pack(&runs)?.into(),

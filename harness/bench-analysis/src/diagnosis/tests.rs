@@ -86,6 +86,7 @@ fn healthy() -> Sample {
         stalls: None,
         wire: None,
         checked: None,
+        differences: None,
         upstream: None,
         link: None,
         limited: None,

@@ -8,6 +8,7 @@ pub mod hosts;
 pub mod one_call;
 mod progress;
 mod ratios_so_far;
+mod references;
 mod remedies;
 pub mod requirements;
 pub mod running_server;
@@ -351,6 +352,7 @@ pub fn build(plan: &Plan) -> Result<()> {
     }
     eprintln!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
     subject::layouts::build(plan)?;
+    subject::build(&references::entries(plan))?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))
 }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::stage::Stage;
 use super::terminal_view::View;
-use super::{Bench, Truths, note_ready_lines};
+use super::{Bench, note_ready_lines};
 use bench_analysis::interleaved_searches::{NextTrial, Schedule, Searches};
 use bench_analysis::invalid_reason;
 use bench_analysis::search::{Judgement, Rule};
@@ -43,7 +43,7 @@ pub(super) fn search<S: Runnable>(stage: &Stage<'_>) -> Result<()> {
     if schedule.next().is_none() {
         return Ok(());
     }
-    let truths = Truths::of(plan)?;
+    let (truths, _running) = stage.truths()?;
     note_ready_lines(folder, plan, interrupt)?;
     let bench = stage.bench(&truths);
     let view = View::new();

@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::stage::Stage;
 use super::terminal_view::View;
-use super::{Bench, Truths, note_ready_lines};
+use super::{Bench, note_ready_lines};
 use bench_analysis::sizes::{BoxLoad, Rungs, judge};
 use bench_model::config::{Campaign, Server, SizedBox, Sizes};
 use bench_model::observation::{Observation, Outcome};
@@ -21,7 +21,7 @@ use bench_system::readable_numbers::{count, percent};
 pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
     let Some(sizes) = &outer.plan.campaign.sizes else { return Ok(()) };
     let stage = outer.inside(SIZES, |_| Ok(part(&outer.plan, sizes)))?;
-    let truths = Truths::of(&stage.plan)?;
+    let (truths, _running) = stage.truths()?;
     note_ready_lines(&stage.folder, &stage.plan, stage.interrupt)?;
     let bench = stage.bench(&truths);
     let view = View::new();

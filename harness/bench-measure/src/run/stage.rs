@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::references::{self, Running};
 use super::{Bench, Truths, begin_folder, needed, note_ready_lines, progress};
 use bench_model::load::toolchain::Tools;
 use bench_model::observation::Observation;
@@ -42,6 +43,15 @@ impl<'a> Stage<'a> {
         Self::open(folder, self.tools, self.interrupt)
     }
 
+    /// The true answers of its plan, and the references that it starts for them.
+    ///
+    /// # Errors
+    /// A reference does not start, or an answer is not known.
+    pub fn truths(&self) -> Result<(Truths, Running)> {
+        let (running, plan) = references::start(&self.plan, &self.folder, self.interrupt)?;
+        Ok((Truths::of(&plan)?, running))
+    }
+
     /// What its trials share.
     pub fn bench<'b>(&'b self, truths: &'b Truths) -> Bench<'b> {
         let Self { folder, plan, tools, interrupt } = self;
@@ -56,7 +66,7 @@ impl<'a> Stage<'a> {
         if plan.trials.is_empty() {
             return Ok(());
         }
-        let truths = Truths::of(plan)?;
+        let (truths, _running) = self.truths()?;
         note_ready_lines(folder, plan, interrupt)?;
         let bench = self.bench(&truths);
         let mut observations = folder.observations()?;

@@ -6,6 +6,7 @@ mod checker;
 mod connecting;
 mod counts;
 mod judged;
+mod newest;
 mod over_link;
 mod room;
 mod steadiness;
@@ -166,7 +167,7 @@ impl Bench<'_> {
                 None => Outcome::ServerDied { reason: format!("{error:#}") },
             },
             Ok(mut subject) => {
-                let measured = self.measure(trial, workload, &mut subject, paired.as_ref());
+                let measured = self.measure_at_newest(trial, workload, &mut subject, paired.as_ref());
                 let outcome = outcome_of(measured, &mut subject)?;
                 subject.process.stop(self.interrupt)?;
                 outcome
@@ -183,6 +184,24 @@ impl Bench<'_> {
 
     pub(super) fn truths_of(&self, trial: &Trial) -> &Truths {
         self.truths.of_server(&trial.server)
+    }
+
+    /// Finds out which numbers are the newest that the server has, where requests are about these, and measures.
+    fn measure_at_newest(
+        &self,
+        trial: &Trial,
+        workload: &Workload,
+        subject: &mut Subject,
+        paired: Option<&Side>,
+    ) -> Ended<Sample> {
+        let truths = self.truths_of(trial);
+        let calls = truths.newest_calls();
+        if calls.is_empty() || self.plan.server(&trial.server)?.answers_one_request() {
+            return self.measure(trial, workload, subject, paired);
+        }
+        let newest = newest::read(&calls, subject)?;
+        let truths = truths.with_newest(&newest, self.plan.campaign.seed)?;
+        Bench { truths: &truths, ..*self }.measure(trial, workload, subject, paired)
     }
 
     /// Compares a fresh server's answer with the truth, sees what it is without load, warms it up, and measures.
@@ -264,6 +283,8 @@ impl Bench<'_> {
             Err(_) if load.failures() > 0 => None,
             counted => counted?,
         };
+        let mut differences = verified.differences.clone();
+        differences.merge(&checked.differences);
         let server_peak_memory_bytes = seen.and_then(|seen| peak_memory_bytes(seen.pid));
 
         let sample = Sample {
@@ -299,6 +320,7 @@ impl Bench<'_> {
             stalls: put.stalls,
             wire,
             checked: checked.checked,
+            differences: differences.found(),
             upstream: upstream.map(|(now, before)| UpstreamUse { cpu: now.cpu.since(before.cpu), ..now }),
             link,
             limited,

@@ -9,8 +9,8 @@ use validator_state::{Ledger, SeededSpec, State};
 
 use bench_model::config::{Environment, Server, Version};
 use bench_model::plan::Plan;
-use bench_model::workload::Workload;
 use bench_model::workload::requests::{DrawnRequest, Known, RequestSource};
+use bench_model::workload::{NewestCall, Workload};
 
 /// The true answers of a plan's workloads.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Source {
 }
 
 /// A workload's requests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Requests {
     known: Vec<Known>,
     source: Arc<RequestSource>,
@@ -59,15 +59,16 @@ impl Source {
     }
 
     fn known(&self, requests: &Arc<RequestSource>, state: &State, seed: u64) -> Result<Vec<Known>> {
-        let mut known = requests.known(state, seed)?;
-        if self.any_context {
-            known = known
-                .into_iter()
-                .map(|known| Known { truth: known.truth.without_context(), ..known })
-                .collect();
-        }
-        Ok(known)
+        Ok(left_open(requests.known(state, seed)?, self.any_context))
     }
+}
+
+/// Requests with the context of their answers left open, where it is.
+fn left_open(known: Vec<Known>, any_context: bool) -> Vec<Known> {
+    if !any_context {
+        return known;
+    }
+    known.into_iter().map(|known| Known { truth: known.truth.without_context(), ..known }).collect()
 }
 
 /// The request of a workload with one request, and a server's true answer to it.
@@ -109,6 +110,29 @@ impl Truths {
             truths.others.insert(server.name.clone(), other);
         }
         Ok(truths)
+    }
+
+    /// The calls that say the newest numbers, which requests are about.
+    pub(super) fn newest_calls(&self) -> Vec<NewestCall> {
+        self.workloads.values().flat_map(|requests| requests.source.newest_calls()).collect()
+    }
+
+    /// A server's true answers where these numbers are the newest that it has; `seed` is the campaign's.
+    ///
+    /// # Errors
+    /// The ledger answers a request with an error.
+    pub(super) fn with_newest(&self, newest: &[(NewestCall, u64)], seed: u64) -> Result<Self> {
+        let mut workloads = self.workloads.clone();
+        for (name, requests) in &mut workloads {
+            if requests.source.newest_calls().is_empty() {
+                continue;
+            }
+            requests.source = Arc::new(requests.source.with_newest(newest));
+            let known = requests.source.known(&self.state, seed);
+            requests.known = left_open(known.with_context(|| format!("workload {name}"))?, self.any_context);
+        }
+        let state = Arc::clone(&self.state);
+        Ok(Self { state, any_context: self.any_context, workloads, others: BTreeMap::new() })
     }
 
     /// The true answers of a server, which may be its own.

@@ -375,13 +375,7 @@ impl Campaign {
             "field tools: {} is not among them; name the load tools in axes.tool",
             self.tool.name()
         );
-        let titles: Vec<String> = self.views.iter().map(|view| view.title.clone()).collect();
-        if !titles.is_empty() {
-            distinct("view.title", &titles)?;
-        }
-        let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
-        let view = |view: &View| check(view).with_context(|| format!("[[view]] {:?}", view.title));
-        self.views.iter().try_for_each(view)?;
+        self.check_views(&self.views)?;
         self.check_network()?;
         self.check_headline_and_pass()?;
         self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
@@ -397,6 +391,19 @@ impl Campaign {
             LoadTool::K6.name()
         );
         Ok(())
+    }
+
+    /// Whether it can be shown by these views.
+    ///
+    /// # Errors
+    /// One line with the view and the field.
+    pub fn check_views(&self, views: &[View]) -> Result<()> {
+        let titles: Vec<String> = views.iter().map(|view| view.title.clone()).collect();
+        if !titles.is_empty() {
+            distinct("view.title", &titles)?;
+        }
+        let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
+        views.iter().try_for_each(|view| check(view).with_context(|| format!("[[view]] {:?}", view.title)))
     }
 
     /// Whether any part of it is a closed loop.

@@ -122,9 +122,7 @@ impl ConfigDir {
             workload.name = name.to_owned();
             workload.locate(path.parent().unwrap_or(Path::new("")))?;
             workload
-                .stated()
-                .into_iter()
-                .filter_map(|expected| expected.reference())
+                .references_mut()
                 .try_for_each(|reference| self.find_reference(reference))
                 .context("field expected.reference")?;
             workload.check()
@@ -135,10 +133,10 @@ impl ConfigDir {
     /// Finds the server that answers are compared with.
     fn find_reference(&self, reference: &mut Reference) -> Result<()> {
         let server = self.server(&reference.server)?;
-        let at = server.running_at();
-        let at = at.with_context(|| {
-            format!("server {}: is started by the harness; name one that runs already", server.name)
-        })?;
+        let Some(at) = server.running_at() else {
+            reference.entry = Some(Box::new(server));
+            return Ok(());
+        };
         server.target_at(&at.url)?.check_allowed(at.i_own_this_target)?;
         reference.url.clone_from(&at.url);
         reference.access = server.access();

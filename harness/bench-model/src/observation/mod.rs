@@ -1,5 +1,7 @@
 //! The result of one trial. A failure is an observation too: it is recorded with its reason and never becomes a zero.
 
+mod checked;
+mod differences;
 mod sample_figures;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,9 @@ use bench_system::probe::resources::ResourceSample;
 use bench_system::probe::threads::ThreadUse;
 use bench_system::probe::wire::Wire;
 use bench_system::readable_numbers::count;
+
+pub use checked::{Checked, checked_answers};
+pub use differences::{Difference, Differences};
 
 /// What passes packets on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +175,8 @@ pub struct Sample {
     pub threads: Vec<ThreadUse>,
     /// Answers that were compared with the truth under load; none in a closed loop.
     pub checked: Option<Checked>,
+    /// Where answers differ from those of a reference, whose differences the workload counts.
+    pub differences: Option<Differences>,
     /// What the server behind a gateway used in the window.
     pub upstream: Option<UpstreamUse>,
     /// The network between load tool and server, where the campaign makes one.
@@ -208,21 +215,6 @@ pub struct UpstreamUse {
     pub cpu: CpuTime,
     /// The most memory that it held, in bytes.
     pub peak_memory_bytes: Option<u64>,
-}
-
-/// Requests of the harness under load, on a connection of its own. The server counts them too.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
-    /// Requests sent.
-    pub asked: u64,
-    /// Those answered with HTTP 200, but not with the truth.
-    pub wrong: u64,
-    /// Those without an answer in time, or with another HTTP status.
-    pub unanswered: u64,
-    /// The first wrong answer: the request, its answer, and the true one.
-    #[serde(default, with = "bench_system::foreign_text::maybe")]
-    pub first_wrong: Option<String>,
 }
 
 /// The result of a warm-up.
@@ -389,16 +381,6 @@ impl Sample {
         let of_s = self.foreign_cpu.as_ref().map_or_else(here_s, |foreign| foreign.of_s);
         Some(self.host.steal_s? / of_s)
     }
-}
-
-/// The answers of several samples that were compared with the truth, where any were.
-pub fn checked_answers<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Checked> {
-    samples.filter_map(|sample| sample.checked.clone()).reduce(|sum, checked| Checked {
-        asked: sum.asked + checked.asked,
-        wrong: sum.wrong + checked.wrong,
-        unanswered: sum.unanswered + checked.unanswered,
-        first_wrong: sum.first_wrong.or(checked.first_wrong),
-    })
 }
 
 /// Failed requests of several samples, by kind.

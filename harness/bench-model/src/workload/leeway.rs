@@ -32,23 +32,25 @@ impl Leeway {
         if truth == answer || self.is_none() {
             return truth == answer;
         }
-        let near = |(pointer, most): (&String, &u64)| {
-            let numbers = [truth, answer].map(|value| value.pointer(pointer).and_then(number));
-            // Where the truth has no number there, the two are compared like all else.
-            numbers[0].is_none_or(|number| numbers[1].is_some_and(|other| number.abs_diff(other) <= *most))
-        };
-        if !self.within.iter().all(near) {
-            return false;
-        }
+        let (truth, answer) = self.without(truth, answer);
+        truth == answer
+    }
+
+    /// Both without what may differ: the truth and the answer.
+    pub fn without(&self, truth: &Value, answer: &Value) -> (Value, Value) {
         let (mut left, mut right) = (truth.clone(), answer.clone());
-        let numbers = self.within.keys().filter(|pointer| truth.pointer(pointer).and_then(number).is_some());
-        for pointer in self.ignore.iter().chain(numbers) {
-            let (was_in_truth, was_in_answer) = (remove(&mut left, pointer), remove(&mut right, pointer));
-            if was_in_truth && !was_in_answer {
-                return false;
+        let is_near = |(pointer, most): &(&String, &u64)| {
+            let numbers = [truth, answer].map(|value| value.pointer(pointer).and_then(number));
+            matches!(numbers, [Some(number), Some(other)] if number.abs_diff(other) <= **most)
+        };
+        let near = self.within.iter().filter(is_near).map(|(pointer, _)| pointer);
+        for pointer in self.ignore.iter().chain(near) {
+            // Where the truth has such a value, so has the answer.
+            if remove(&mut right, pointer) || truth.pointer(pointer).is_none() {
+                remove(&mut left, pointer);
             }
         }
-        left == right
+        (left, right)
     }
 }
 

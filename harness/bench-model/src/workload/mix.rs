@@ -203,10 +203,10 @@ impl Request {
         self.expected.as_ref().is_some_and(|expected| *expected != Expected::Ledger)
     }
 
-    /// Whether a parameter is drawn from a file.
-    pub(super) fn names_files(&self) -> bool {
+    /// Whether its parameters have a generator with this field.
+    pub(super) fn draws(&self, field: &str) -> bool {
         match &self.params {
-            Some(Parameters::Drawn(values)) => parameters::names_files(values),
+            Some(Parameters::Drawn(values)) => parameters::have(values, field),
             Some(Parameters::Text(_)) | None => false,
         }
     }

@@ -22,10 +22,12 @@ use validator_state::{Ledger, SeededSpec, State};
 pub use corpus::{Corpus, Order};
 pub use leeway::Leeway;
 pub use mix::{Account, BlockRange, Place, Request};
+pub use parameters::NewestCall;
+use parameters::{LINES, NEWEST};
 use requests::{Known, RequestSource, Stream};
 use schema::Schema;
 pub use text_file::TextFile;
-pub use truth::{Expected, Reference, Truth};
+pub use truth::{Differing, Expected, Reference, Truth};
 
 /// Requests, and where their true answers come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -188,8 +190,13 @@ impl Workload {
         match &self.traffic {
             Traffic::One { .. } => false,
             Traffic::Corpus(_) => true,
-            Traffic::Mix(requests) => requests.iter().any(Request::names_files),
+            Traffic::Mix(requests) => requests.iter().any(|request| request.draws(LINES)),
         }
+    }
+
+    /// Whether its requests are about the newest numbers of a server.
+    pub fn is_about_newest(&self) -> bool {
+        matches!(&self.traffic, Traffic::Mix(requests) if requests.iter().any(|request| request.draws(NEWEST)))
     }
 
     /// Whether it sends several requests.
@@ -330,8 +337,23 @@ impl Workload {
         schemas.try_for_each(Schema::check_unchanged)
     }
 
+    /// The servers that its answers are compared with. Lines of a file may name others.
+    pub fn references_mut(&mut self) -> impl Iterator<Item = &mut Reference> {
+        self.stated().into_iter().filter_map(Expected::reference)
+    }
+
+    /// The servers whose answers it counts differences to.
+    pub fn counted_references(&self) -> Vec<String> {
+        let mut own = self.clone();
+        let counted = own.references_mut().filter(|reference| reference.differences == Differing::Counted);
+        let mut names: Vec<String> = counted.map(|reference| reference.server.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of theirs.
-    pub(crate) fn stated(&mut self) -> Vec<&mut Expected> {
+    fn stated(&mut self) -> Vec<&mut Expected> {
         match &mut self.traffic {
             Traffic::One { expected, .. } => vec![expected],
             Traffic::Corpus(corpus) => vec![&mut corpus.expected],

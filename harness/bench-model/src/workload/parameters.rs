@@ -6,16 +6,20 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::leeway::number;
 use super::mix::check_exponent;
 use super::text_file::TextFile;
 
 /// The fields of a generator: a JSON object with one of them is one.
-const FIELDS: [&str; 5] = ["one_of", "lines", "range", "join", "zipf"];
+const FIELDS: [&str; 6] = ["one_of", "lines", "range", "newest", "join", "zipf"];
 
 /// Where a generator's file stands in JSON.
-const LINES: &str = "lines";
+pub(super) const LINES: &str = "lines";
+
+/// Where its newest number's call stands.
+pub(super) const NEWEST: &str = "newest";
 
 /// A value that is drawn for each request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,10 @@ struct Generator {
     lines: Option<TextFile>,
     /// A number, both ends included.
     range: Option<[u64; 2]>,
+    /// The newest number that the server has.
+    newest: Option<NewestCall>,
+    /// What is taken from the newest, both ends included; nothing where left out.
+    minus: Option<[u64; 2]>,
     /// Whether the number is a text in hexadecimal, as `"0x1a"`.
     #[serde(default)]
     hex: bool,
@@ -34,6 +42,40 @@ struct Generator {
     join: Option<Vec<Value>>,
     /// By Zipf's law with this exponent, the first value most often; each as often as any other where left out.
     zipf: Option<f64>,
+}
+
+/// A call that says the newest number of something, such as a block's. It is sent before each trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewestCall {
+    /// Its method.
+    pub method: String,
+    /// Its parameters; none where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Value>,
+    /// Where its answer has the number, or the text of one, also in hexadecimal: a JSON pointer.
+    #[serde(default = "result")]
+    pub pointer: String,
+}
+
+fn result() -> String {
+    "/result".to_owned()
+}
+
+impl NewestCall {
+    /// The request.
+    pub fn body(&self) -> String {
+        let mut call = json!({ "jsonrpc": "2.0", "id": 1, "method": self.method });
+        if let Some(params) = &self.params {
+            call["params"].clone_from(params);
+        }
+        call.to_string()
+    }
+
+    /// The number in an answer to it, where there is one.
+    pub fn number(&self, answer: &Value) -> Option<u64> {
+        number(answer.pointer(&self.pointer)?)
+    }
 }
 
 /// JSON with places that are drawn.
@@ -48,7 +90,9 @@ enum Piece {
         values: Vec<String>,
         law: Option<Zipf<f64>>,
     },
+    /// A number from the first on or, where there is a newest one, that one less such a number.
     Number {
+        newest: Option<(NewestCall, u64)>,
         first: u64,
         count: u64,
         hex: bool,
@@ -77,12 +121,12 @@ pub(super) fn locate(values: &mut [Value], folder: &Path) -> Result<()> {
     })
 }
 
-/// Whether a generator in some values draws from a file.
-pub(super) fn names_files(values: &[Value]) -> bool {
+/// Whether some values have a generator with this field.
+pub(super) fn have(values: &[Value], field: &str) -> bool {
     values.iter().any(|value| match value {
-        Value::Array(values) => names_files(values),
+        Value::Array(values) => have(values, field),
         Value::Object(members) => {
-            members.iter().any(|(name, member)| name == LINES || names_files(std::slice::from_ref(member)))
+            members.iter().any(|(name, member)| name == field || have(std::slice::from_ref(member), field))
         }
         _ => false,
     })
@@ -147,22 +191,34 @@ impl Template {
             let law = of.zipf.map(|exponent| Zipf::new(count as f64, exponent));
             law.transpose().map_err(|error| anyhow!("{}: {error}", place()))
         };
-        let hex_without_range = of.hex && of.range.is_none();
-        ensure!(!hex_without_range, "{}: hex goes with range; leave it out", place());
-        let values = match (&of.one_of, &of.lines, of.range, &of.join) {
-            (Some(values), None, None, None) => values.clone(),
-            (None, Some(file), None, None) => file.all_lines()?.into_iter().map(Value::String).collect(),
-            (None, None, Some([first, last]), None) => {
+        let is_number = of.range.is_some() || of.newest.is_some();
+        ensure!(is_number || !of.hex, "{}: hex goes with range or newest; leave it out", place());
+        ensure!(
+            of.newest.is_some() || of.minus.is_none(),
+            "{}: minus goes with newest; leave it out",
+            place()
+        );
+        let of_newest = of.newest.as_ref().map(|_| of.minus.unwrap_or_default());
+        let values = match (&of.one_of, &of.lines, of.range, of_newest, &of.join) {
+            (Some(values), None, None, None, None) => values.clone(),
+            (None, Some(file), None, None, None) => {
+                file.all_lines()?.into_iter().map(Value::String).collect()
+            }
+            (None, None, Some([first, last]), None, None) | (None, None, None, Some([first, last]), None) => {
                 ensure!(first <= last, "{}: give the smaller number first", place());
                 let count =
                     (last - first).checked_add(1).with_context(|| format!("{}: too wide", place()))?;
-                let hex = of.hex;
-                self.0.push(Piece::Number { first, count, hex, quoted: quoted && hex, law: law(count)? });
+                let (law, hex) = (law(count)?, of.hex);
+                // As long as no server is known, it has just as many as may be taken away.
+                let newest = of.newest.map(|call| (call, last));
+                self.0.push(Piece::Number { newest, first, count, hex, quoted: quoted && hex, law });
                 return Ok(());
             }
-            (None, None, None, Some(parts)) if of.zipf.is_none() => return self.joined(parts, quoted),
-            (None, None, None, Some(_)) => bail!("{}: zipf stands in a part of join; move it there", place()),
-            _ => bail!("{}: give one of one_of, lines, range and join", place()),
+            (None, None, None, None, Some(parts)) if of.zipf.is_none() => return self.joined(parts, quoted),
+            (None, None, None, None, Some(_)) => {
+                bail!("{}: zipf stands in a part of join; move it there", place())
+            }
+            _ => bail!("{}: give one of one_of, lines, range, newest and join", place()),
         };
         ensure!(!values.is_empty(), "{}: give values", place());
         let written = |value: &Value| match value {
@@ -192,6 +248,24 @@ impl Template {
         Ok(())
     }
 
+    /// The calls that say which numbers are the newest.
+    pub(super) fn newest_calls(&self) -> impl Iterator<Item = &NewestCall> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Number { newest: Some((call, _)), .. } => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Sets what the newest numbers of a call are.
+    pub(super) fn set_newest(&mut self, of: &NewestCall, number: u64) {
+        for piece in &mut self.0 {
+            match piece {
+                Piece::Number { newest: Some((call, newest)), .. } if call == of => *newest = number,
+                _ => {}
+            }
+        }
+    }
+
     /// Appends it with values that are drawn.
     pub(super) fn write(&self, random: &mut impl Rng, out: &mut String) {
         use std::fmt::Write;
@@ -201,8 +275,9 @@ impl Template {
                 Piece::Value { values, law } => {
                     out.push_str(&values[drawn(*law, values.len() as u64, random) as usize])
                 }
-                Piece::Number { first, count, hex, quoted, law } => {
+                Piece::Number { newest, first, count, hex, quoted, law } => {
                     let number = first + drawn(*law, *count, random);
+                    let number = newest.as_ref().map_or(number, |(_, newest)| newest.saturating_sub(number));
                     let quote = if *quoted { "\"" } else { "" };
                     // A String takes all that is written to it.
                     let _ = match hex {
@@ -284,6 +359,32 @@ mod tests {
     }
 
     #[test]
+    fn numbers_below_the_newest_are_drawn_once_that_is_known() {
+        let parameters = [json!({ "newest": { "method": "height" }, "minus": [1, 3], "hex": true })];
+        let mut template = Template::new(&parameters).unwrap();
+        let call = template.newest_calls().next().unwrap().clone();
+        assert_eq!(call.body(), r#"{"id":1,"jsonrpc":"2.0","method":"height"}"#);
+        assert_eq!(call.number(&json!({ "result": "0x20" })), Some(32));
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut found = |template: &Template| {
+            let mut one = || {
+                let mut out = String::new();
+                template.write(&mut random, &mut out);
+                out
+            };
+            let mut all: Vec<String> = std::iter::repeat_with(&mut one).take(100).collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        assert_eq!(found(&template), [r#"["0x0"]"#, r#"["0x1"]"#, r#"["0x2"]"#]);
+        template.set_newest(&call, 32);
+        assert_eq!(found(&template), [r#"["0x1d"]"#, r#"["0x1e"]"#, r#"["0x1f"]"#]);
+        template.set_newest(&NewestCall { method: "other".to_owned(), ..call }, 99);
+        assert_eq!(found(&template).len(), 3);
+    }
+
+    #[test]
     fn the_lines_of_a_file_are_texts() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("names.txt"), "ann\nb \"c\"\n").unwrap();
@@ -298,7 +399,10 @@ mod tests {
     fn a_generator_that_makes_no_sense_is_named() {
         for (written, named) in [
             (json!({ "one_of": [] }), "give values"),
-            (json!({ "one_of": [1], "range": [1, 2] }), "give one of one_of, lines, range and join"),
+            (json!({ "one_of": [1], "range": [1, 2] }), "give one of one_of, lines, range, newest and join"),
+            (json!({ "range": [1, 2], "minus": [0, 1] }), "minus goes with newest"),
+            (json!({ "newest": { "method": "a" }, "minus": [2, 1] }), "the smaller number first"),
+            (json!({ "newest": { "pointer": "/result" } }), "missing field `method`"),
             (json!({ "zipf": 1.0 }), "give one of"),
             (json!({ "range": [2, 1] }), "the smaller number first"),
             (json!({ "range": [1, 2], "hexx": true }), "unknown field `hexx`"),

@@ -18,14 +18,14 @@ use validator_state::{Method, Pubkey, SeededSpec, State};
 
 use super::corpus::{Call, Corpus, InOrder};
 use super::mix::{Account, BlockRange, Parameters, Place, Request, fixed_params};
-use super::parameters::Template;
+use super::parameters::{NewestCall, Template};
 use super::{Expected, Order, Traffic, Truth, Workload};
 
 /// The most requests of a workload that a server answers before and after each window.
 const MOST_KNOWN: usize = 50;
 
 /// The requests of a workload about a ledger.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RequestSource(Kind);
 
 /// What is stated of an answer.
@@ -42,7 +42,7 @@ impl From<Truth> for Stated {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Kind {
     /// One request, and what makes its answer right where that was stated.
     One { body: String, stated: Option<Stated> },
@@ -53,7 +53,7 @@ enum Kind {
 }
 
 /// A request of a mix, ready to be drawn.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Drawn {
     /// The sum of the weights up to this one, its own included.
     weight_through: u64,
@@ -63,7 +63,7 @@ struct Drawn {
 }
 
 /// Where parameters come from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Params {
     None,
     /// The text of an array or an object.
@@ -135,6 +135,34 @@ impl RequestSource {
     /// One request for ever, whose true answer is known.
     pub fn one(body: String, truth: Truth) -> Self {
         Self(Kind::One { body, stated: Some(truth.into()) })
+    }
+
+    /// The calls that say the newest numbers, which the requests are about, each once.
+    pub fn newest_calls(&self) -> Vec<NewestCall> {
+        let Kind::Mix { requests, .. } = &self.0 else { return Vec::new() };
+        let mut calls: Vec<NewestCall> = Vec::new();
+        for request in requests {
+            let Params::Drawn(template) = &request.params else { continue };
+            for call in template.newest_calls() {
+                if !calls.contains(call) {
+                    calls.push(call.clone());
+                }
+            }
+        }
+        calls
+    }
+
+    /// The same requests where these numbers are the newest.
+    #[must_use]
+    pub fn with_newest(&self, newest: &[(NewestCall, u64)]) -> Self {
+        let mut own = self.clone();
+        if let Kind::Mix { requests, .. } = &mut own.0 {
+            for request in requests {
+                let Params::Drawn(template) = &mut request.params else { continue };
+                newest.iter().for_each(|(call, number)| template.set_newest(call, *number));
+            }
+        }
+        own
     }
 
     /// The requests, in an order that the seed decides.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::leeway::{self, Leeway};
 use super::schema::Schema;
+use crate::config::Server;
 use crate::headers::Access;
 
 /// Where an answer says in which context it holds (slot and version).
@@ -36,12 +37,35 @@ pub enum Expected {
     Reference(Reference, Leeway),
 }
 
+/// What an answer is that differs from that of a reference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Differing {
+    /// Wrong, so that its trial gives no figure.
+    #[default]
+    Wrong,
+    /// Counted, and listed in the report: to find where two servers differ.
+    Counted,
+}
+
+impl Differing {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A server whose answers others are compared with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WrittenReference")]
 pub struct Reference {
     /// Its name in `servers.toml`.
     pub server: String,
+    /// What an answer is that differs from its own. Written next to its name.
+    #[serde(skip)]
+    pub differences: Differing,
+    /// Its entry, where the harness starts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Box<Server>>,
     /// Where it answers; empty as long as it is not found.
     pub url: String,
     /// What reaching it takes.
@@ -50,11 +74,12 @@ pub struct Reference {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "give the name of a server that runs already")]
+#[serde(untagged, expecting = "give the name of a server")]
 enum WrittenReference {
     Name(String),
     Found {
         server: String,
+        entry: Option<Box<Server>>,
         url: String,
         #[serde(flatten)]
         access: Access,
@@ -64,8 +89,10 @@ enum WrittenReference {
 impl From<WrittenReference> for Reference {
     fn from(written: WrittenReference) -> Self {
         match written {
-            WrittenReference::Name(server) => Self { server, url: String::new(), access: Access::default() },
-            WrittenReference::Found { server, url, access } => Self { server, url, access },
+            WrittenReference::Name(server) => Self { server, ..Self::default() },
+            WrittenReference::Found { server, entry, url, access } => {
+                Self { server, entry, url, access, ..Self::default() }
+            }
         }
     }
 }
@@ -103,6 +130,8 @@ struct Table {
     schema: Option<Schema>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Differing::is_usual")]
+    differences: Differing,
     #[serde(flatten)]
     leeway: Leeway,
 }
@@ -120,7 +149,10 @@ impl TryFrom<Written> for Expected {
             Written::Word(Word::NoError) => return Ok(Self::NoError),
             Written::Table(table) => *table,
         };
-        let Table { answer, result, rises, schema, reference, leeway } = table;
+        let Table { answer, result, rises, schema, reference, differences, leeway } = table;
+        if reference.is_none() && !differences.is_usual() {
+            return Err("differences goes with reference; leave it out".to_owned());
+        }
         let wrong = leeway.pointers().chain(&rises).find(|pointer| !pointer.starts_with('/'));
         if let Some(pointer) = wrong {
             return Err(format!(
@@ -135,7 +167,9 @@ impl TryFrom<Written> for Expected {
             (None, None, Some(_), None, None) | (None, None, None, Some(_), None) => {
                 Err("ignore and within go with answer, result or reference; leave them out".to_owned())
             }
-            (None, None, None, None, Some(reference)) => Ok(Self::Reference(reference, leeway)),
+            (None, None, None, None, Some(reference)) => {
+                Ok(Self::Reference(Reference { differences, ..reference }, leeway))
+            }
             _ => Err("give one of answer, result, rises, schema and reference".to_owned()),
         }
     }
@@ -151,7 +185,8 @@ impl From<Expected> for Written {
             Expected::Rises(pointer) => Table { rises: Some(pointer), ..Table::default() },
             Expected::Schema(schema) => Table { schema: Some(schema), ..Table::default() },
             Expected::Reference(reference, leeway) => {
-                Table { reference: Some(reference), leeway, ..Table::default() }
+                let differences = reference.differences;
+                Table { reference: Some(reference), differences, leeway, ..Table::default() }
             }
         }))
     }
@@ -260,6 +295,18 @@ impl Truth {
         let Self::AsOf { reference, leeway, .. } = self else { return None };
         let leeway = leeway.clone();
         Some((reference, move |answer| Self::Is { answer, leeway }))
+    }
+
+    /// Whether an answer that differs is counted, and not wrong.
+    pub fn counts_differences(&self) -> bool {
+        matches!(self, Self::AsOf { reference, .. } if reference.differences == Differing::Counted)
+    }
+
+    /// The answer and what it is compared with, without what may differ; `None` where no whole answer is known.
+    pub fn both(&self, answer: &Value) -> Option<(Value, Value)> {
+        let Self::Is { answer: truth, leeway } = self else { return None };
+        let (truth, answer) = leeway.without(truth, answer);
+        Some((answer, truth))
     }
 
     /// Whether an answer is right; of another server's, whether it may be.

@@ -76,7 +76,12 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
 /// How many answers were checked while the load was on. A trial with a wrong one gives no figure and stands under what
 /// failed.
 fn checked_answers<'a>(cells: impl Iterator<Item = &'a Cell>) -> String {
-    let checked: Vec<&Checked> = cells.filter_map(|cell| cell.checked.as_ref()).collect();
+    let cells: Vec<&Cell> = cells.collect();
+    if cells.iter().any(|cell| cell.differences.is_some()) {
+        // The headline says how many differ.
+        return String::new();
+    }
+    let checked: Vec<&Checked> = cells.into_iter().filter_map(|cell| cell.checked.as_ref()).collect();
     if checked.is_empty() {
         return String::new();
     }

@@ -51,6 +51,7 @@ pub fn sample(rate: f64, cpu_us: f64) -> Sample {
         stalls: None,
         wire: None,
         checked: None,
+        differences: None,
         upstream: None,
         link: None,
         limited: None,

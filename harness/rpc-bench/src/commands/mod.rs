@@ -12,6 +12,7 @@ pub mod gate;
 pub mod init;
 pub mod manual;
 pub mod pack;
+pub mod record;
 pub mod reference;
 pub mod report;
 pub mod run;

@@ -7,10 +7,19 @@ use bench_model::results::RunFolder;
 use bench_report::export::{Format, export};
 use bench_report::{Run, pooled};
 
-/// Writes the report and prints its headline.
-pub fn report(results: &Path, run: &Path) -> Result<bool> {
+/// Writes the report and prints its headline; by the views of a file, where one is named.
+pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> {
     let folder = RunFolder::open(run)?;
     let _locked = folder.lock()?;
+    if let Some(file) = views {
+        let is_campaign = !folder.is_calibration() && !folder.is_why();
+        ensure!(is_campaign, "{}: --views is for runs of campaigns", run.display());
+        let before = folder.show_by(file)?;
+        if let Err(error) = Run::load(&folder).and_then(|run| has_cells(&run)) {
+            folder.show_as_before(before)?;
+            return Err(error.context(file.display().to_string()));
+        }
+    }
     if folder.is_calibration() {
         let summary = bench_report::calibration::write(&folder)?;
         println!(
@@ -33,6 +42,14 @@ pub fn report(results: &Path, run: &Path) -> Result<bool> {
     println!("{}\nThe whole report: {}", bench_report::headline(&run), folder.0.join("report.md").display());
     print_agreement(&folder, results);
     Ok(true)
+}
+
+/// Whether each view of a run shows something.
+fn has_cells(run: &Run) -> Result<()> {
+    let empty = run.summary.views.iter().find(|shown| shown.panels.is_empty());
+    let title = empty.map_or("", |shown| &shown.view.title);
+    ensure!(empty.is_none(), "[[view]] {title:?}: no cell of the run is at the values in field only");
+    Ok(())
 }
 
 /// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.

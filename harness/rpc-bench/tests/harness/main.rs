@@ -19,6 +19,8 @@ mod open_loop;
 mod other_processes;
 mod own_service;
 mod reached;
+mod record;
+mod references;
 mod sizes;
 mod slo;
 mod stages;

@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, program, stderr};
 
 /// What the service wants as a bearer token.
-const TOKEN: &str = "s3cret-of-a-test";
+pub(super) const TOKEN: &str = "s3cret-of-a-test";
 
 /// More requests than come before a window at the rate of these tests: what is wrong from then on shows under load.
-const LATE: u64 = 90;
+pub(super) const LATE: u64 = 90;
 
 /// The service, in threads of this process: prices that never change but for their time, a height that rises, and an
 /// error for all else. Whoever has no token gets 401.
-struct Service {
-    url: String,
+pub(super) struct Service {
+    pub(super) url: String,
     /// Whether prices are wrong once it has answered a while.
-    lies: Arc<AtomicBool>,
+    pub(super) lies: Arc<AtomicBool>,
     /// Whether its height is then below what it was.
     falls: Arc<AtomicBool>,
     /// Requests that it has answered.
-    answered: Arc<AtomicU64>,
+    pub(super) answered: Arc<AtomicU64>,
 }
 
 impl Service {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         // On IPv4 the harness would find this process, whose open files change with every other test.
         let listener = TcpListener::bind("[::1]:0").unwrap();
         let url = format!("http://{}/rpc", listener.local_addr().unwrap());
@@ -96,6 +96,12 @@ fn answer(body: &[u8], count: u64, lies: &AtomicBool, falls: &AtomicBool) -> Val
             let fell = falls.load(Ordering::SeqCst) && count > LATE;
             json!(format!("{:#x}", if fell { 1 } else { count + 100 }))
         }
+        // One of the last thousand, up to its height.
+        "block"
+            if (count.saturating_sub(900)..=count + 100).contains(&call["params"][0].as_u64().unwrap()) =>
+        {
+            json!("a block")
+        }
         other => {
             return json!({ "jsonrpc": "2.0", "id": call["id"], "error": { "code": -1, "message": other } });
         }
@@ -104,7 +110,7 @@ fn answer(body: &[u8], count: u64, lies: &AtomicBool, falls: &AtomicBool) -> Val
 }
 
 /// A bench whose `tiny` measures the service with this workload: at a rate, or over connections.
-fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
+pub(super) fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
     let bench = Bench::new(1)?;
     let url = &service.url;
     bench.write(
@@ -125,7 +131,8 @@ fn bench(service: &Service, workload: &str, load: &str) -> Option<Bench> {
     Some(bench)
 }
 
-const AT_A_RATE: &str = "connections = []\nopen = { rates = [100], connections = 4, tools = [\"rpc-load\"] }";
+pub(super) const AT_A_RATE: &str =
+    "connections = []\nopen = { rates = [100], connections = 4, tools = [\"rpc-load\"] }";
 const CLOSED: &str = "connections = [4]";
 
 /// A mix whose parameters are drawn, and whose answers move.
@@ -143,13 +150,13 @@ method = "height"
 expected = { rises = "/result" }
 "#;
 
-fn run(bench: &Bench, args: &[&str]) -> Output {
+pub(super) fn run(bench: &Bench, args: &[&str]) -> Output {
     let mut command = bench.command(args);
     command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN).output().unwrap()
 }
 
 /// That no file below a folder holds the token, and how many there are.
-fn holds_no_token(folder: &Path) -> usize {
+pub(super) fn holds_no_token(folder: &Path) -> usize {
     let mut files = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -246,30 +253,6 @@ fn a_wrong_answer_and_one_that_falls_are_found_though_the_first_answers_are_righ
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         let outcome = bench.observations()[0]["outcome"].to_string();
         assert!(outcome.contains("wrong") && outcome.contains(named), "{outcome}");
-    }
-}
-
-#[test]
-fn answers_are_compared_with_those_of_another_server() {
-    const SAME: &str = r#"why = "a test"
-expected = { reference = "other", ignore = ["/result/at"] }
-
-[[request]]
-weight = 1
-method = "price.get"
-params = ["abc"]
-"#;
-    let (service, other) = (Service::start(), Service::start());
-    for (is_wrong, code) in [(false, 0), (true, 1)] {
-        let Some(bench) = bench(&service, SAME, AT_A_RATE) else { return };
-        let entry = fs::read_to_string(bench.path("servers.toml")).unwrap();
-        let reference = entry.replace("\"prices\"", "\"other\"").replace(&service.url, &other.url);
-        bench.write("servers.toml", &format!("{entry}\n{reference}"));
-        other.lies.store(is_wrong, Ordering::SeqCst);
-        other.answered.store(LATE + 1, Ordering::SeqCst);
-        let output = run(&bench, &["run", "tiny"]);
-        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
-        assert!(holds_no_token(&bench.path("results")) > 5);
     }
 }
 

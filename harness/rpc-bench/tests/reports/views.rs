@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use bench_measure::run;
 use bench_model::config::ConfigDir;
@@ -57,15 +58,23 @@ fn seen(plan: &Plan, trial: &Trial) -> Sample {
 
 /// The report, its page, and the summary of a campaign in which every trial was measured.
 fn reported(text: &str) -> (String, String, Value) {
-    let shipped = &ConfigDir::of_repository().0;
     let dir = tempfile::tempdir().unwrap();
+    let folder = measured(dir.path(), text);
+    bench_report::write(&folder).unwrap();
+    let read = |file: &str| std::fs::read_to_string(folder.0.join(file)).unwrap();
+    (read("report.md"), read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
+}
+
+/// The folder of such a run.
+fn measured(dir: &Path, text: &str) -> RunFolder {
+    let shipped = &ConfigDir::of_repository().0;
     for name in ["workloads", "servers.toml"] {
-        symlink(shipped.join(name), dir.path().join(name)).unwrap();
+        symlink(shipped.join(name), dir.join(name)).unwrap();
     }
-    std::fs::create_dir(dir.path().join("campaigns")).unwrap();
-    std::fs::write(dir.path().join("campaigns/own.toml"), text).unwrap();
-    let (plan, text) = run::resolve(&ConfigDir(dir.path().to_owned()), "own").unwrap();
-    let folder = RunFolder::create(dir.path(), "own").unwrap();
+    std::fs::create_dir(dir.join("campaigns")).unwrap();
+    std::fs::write(dir.join("campaigns/own.toml"), text).unwrap();
+    let (plan, text) = run::resolve(&ConfigDir(dir.to_owned()), "own").unwrap();
+    let folder = RunFolder::create(dir, "own").unwrap();
     folder.write_new("campaign.toml", &text).unwrap();
     folder.write_new("plan.json", &pretty(&plan).unwrap()).unwrap();
     folder.write_new("environment.json", &conditions("just bench-all own")).unwrap();
@@ -74,9 +83,7 @@ fn reported(text: &str) -> (String, String, Value) {
     {
         folder.append(&observation).unwrap();
     }
-    bench_report::write(&folder).unwrap();
-    let read = |file: &str| std::fs::read_to_string(folder.0.join(file)).unwrap();
-    (read("report.md"), read("report.html"), serde_json::from_str(&read("summary.json")).unwrap())
+    folder
 }
 
 /// The rows of a section's tables.
@@ -129,6 +136,37 @@ fn a_view_is_a_table_a_chart_a_section_of_the_page_and_a_headline() {
     assert!(curves.contains("What a call costs in a batch"), "the view is in the tab of curves");
     let points = summary.pointer("/views/0/panels/0/series/0/points").unwrap().as_array().unwrap();
     assert_eq!((points.len(), points[1]["x"].as_f64()), (3, Some(10.0)));
+}
+
+#[test]
+fn a_run_is_shown_by_other_views_without_another_measurement() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = measured(dir.path(), &axes());
+    let file = dir.path().join("mine.toml");
+    let view = "[[view]]\ntitle = \"Only batches\"\nfigure = \"p50_us\"\nx = \"batch\"\n";
+    let shown = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
+            .args(["report", "--views", file.to_str().unwrap(), folder.0.to_str().unwrap()])
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(shown(view).0, Some(0));
+    let report = || std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    assert!(report().contains("## Only batches") && !report().contains("## Latency by batch"));
+    for (text, named) in [
+        ("", "missing field `view`"),
+        (&view.replace("p50_us", "p50"), "figure"),
+        (&format!("{view}only = {{ batch = 7 }}"), "field only.batch: 7 is not among the axis's values"),
+    ] {
+        let (code, said) = shown(text);
+        assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(named) && said.contains("mine.toml"), "{said}");
+    }
+    // What was wrong changed nothing, and the folder alone gives the report again.
+    bench_report::write(&folder).unwrap();
+    assert!(report().contains("## Only batches"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use bench_model::config::{Campaign, Placement, Pool};
 use bench_model::plan::Plan;
+use bench_model::workload::Workload;
 use bench_system::probe::host::on_path;
 
 /// Whether a campaign's loads can be divided among the hosts of a pool.
@@ -50,6 +51,7 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         ("open.background", open.is_some_and(|open| open.background.is_some())),
         ("open.wire", open.is_some_and(|open| open.wire)),
         ("hold", campaign.hold),
+        ("a workload about newest numbers", plan.workloads.iter().any(Workload::is_about_newest)),
     ];
     let found = needs_one.iter().find(|(_, is_used)| *is_used);
     ensure!(

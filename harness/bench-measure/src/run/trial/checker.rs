@@ -9,7 +9,7 @@ use std::time::Duration;
 use validator_state::State;
 
 use crate::client::{Answer, Connection, settled};
-use bench_model::observation::Checked;
+use bench_model::observation::{Checked, Differences};
 use bench_model::workload::requests::{DrawnRequest, Stream};
 use bench_system::probe::process_usage::thread_cpu_s;
 use bench_system::probe::watcher::Watcher;
@@ -35,6 +35,8 @@ pub(super) struct Checker {
     pub any_context: bool,
     /// The counts.
     pub checked: Checked,
+    /// Where answers differ from a reference's, whose differences are counted.
+    pub differences: Differences,
     /// The highest number so far of each request whose answers never fall.
     pub highest: BTreeMap<usize, u64>,
 }
@@ -44,6 +46,8 @@ pub(super) struct Checker {
 pub(super) struct CheckedWindow {
     /// The counts; `None` where nothing was checked.
     pub checked: Option<Checked>,
+    /// Where answers differ from a reference's, whose differences are counted.
+    pub differences: Differences,
     /// CPU time that the harness took for it, in seconds.
     pub cpu_s: Option<f64>,
 }
@@ -58,7 +62,8 @@ pub(super) fn begin(mut checker: Checker) -> Watcher<CheckedWindow> {
             let took_s = thread_cpu_s() - before;
             pause = EVERY.max(Duration::from_secs_f64((took_s * CORE_PARTS).max(0.0)));
         }
-        CheckedWindow { checked: Some(checker.checked), cpu_s: Some(thread_cpu_s()) }
+        let Checker { checked, differences, .. } = checker;
+        CheckedWindow { checked: Some(checked), differences, cpu_s: Some(thread_cpu_s()) }
     })
 }
 
@@ -84,6 +89,7 @@ impl Checker {
         let requested = shown(&request.body);
         let truth =
             request.truth(&self.state).map_err(|error| format!("requested {requested}: {error:#}"))?;
+        let counts_differences = truth.counts_differences();
         let Ok(truth) = settled(&truth, &request.body) else {
             // The other server has not said what is right, which is no fault of this one.
             self.checked.unanswered += 1;
@@ -91,6 +97,11 @@ impl Checker {
         };
         let truth = if self.any_context { truth.without_context() } else { truth };
         let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let both = parsed.as_ref().filter(|_| counts_differences).and_then(|answer| truth.both(answer));
+        if let Some((answer, reference)) = both {
+            self.differences.add(&request.body, &answer, &reference);
+            return Ok(());
+        }
         let misfit = parsed.as_ref().and_then(|answer| truth.misfit(answer));
         let misfit = misfit.map_or_else(String::new, |misfit| format!(" ({})", shown(&misfit)));
         let Some(answer) = parsed.filter(|answer| truth.accepts(answer)) else {
@@ -173,6 +184,7 @@ mod tests {
                 state: self.state.clone(),
                 any_context: false,
                 checked: Checked::default(),
+                differences: Differences::default(),
                 highest: BTreeMap::new(),
             });
             let mut patience = 10_000;

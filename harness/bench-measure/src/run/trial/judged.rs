@@ -10,7 +10,7 @@ use crate::client;
 use crate::metrics::ServerCounts;
 use crate::subject::Subject;
 use bench_model::load::LoadSample;
-use bench_model::observation::{Outcome, Sample};
+use bench_model::observation::{Differences, Outcome, Sample};
 use bench_model::workload::requests::Known;
 use bench_system::cgroup::{OutOfMemory, Usage};
 
@@ -38,6 +38,8 @@ pub(in crate::run) fn outcome_of(measured: Ended<Sample>, subject: &mut Subject)
 pub(super) struct Verified {
     /// Bytes of an answer's body; in a mix the mean by the requests' shares.
     pub bytes: f64,
+    /// Where answers differ from a reference's, whose differences are counted.
+    pub differences: Differences,
     /// The numbers that must not fall, by request.
     highest: BTreeMap<usize, u64>,
 }
@@ -51,19 +53,22 @@ pub(super) fn verify(
     when: &str,
 ) -> std::result::Result<Verified, Outcome> {
     let wrong = |answer| Outcome::WrongAnswer { when: when.to_owned(), answer };
-    let mut verified = Verified { bytes: 0.0, highest: before.highest.clone() };
+    let mut verified = Verified { highest: before.highest.clone(), ..Verified::default() };
     for (request, Known { body, truth, share, .. }) in known.iter().enumerate() {
         let right = client::verify(&subject.target, body, truth);
         let right = right.unwrap_or_else(|error| Err(format!("{error:#}"))).map_err(wrong)?;
         rises(&mut verified.highest, request, right.number).map_err(wrong)?;
         verified.bytes += right.bytes as f64 * share;
+        if let Some((answer, reference)) = &right.both {
+            verified.differences.add(body, answer, reference);
+        }
     }
     Ok(verified)
 }
 
 /// The sample, or the outcome of a trial whose sample is evidence and no figure.
 pub(super) fn judged(
-    sample: Sample,
+    mut sample: Sample,
     known: &[Known],
     before: &Verified,
     subject: &Subject,
@@ -78,7 +83,10 @@ pub(super) fn judged(
     if is_silent(known, subject) {
         return Err(Outcome::Silent(Box::new(sample)));
     }
-    verify(known, subject, before, "after the window")?;
+    let after = verify(known, subject, before, "after the window")?;
+    if let Some(differences) = &mut sample.differences {
+        differences.merge(&after.differences);
+    }
     let loads: Vec<&LoadSample> = std::iter::once(&sample.load).chain(sample.background.as_deref()).collect();
     counts::check(counted, &loads, connections, sample.checked.as_ref())?;
     if sample.short_of().is_some() {

@@ -12,7 +12,7 @@ use crate::client::Connection;
 use crate::subject::Subject;
 use bench_model::load::Load;
 use bench_model::load::bodies::Bodies;
-use bench_model::observation::Checked;
+use bench_model::observation::{Checked, Differences};
 use bench_model::plan::Trial;
 use bench_model::workload::requests::{Known, RequestSource};
 use bench_model::workload::{Traffic, Workload};
@@ -90,6 +90,7 @@ impl Bench<'_> {
             state: Arc::clone(&truths.state),
             any_context: truths.any_context,
             checked: Checked::default(),
+            differences: Differences::default(),
             highest: BTreeMap::new(),
         })))
     }

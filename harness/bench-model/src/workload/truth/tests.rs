@@ -16,6 +16,7 @@ fn what_is_written_is_written_again() {
         json!({ "result": "0x1a", "within": { "/result": 2 } }),
         json!({ "schema": { "path": "a.json", "content": { "type": "string" } } }),
         json!({ "reference": { "server": "a", "url": "http://a:1/" } }),
+        json!({ "reference": { "server": "a", "url": "" }, "differences": "counted", "ignore": ["/result/at"] }),
     ] {
         assert_eq!(serde_json::to_value(expected(written.clone())).unwrap(), written);
     }
@@ -29,6 +30,8 @@ fn what_is_written_is_written_again() {
         (json!({ "result": 1, "ignore": ["at"] }), "\"at\" is no JSON pointer"),
         (json!({ "rises": "/result", "ignore": ["/result/a"] }), "ignore and within go with"),
         (json!({ "result": 1, "within": { "at": 1 } }), "\"at\" is no JSON pointer"),
+        (json!({ "result": 1, "differences": "counted" }), "differences goes with reference"),
+        (json!({ "reference": "a", "differences": "many" }), "give \"ledger\""),
         (json!({ "results": 1 }), "give \"ledger\""),
     ] {
         let error = serde_json::from_value::<Expected>(written.clone()).unwrap_err().to_string();

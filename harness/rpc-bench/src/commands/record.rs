@@ -1,0 +1,299 @@
+//! `rpc-bench record`: passes calls on to a service and writes each into a file, which a workload then sends.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use bench_measure::client::{Answer, Connection};
+use bench_model::headers::{Access, Headers};
+use bench_model::target::Target;
+use bench_system::interrupt::Interrupt;
+use bench_system::readable_numbers::counted;
+use serde_json::{Value, json};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+/// Calls that are never recorded, since they hold keys, or do something that can't be done twice.
+const LEFT_OUT: [&str; 5] =
+    ["personal_*", "*sign*", "*sendTransaction", "*sendRawTransaction", "*sendBundle"];
+
+/// Names of parameters whose values are never recorded; where one is a part of a name, in any case.
+const SECRETS: [&str; 6] = ["password", "passphrase", "secret", "token", "privatekey", "apikey"];
+
+/// What stands in a secret's place.
+const REMOVED: &str = "removed";
+
+/// Calls that are passed on at one time.
+const AT_ONCE: usize = 32;
+
+/// Bytes that a message may have.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// How long the service may take for one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long it records at most: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// Whose calls to record.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where the service answers: http://HOST:PORT/PATH (or https, ws, wss), or unix:/PATH.
+    #[arg(long, value_name = "URL")]
+    upstream: String,
+    /// The file that is made: a call on each line.
+    #[arg(long, value_name = "FILE", default_value = "calls.jsonl")]
+    to: PathBuf,
+    /// Where clients send their calls, over HTTP. Port 0 takes any free port.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// A method whose calls are passed on and not recorded; * stands for any text. Those that sign or send transactions
+    /// never are.
+    #[arg(long, value_name = "METHOD")]
+    leave_out: Vec<String>,
+    /// End after this many recorded calls; without it Ctrl-C ends it.
+    #[arg(long, value_name = "N")]
+    calls: Option<u64>,
+    /// A header of each request to the service, such as 'Authorization: Bearer ${TOKEN}' with a variable of the
+    /// environment. Those of the clients are neither passed on nor recorded.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Certificates that are trusted in the place of the system's, as PEM; of https and wss.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+}
+
+/// What is recorded, and where.
+struct Recorder {
+    left_out: Vec<String>,
+    most: Option<u64>,
+    written: Mutex<Written>,
+}
+
+struct Written {
+    file: File,
+    /// Recorded calls by method.
+    methods: BTreeMap<String, u64>,
+    left_out: u64,
+    /// Why the file takes no more.
+    error: Option<std::io::Error>,
+}
+
+/// Passes calls on until Ctrl-C or the last call that is wished, and says what was recorded.
+pub fn record(args: &Args) -> Result<bool> {
+    let interrupt = Interrupt::install()?;
+    let access = Access { headers: Headers::parse(&args.headers).context("--header")?, ca: args.ca.clone() };
+    let target = Target::parse(&args.upstream).context("--upstream")?.with_access(&access);
+    let server = Server::http(args.listen).map_err(|error| anyhow!("--listen {}: {error}", args.listen))?;
+    // Whatever it holds, it is the user's: a file that is there is never written to.
+    let file = OpenOptions::new().write(true).create_new(true).open(&args.to);
+    let file = file.with_context(|| format!("--to: can't make {}", args.to.display()))?;
+    let left_out = LEFT_OUT.iter().map(|name| (*name).to_owned()).chain(args.leave_out.clone()).collect();
+    let written = Written { file, methods: BTreeMap::new(), left_out: 0, error: None };
+    let recorder = Arc::new(Recorder { left_out, most: args.calls, written: Mutex::new(written) });
+    let at = server.server_addr().to_ip().context("it listens on no address")?;
+    println!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
+    let server = Arc::new(server);
+    for _ in 0..AT_ONCE {
+        let (server, target, recorder) = (Arc::clone(&server), target.clone(), Arc::clone(&recorder));
+        std::thread::spawn(move || {
+            let mut connection = None;
+            while let Ok(request) = server.recv() {
+                // A client that has gone needs no answer.
+                let _ = serve(request, &target, &mut connection, &recorder);
+            }
+        });
+    }
+    let ended = interrupt.wait(LONGEST, || Ok(recorder.is_done().then_some(())));
+    let written = recorder.written();
+    if let Some(error) = &written.error {
+        return Err(anyhow!("{}: {error}", args.to.display()));
+    }
+    let calls: u64 = written.methods.values().sum();
+    println!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
+    if written.left_out > 0 {
+        println!("{} left out, as --leave-out and its defaults say", counted(written.left_out, "call"));
+    }
+    if calls > 0 {
+        println!(
+            "to send them, in a workload: requests = {:?}, order = \"file\", expected = \"no error\"",
+            args.to.file_name().unwrap_or_default()
+        );
+    }
+    match ended {
+        Err(error) if !error.is::<bench_system::interrupt::Interrupted>() => Err(error),
+        _ => Ok(true),
+    }
+}
+
+fn methods(written: &Written) -> String {
+    let each = written.methods.iter().map(|(method, calls)| format!("{method} ({calls})"));
+    if written.methods.is_empty() { "no method".to_owned() } else { each.collect::<Vec<_>>().join(", ") }
+}
+
+/// Passes one message on, with the service's status and answer back.
+fn serve(
+    mut request: Request,
+    target: &Target,
+    connection: &mut Option<Connection>,
+    recorder: &Recorder,
+) -> Result<()> {
+    let refuse = |request: Request, status: u16, why: &str| {
+        request.respond(Response::from_string(why).with_status_code(status)).context("no client")
+    };
+    if *request.method() != Method::Post {
+        return refuse(request, 405, "send calls by POST");
+    }
+    let mut body = String::new();
+    let read = request.as_reader().take(MOST_BYTES + 1).read_to_string(&mut body);
+    if read.is_err() || body.len() as u64 > MOST_BYTES {
+        return refuse(request, 400, "no text, or too long");
+    }
+    let answer = pass_on(&body, target, connection);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            *connection = None;
+            return refuse(request, 502, &format!("{error:#}"));
+        }
+    };
+    recorder.take(&body);
+    let json = Header::from_bytes("content-type", "application/json").map_err(|()| anyhow!("no header"))?;
+    let response = Response::from_string(answer.text).with_status_code(answer.status.unwrap_or(200));
+    request.respond(response.with_header(json)).context("no client")
+}
+
+fn pass_on(body: &str, target: &Target, connection: &mut Option<Connection>) -> Result<Answer> {
+    let mut own = match connection.take() {
+        Some(own) => own,
+        None => Connection::new(target, PATIENCE)?,
+    };
+    let answer = own.request(body)?;
+    *connection = Some(own);
+    Ok(answer)
+}
+
+impl Recorder {
+    fn written(&self) -> std::sync::MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_done(&self) -> bool {
+        let written = self.written();
+        let calls: u64 = written.methods.values().sum();
+        written.error.is_some() || self.most.is_some_and(|most| calls >= most)
+    }
+
+    /// Writes the calls of a message down; what is no call is not one's.
+    fn take(&self, body: &str) {
+        let calls = match serde_json::from_str(body) {
+            Ok(Value::Array(calls)) => calls,
+            Ok(call) => vec![call],
+            Err(_) => return,
+        };
+        for call in calls {
+            if !self.is_done() {
+                self.take_one(call);
+            }
+        }
+    }
+
+    fn take_one(&self, mut call: Value) {
+        let Some(method) = call["method"].as_str().map(str::to_owned) else { return };
+        let mut written = self.written();
+        if self.left_out.iter().any(|pattern| fits(pattern, &method)) {
+            written.left_out += 1;
+            return;
+        }
+        let mut line = json!({ "method": method });
+        if let Some(params) = call.get_mut("params") {
+            without_secrets(params);
+            line["params"] = params.take();
+        }
+        match writeln!(written.file, "{line}") {
+            Ok(()) => *written.methods.entry(method).or_insert(0) += 1,
+            Err(error) => written.error = Some(error),
+        }
+    }
+}
+
+/// Whether a name fits a pattern, in which `*` stands for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            let starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            starts.into_iter().any(|at| fits(after, &rest[at..]))
+        }),
+    }
+}
+
+fn without_secrets(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_secrets),
+        Value::Object(members) => {
+            for (name, member) in members {
+                let name = name.to_lowercase().replace(['_', '-'], "");
+                match SECRETS.iter().any(|secret| name.contains(secret)) {
+                    true => *member = REMOVED.into(),
+                    false => without_secrets(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, is_fit) in [
+            ("eth_call", "eth_call", true),
+            ("eth_call", "eth_calls", false),
+            ("personal_*", "personal_unlockAccount", true),
+            ("*sign*", "eth_signTypedData", true),
+            ("*sign*", "eth_getLogs", false),
+            ("*sendRawTransaction", "eth_sendRawTransaction", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(fits(pattern, name), is_fit, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_removed_wherever_they_stand() {
+        let mut params =
+            json!([{ "user": "a", "API_Key": "x", "deep": [{ "privateKey": { "d": 1 } }] }, "b"]);
+        without_secrets(&mut params);
+        let wanted = json!([{ "user": "a", "API_Key": REMOVED, "deep": [{ "privateKey": REMOVED }] }, "b"]);
+        assert_eq!(params, wanted);
+    }
+
+    #[test]
+    fn calls_are_written_a_line_each_until_there_are_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls.jsonl");
+        let file = File::create(&path).unwrap();
+        let written = Mutex::new(Written { file, methods: BTreeMap::new(), left_out: 0, error: None });
+        let recorder = Recorder { left_out: vec!["eth_sign*".to_owned()], most: Some(3), written };
+        recorder.take(r#"{"id":1,"method":"a","params":[1]}"#);
+        recorder.take(r#"[{"id":1,"method":"b"},{"id":2,"method":"eth_sign"},{"id":3}]"#);
+        recorder.take("no JSON");
+        recorder.take(r#"[{"method":"a","params":[2]},{"method":"a","params":[3]}]"#);
+        assert!(recorder.is_done());
+        assert_eq!(methods(&recorder.written()), "a (2), b (1)");
+        assert_eq!(recorder.written().left_out, 1);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            "{\"method\":\"a\",\"params\":[1]}\n{\"method\":\"b\"}\n{\"method\":\"a\",\"params\":[2]}\n"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! `record`: clients' calls are passed on and written down, and a workload sends them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use crate::bench::stderr;
+use crate::own_service::{self, AT_A_RATE, Service, TOKEN, holds_no_token};
+
+/// A recorder in front of a service, and where it listens.
+fn recorder(service: &Service, to: &std::path::Path, calls: u32) -> (Child, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
+        .args(["record", "--upstream", &service.url, "--header", "Authorization: Bearer ${OWN_TOKEN}"])
+        .args(["--leave-out", "hei*", "--calls", &calls.to_string(), "--to"])
+        .arg(to)
+        .env("OWN_TOKEN", TOKEN)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
+    let addr = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    (child, addr)
+}
+
+/// What a message is answered with.
+fn post(addr: &str, method: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(addr).unwrap();
+    let length = body.len();
+    let head =
+        format!("{method} / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn calls_are_passed_on_written_down_and_sent_again() {
+    let service = Service::start();
+    let corpus = "why = \"a test\"\nrequests = \"calls.jsonl\"\norder = \"file\"\nexpected = \"no error\"\n";
+    let Some(bench) = own_service::bench(&service, corpus, AT_A_RATE) else { return };
+    let to = bench.path("workloads/calls.jsonl");
+    let (child, addr) = recorder(&service, &to, 2);
+    let price = r#"{"jsonrpc":"2.0","id":7,"method":"price.get","params":{"name":"abcd","token":"hidden"}}"#;
+    let answer = post(&addr, "POST", price);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"price\":4"), "{answer}");
+    assert!(post(&addr, "POST", r#"{"id":8,"method":"height"}"#).contains("\"id\":8"));
+    assert!(post(&addr, "GET", "").starts_with("HTTP/1.1 405"));
+    post(&addr, "POST", r#"{"id":9,"method":"price.get","params":["abc"]}"#);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = fs::read_to_string(&to).unwrap();
+    let lines = [
+        r#"{"method":"price.get","params":{"name":"abcd","token":"removed"}}"#,
+        r#"{"method":"price.get","params":["abc"]}"#,
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+    let ran = own_service::run(&bench, &["run", "tiny"]);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    assert!(holds_no_token(&bench.path("results")) > 5);
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_to() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("calls.jsonl");
+    fs::write(&to, "mine").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_rpc-bench"))
+        .args(["record", "--upstream", &service.url, "--to"])
+        .arg(&to)
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--to") && said.lines().count() == 1, "{said}");
+    assert_eq!(fs::read_to_string(&to).unwrap(), "mine");
+}

@@ -1,0 +1,120 @@
+//! A reference that the harness starts, and answers that differ from its own.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use crate::bench::{Bench, program, stderr};
+use crate::own_service::{self, AT_A_RATE, LATE, Service, holds_no_token};
+
+/// Servers, a mix and a campaign of which one server has fewer slots than the other, so that each answer says another
+/// slot.
+fn bench(differences: &str) -> Option<Bench> {
+    let bench = Bench::new(1)?;
+    let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
+    let entry = servers.split("[[server]]").nth(1).unwrap();
+    let other = entry.replacen("\"actix\"", "\"other\"", 1).replace("{slots}", "30");
+    bench.write("servers.toml", &format!("[[server]]{entry}[[server]]{other}"));
+    bench.write(
+        "workloads/own.toml",
+        &format!(
+            "why = \"a test\"\nexpected = {{ reference = \"other\"{differences} }}\n[[request]]\nweight = 1\nmethod = \"getBalance\"\n\
+             params = [\"11111111111111111111111111111111\"]\n"
+        ),
+    );
+    bench.write(
+        "campaigns/tiny.toml",
+        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"own\"]\nconnections = []\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\n\
+         warmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\nopen = { rates = [100], connections = 4, tools = [\"rpc-load\"] }\n\
+         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n",
+    );
+    Some(bench)
+}
+
+/// The exit code of the campaign, and what it printed.
+fn run(bench: &Bench) -> (Option<i32>, String, String) {
+    let output = bench.command(&["run", "tiny"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();
+    let printed = String::from_utf8(output.stdout.clone()).unwrap();
+    (output.status.code(), printed, stderr(&output))
+}
+
+#[test]
+fn differences_to_a_reference_are_counted_and_listed() {
+    let Some(bench) = bench(", differences = \"counted\"") else { return };
+    let (code, printed, errors) = run(&bench);
+    assert_eq!(code, Some(0), "{errors}");
+    let found = bench.observations()[0]["outcome"]["differences"].clone();
+    // One before the window, one after it, and those under load.
+    assert!(found["compared"].as_u64().unwrap() > 5 && found["differing"] == found["compared"], "{found}");
+    let place = &found["places"][0];
+    assert_eq!(place["pointer"], "/result/context/slot", "{found}");
+    assert!(place["here"] != place["there"] && place["answers"] == found["compared"], "{found}");
+    assert_eq!(found["places"].as_array().unwrap().len(), 1, "{found}");
+    assert!(printed.contains(&format!("{} differ, at 1 place", found["differing"])), "{printed}");
+    let report = fs::read_to_string(bench.folder().join("report.md")).unwrap();
+    assert!(report.contains("## Where answers differ from those of other"), "{report}");
+    assert!(report.contains("`getBalance`") && report.contains("`/result/context/slot`"), "{report}");
+    assert!(!report.contains("the true one"), "{report}");
+}
+
+#[test]
+fn what_is_left_out_is_no_difference() {
+    let left_out = ", differences = \"counted\", ignore = [\"/result/context\"]";
+    let Some(bench) = bench(left_out) else { return };
+    let (code, printed, errors) = run(&bench);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(printed.contains("none differs"), "{printed}");
+}
+
+#[test]
+fn a_difference_is_a_wrong_answer_where_it_is_not_counted() {
+    let Some(bench) = bench("") else { return };
+    let (code, _, errors) = run(&bench);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(bench.observations()[0]["outcome"].to_string().contains("wrong_answer"));
+}
+
+#[test]
+fn answers_are_compared_with_those_of_another_server() {
+    const SAME: &str = r#"why = "a test"
+expected = { reference = "other", ignore = ["/result/at"] }
+
+[[request]]
+weight = 1
+method = "price.get"
+params = ["abc"]
+"#;
+    let (service, other) = (Service::start(), Service::start());
+    for (is_wrong, code) in [(false, 0), (true, 1)] {
+        let Some(bench) = own_service::bench(&service, SAME, AT_A_RATE) else { return };
+        let entry = fs::read_to_string(bench.path("servers.toml")).unwrap();
+        let reference = entry.replace("\"prices\"", "\"other\"").replace(&service.url, &other.url);
+        bench.write("servers.toml", &format!("{entry}\n{reference}"));
+        other.lies.store(is_wrong, Ordering::SeqCst);
+        other.answered.store(LATE + 1, Ordering::SeqCst);
+        let output = own_service::run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(holds_no_token(&bench.path("results")) > 5);
+    }
+}
+
+#[test]
+fn requests_are_about_the_newest_number_that_the_server_has() {
+    const BLOCKS: &str = r#"why = "a test"
+expected = "no error"
+
+[[request]]
+weight = 1
+method = "block"
+params = [{ newest = { method = "METHOD" }, minus = [0, 5] }]
+"#;
+    let service = Service::start();
+    service.answered.store(5_000, Ordering::SeqCst);
+    for (method, code) in [("height", 0), ("depth", 1)] {
+        let blocks = BLOCKS.replace("METHOD", method);
+        let Some(bench) = own_service::bench(&service, &blocks, AT_A_RATE) else { return };
+        let output = own_service::run(&bench, &["run", "tiny"]);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let outcome = bench.observations()[0]["outcome"].to_string();
+        assert_eq!(outcome.contains("no number at /result in the answer to depth"), code == 1, "{outcome}");
+    }
+}
