@@ -16,6 +16,7 @@ pub mod sample;
 pub mod sample_details;
 pub mod toolchain;
 pub mod vegeta;
+pub mod wrk;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,8 @@ pub enum LoadTool {
     Oha,
     /// This workspace's own: closed or open loop.
     RpcLoad,
+    /// Closed loop, in C; for comparison.
+    Wrk,
     /// Users who come and go in stages, each of whom sends one request a second.
     K6,
 }
@@ -44,7 +47,8 @@ pub enum LoadTool {
 impl LoadTool {
     /// Every load tool: those of the closed loop first, then those of the open loop in the order in which they are
     /// tried, and then that of users in stages.
-    pub const ALL: [Self; 5] = [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::K6];
+    pub const ALL: [Self; 6] =
+        [Self::Bombardier, Self::Vegeta, Self::Oha, Self::RpcLoad, Self::Wrk, Self::K6];
 
     /// The table: each tool's module.
     pub fn driver(self) -> &'static dyn Driver {
@@ -53,6 +57,7 @@ impl LoadTool {
             Self::Vegeta => &vegeta::Vegeta,
             Self::Oha => &oha::Oha,
             Self::RpcLoad => &rpc_load::RpcLoad,
+            Self::Wrk => &wrk::Wrk,
             Self::K6 => &k6::K6,
         }
     }

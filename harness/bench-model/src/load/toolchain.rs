@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 pub use self::build::Build;
@@ -153,6 +153,10 @@ impl Tool {
             }
             Build::Cargo => build::cargo(tool, &cargo_root(tool, tools))?,
             Build::Workspace { package } => build::here(tool, package, &workspace(tools))?,
+            Build::Package { install } => {
+                let About { name, variable, .. } = tool.can();
+                bail!("no {name} on the PATH: install it ({install}), or set {variable}=path to it")
+            }
         }
         Self::pinned(tool, tools)
     }
@@ -190,6 +194,7 @@ impl Tool {
         let is_built = match tool.can().build {
             Build::Go { folder, .. } => is_built(&built_at(tool, tools), &tools.join(folder)),
             Build::Cargo | Build::Workspace { .. } => built_at(tool, tools).is_file(),
+            Build::Package { .. } => false,
         };
         is_built.then(|| Self::pinned(tool, tools)).transpose()
     }
@@ -198,7 +203,9 @@ impl Tool {
     fn pinned(tool: LoadTool, tools: &Path) -> Result<Self> {
         let version = match tool.can().build {
             Build::Go { package, folder, .. } => pinned_version(package, &tools.join(folder))?,
-            Build::Cargo | Build::Workspace { .. } => format!("v{}", tool.can().version),
+            Build::Cargo | Build::Workspace { .. } | Build::Package { .. } => {
+                format!("v{}", tool.can().version)
+            }
         };
         Self::at(built_at(tool, tools), tool, version, Source::Pinned)
     }
@@ -239,7 +246,7 @@ impl Tool {
 fn built_at(tool: LoadTool, tools: &Path) -> PathBuf {
     match tool.can().build {
         Build::Go { .. } => tools.join("bin").join(tool.name()),
-        Build::Cargo => cargo_root(tool, tools).join("bin").join(tool.name()),
+        Build::Cargo | Build::Package { .. } => cargo_root(tool, tools).join("bin").join(tool.name()),
         Build::Workspace { .. } => workspace(tools).join("target/release").join(tool.name()),
     }
 }
@@ -298,7 +305,9 @@ fn own_version(tool: LoadTool, path: &Path) -> Result<String> {
         .with_context(|| format!("can't start {}; is it a program?", path.display()))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    let word = said.split_whitespace().nth(word).unwrap_or("unknown");
+    // Debian's packages name themselves first: debian/4.1.0-4.
+    let word =
+        said.split_whitespace().nth(word).and_then(|word| word.rsplit('/').next()).unwrap_or("unknown");
     if word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()) {
         return Ok(word.to_owned());
     }

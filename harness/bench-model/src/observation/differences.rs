@@ -144,6 +144,7 @@ fn differing<'a>(
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => ABSENT.to_owned(),
+        Some(Value::Array(items)) if items.len() == 1 => "1 item".to_owned(),
         Some(Value::Array(items)) => format!("{} items", items.len()),
         Some(value) => beginning_of(&value.to_string()),
     }
@@ -184,7 +185,7 @@ mod tests {
         let expected = [
             ("/result/fee", 2, "2", "1"),
             ("/result/a~1b/*", 1, "\"y\"", "\"x\""),
-            ("/result/a~1b", 1, "2 items", "1 items"),
+            ("/result/a~1b", 1, "2 items", "1 item"),
         ];
         assert_eq!(places(&of), expected);
         assert!(of.places.iter().all(|place| place.method == "getThing" && place.request == REQUEST));

@@ -170,7 +170,7 @@ fn the_wire_separates_tool_and_server() {
                 LoadTool::Vegeta => (180.0, 70.0),
                 LoadTool::Oha => (120.0, 72.0),
                 LoadTool::Bombardier => (260.0, 200.0),
-                LoadTool::RpcLoad | LoadTool::K6 => unreachable!("it is not among the tools"),
+                LoadTool::RpcLoad | LoadTool::Wrk | LoadTool::K6 => unreachable!("it is not among the tools"),
             };
             let mut sample = at_rate(trial, 10.0, from_send_us * wobble(trial), 0.0);
             let unseen = Wire::Unseen { reason: "can't start tcpdump".to_owned() };

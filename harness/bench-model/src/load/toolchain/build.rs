@@ -32,6 +32,11 @@ pub enum Build {
         /// The package.
         package: &'static str,
     },
+    /// Never built: a package of the system.
+    Package {
+        /// The command that installs it.
+        install: &'static str,
+    },
 }
 
 impl Build {
