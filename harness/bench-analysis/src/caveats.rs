@@ -116,14 +116,16 @@ impl Mark {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::ClientBound => {
-                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at least\" and \
+                "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at \
+                 least\" and \
                  a ratio of rates is too small; compare CPU per request instead"
             }
             Self::NearCeiling => {
                 "within 10 % of the ceiling's rate: what holds the ceiling back may hold this server back too"
             }
             Self::FailedRequests => {
-                "some requests failed; they are not in the rate, and in the latencies those of which the load tool keeps the time"
+                "some requests failed; they are not in the rate, and in the latencies those of which the load tool \
+                 keeps the time"
             }
             Self::ListenOverflow => {
                 "connections found the server's accept queue full and were repeated after a second or more"
@@ -139,7 +141,8 @@ impl Mark {
                  under way when a window closed are the server's alone"
             }
             Self::Unsteady => {
-                "the window was not steady. A request of its first half, in which the connections are made, cost over 10 % \
+                "the window was not steady. A request of its first half, in which the connections are made, cost over \
+                 10 % \
                  more CPU than one of its second"
             }
             Self::Steal => {
@@ -153,7 +156,8 @@ impl Mark {
                 "less than 99 % of the requested rate was sent: the figures are of a lower rate than the row's"
             }
             Self::SentLate => {
-                "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the latency (99th \
+                "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the \
+                 latency (99th \
                  percentile). Much of what is shown may be the tool's; the latency from the send leaves it out"
             }
         }

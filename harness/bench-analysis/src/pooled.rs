@@ -5,11 +5,14 @@
 //! changes is no spread between runs. Across models there is a range, and from three models on a mean with its
 //! interval.
 
+mod model;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::model::{Model, Pooled};
 use super::comparison::Comparison;
 use super::summary::Summary;
 use super::verdict::Finding;
@@ -18,7 +21,7 @@ use bench_model::plan::Plan;
 use bench_model::provenance::Program;
 use bench_model::results::Conditions;
 use bench_model::workload::Traffic;
-use bench_stats::{Estimate, RandomEffects, RunEstimate, random_effects, standard_error};
+use bench_stats::{Estimate, RunEstimate, random_effects, standard_error};
 
 /// Fields of a ready line that are no property of the server: its addresses, and a limit of the machine.
 const NO_SETTINGS: [&str; 6] = ["ready", "addr", "metrics", "ws", "server", "open_files"];
@@ -154,75 +157,6 @@ pub struct RunRatio {
     pub ratio: Estimate,
     /// The standard error of its logarithm within the run; none where the run has too few blocks for an interval.
     pub log_standard_error: Option<f64>,
-}
-
-/// What several runs of one model of processor show together. Spreads are relative: 0.05 is 5 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Pooled {
-    /// Runs that were pooled.
-    pub runs: usize,
-    /// The mean ratio over runs, with its interval.
-    pub ratio: Estimate,
-    /// The standard error of the mean's logarithm.
-    pub log_standard_error: f64,
-    /// The interval for the true ratio of a new run on this model; none below three runs.
-    pub prediction: Option<(f64, f64)>,
-    /// The typical standard error within a run.
-    pub within: f64,
-    /// The standard deviation between runs.
-    pub between: f64,
-    /// The share of the variance that lies between runs, from 0 to 1.
-    pub i_squared: f64,
-}
-
-impl Pooled {
-    fn new(runs: usize, logs: RandomEffects) -> Self {
-        Self {
-            runs,
-            ratio: logs.mean.map(f64::exp),
-            log_standard_error: logs.standard_error,
-            prediction: logs.prediction.map(|(low, high)| (low.exp(), high.exp())),
-            within: logs.within.exp_m1(),
-            between: logs.between.exp_m1(),
-            i_squared: logs.i_squared,
-        }
-    }
-}
-
-/// A ratio of one setting from every run on one model of processor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Model {
-    /// The processor, as readers know it.
-    pub processor: String,
-    /// Each run's ratio, in the order of the runs.
-    pub runs: Vec<RunRatio>,
-    /// All of them as one; none where fewer than two runs have an interval.
-    pub pooled: Option<Pooled>,
-}
-
-impl Model {
-    /// The mean of its runs with its interval; of a single run, that run's.
-    pub fn ratio(&self) -> Estimate {
-        let known = self.runs.iter().find(|run| run.log_standard_error.is_some()).or(self.runs.first());
-        let single = || known.map_or(Estimate { value: f64::NAN, interval: None }, |run| run.ratio);
-        self.pooled.map_or_else(single, |pooled| pooled.ratio)
-    }
-
-    /// What one more run on it may give: the prediction interval where there is one, else the interval of a single run.
-    pub fn next_run(&self) -> Estimate {
-        let mean = self.ratio();
-        let prediction = self.pooled.and_then(|pooled| pooled.prediction);
-        Estimate { interval: prediction.or(mean.interval), ..mean }
-    }
-
-    fn log_estimate(&self) -> Option<RunEstimate> {
-        match self.pooled {
-            Some(Pooled { ratio, log_standard_error: standard_error, .. }) => {
-                Some(RunEstimate { value: ratio.value.ln(), standard_error })
-            }
-            None => self.runs.iter().find_map(RunRatio::log_estimate),
-        }
-    }
 }
 
 /// What models of processors show together.

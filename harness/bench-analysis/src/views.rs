@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::cell::Cell;
 use super::comparison::ratio;
 use super::fitted_lines::FittedLine;
 use super::observed::Observed;
-use super::summary::Cell;
 use bench_model::config::{Along, Fit, Overrides, View, variable, written};
 use bench_model::figure::Figure;
 use bench_model::load::LoadTool;

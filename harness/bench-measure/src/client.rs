@@ -77,8 +77,8 @@ enum Client {
 
 type Socket = WebSocket<Box<dyn Stream>>;
 
-/// What a WebSocket reads and writes: TCP, or TLS over it. tungstenite has such a type as a feature, which would stand below
-/// the servers in Cargo.lock.
+/// What a WebSocket reads and writes: TCP, or TLS over it. tungstenite has such a type as a feature, which would
+/// stand below the servers in Cargo.lock.
 trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}

@@ -103,7 +103,8 @@ impl Headers {
             let is_secret = SECRET.iter().any(|part| name.to_ascii_lowercase().contains(part));
             ensure!(
                 !is_secret || value.contains("${"),
-                "header {name}: what it holds would be kept with each run; put it into the environment and name it: \"${{NAME}}\""
+                "header {name}: what it holds would be kept with each run; put it into the environment and name \
+                 it: \"${{NAME}}\""
             );
             header_values::check(value).with_context(|| format!("header {name}"))?;
         }

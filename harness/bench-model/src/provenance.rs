@@ -126,7 +126,8 @@ pub fn check_unchanged(before: &BTreeMap<String, Program>, servers: &[Server], r
         let now = sources(&server.build, &root)?.map(|sources| sources.fingerprint);
         ensure!(
             now.as_ref() == Some(then),
-            "the sources of server {} changed since the run began, so that its trials would be of two servers; begin a new run",
+            "the sources of server {} changed since the run began, so that its trials would be of two servers; begin \
+             a new run",
             server.name
         );
     }

@@ -286,7 +286,8 @@ impl RunFolder {
         let format = format.as_deref().unwrap_or("unknown");
         ensure!(
             format == FORMAT,
-            "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the run, or measure \
+            "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the \
+             run, or measure \
              again",
             path.display()
         );

@@ -157,7 +157,8 @@ impl Target {
     pub fn check_allowed(&self, is_own: bool) -> Result<()> {
         ensure!(
             is_own || self.is_loopback()?,
-            "{self} is not on loopback, and this puts load on it: if that machine is yours to load, say so with --i-own-this-target \
+            "{self} is not on loopback, and this puts load on it: if that machine is yours to load, say so with \
+             --i-own-this-target \
              (in servers.toml: i_own_this_target = true)"
         );
         Ok(())

@@ -97,15 +97,19 @@ fn resolution(summary: &CalibrationSummary) -> String {
     let seen = |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);
     match summary.resampled.iter().find(seen) {
         Some(row) => format!(
-            "from the spread of the twins alone (resampled): a difference of {:.1} % in server CPU per request would be seen in \
+            "from the spread of the twins alone (resampled): a difference of {:.1} % in server CPU per request would \
+             be seen in \
              {} of comparisons, after {:.0} blocks on average.",
             row.difference * 100.0,
             percent(f64::from(row.claimed) / f64::from(row.of)),
             row.blocks
         ),
-        None => "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per request would \
+        None => {
+            "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per \
+            request would \
                  be seen in 90 % of comparisons."
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 
@@ -123,7 +127,8 @@ fn sentence_of(figure: &str, power: &Power) -> String {
         let (low, _) = share.interval;
         let fits = if low <= NOMINAL { "within" } else { "**above**" };
         return format!(
-            "{figure}, the server against itself: {} of {} comparisons claimed a difference ({}), {fits} the nominal 5 %; {time}.",
+            "{figure}, the server against itself: {} of {} comparisons claimed a difference ({}), {fits} the nominal \
+             5 %; {time}.",
             share.count,
             share.of,
             shown(share)
@@ -154,7 +159,8 @@ fn text(
 ) -> String {
     let calibration = &plan.calibration;
     sections([
-        "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose true answer is \
+        "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose \
+         true answer is \
          known: a server against itself under another name, and against itself with extra CPU work for each request.\n"
             .to_owned(),
         format!("## Headline\n\n{}", headline(summary)),
@@ -176,17 +182,23 @@ fn of_cpu(summary: &CalibrationSummary, section: impl Fn() -> String) -> String 
 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {
     let mut out = format!(
-        "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped once it \
-         is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is false. \
-         Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over what the \
-         base needed in each block, which moves where the machine slows a server more than plain arithmetic. \"Difference, as \
+        "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped \
+         once it \
+         is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is \
+         false. \
+         Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over \
+         what the \
+         base needed in each block, which moves where the machine slows a server more than plain \
+         arithmetic. \"Difference, as \
          estimated\" is the median over the comparisons, \"over all blocks\" one estimate from everything.\n",
         list(&summary.block_counts),
         margin * 100.0
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
-        let headers = "handicap | as these blocks had it | comparisons | claimed a difference | in the wrong direction | \
-                       faster / slower / small / equivalent / inconclusive | difference, as estimated | over all blocks | \
+        let headers = "handicap | as these blocks had it | comparisons | claimed a difference | in the wrong \
+            direction | \
+                       faster / slower / small / equivalent / inconclusive | difference, as estimated | over all \
+                       blocks | \
                        spread of a block | blocks | time, median (most)";
         let relative = |value: f64| format!("{:+.2} %", value * 100.0);
         let row = |power: &Power| {
@@ -221,7 +233,8 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
         let _ = writeln!(out, "\n{slow} rows hold a comparison that took more than three minutes.");
     }
     out.push_str(
-        "\nThe handicap is of the server's CPU time. The rate of a closed loop that shares its cores also holds the load \
+        "\nThe handicap is of the server's CPU time. The rate of a closed loop that shares its cores also holds the \
+         load \
          generator's time, so the same handicap shows there as less.\n",
     );
     out
@@ -241,8 +254,10 @@ fn resampled(summary: &CalibrationSummary) -> String {
     let table = Table::of("difference put in | claimed a difference | blocks, on average", 1, rows);
     let of = summary.resampled.first().map_or(0, |row| row.of);
     format!(
-        "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} comparisons for \
-         each difference, which is put in by arithmetic; by server CPU per request. This is no proof, since it takes blocks \
+        "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} \
+         comparisons for \
+         each difference, which is put in by arithmetic; by server CPU per request. This is no proof, since it takes \
+         blocks \
          for independent, but it says from few blocks what to expect.\n\n{}",
         table.markdown()
     )
@@ -252,14 +267,18 @@ fn common(placement: Placement, summary: &CalibrationSummary) -> String {
     let apart = match placement {
         Placement::Free | Placement::OneCore => "",
         Placement::Duet => {
-            " No script runs both at the same time, so the runs that are compared here are of different blocks: those of \
+            " No script runs both at the same time, so the runs that are compared here are of different blocks: those \
+             of \
              the base, and of the blocks after them those of the other."
         }
     };
     let mut out = format!(
-        "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, then the \
-         other server; one run each, or the means of three; whoever is ahead by more than a threshold is called faster.{apart} \
-         Shares of comparisons that claim a difference in the true direction (wrong direction in brackets); for the twin each \
+        "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, \
+         then the \
+         other server; one run each, or the means of three; whoever is ahead by more than a threshold is called \
+         faster.{apart} \
+         Shares of comparisons that claim a difference in the true direction (wrong direction in brackets); for the \
+         twin each \
          claim is false.\n"
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
@@ -293,8 +312,10 @@ fn sizing(plan: &CalibrationPlan) -> String {
     let rounds = plan.arms.iter().filter(|arm| arm.handicap > 0.0);
     let rounds = rounds.map(|arm| format!("{} rounds for {}", count(arm.rounds), percent(arm.handicap)));
     format!(
-        "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` makes the \
-         server do N of them for each request. Every server here does one round and those of its handicap, so that all run \
+        "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` \
+         makes the \
+         server do N of them for each request. Every server here does one round and those of its handicap, so that \
+         all run \
          the same code. In trials of their own (folder `sizing`) the server needed {} µs for a \
          request, and a round {} ns. So: {}. The handicaps are known as well as the round's interval.\n",
         estimate(sizing.base_cpu_us, |value| format!("{value:.2}")),
@@ -355,7 +376,8 @@ fn environment(
         ("load tool", format!("{} {}", conditions.tool.name, conditions.tool.version)),
     ];
     format!(
-        "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is kept \
+        "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is \
+         kept \
          only of trials that failed.\n",
         facts(rows).markdown(),
         folder.name()

@@ -17,8 +17,10 @@ pub fn section(run: &Run) -> String {
     let cells: String = found.iter().map(|cell| explained(cell, &run.summary.remedies)).collect();
     format!(
         "## Why it fails\n\n\
-         A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and explains at \
-         least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. It is \
+         A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and \
+         explains at \
+         least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. \
+         It is \
          *likely* until a remedy was tried.\n\n{cells}"
     )
 }

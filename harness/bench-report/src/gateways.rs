@@ -27,11 +27,14 @@ pub(super) fn section(run: &Run) -> String {
         let server = run.plan.servers.iter().find(|server| server.name == cell.server)?;
         (server.upstream.is_some() || is_compared(server)).then(|| row(run, server, cell))
     });
-    let headers = "request | server | p50 | p99 | p50 above direct | p99 above direct | CPU µs/request | CPU µs/request behind it | \
+    let headers = "request | server | p50 | p99 | p50 above direct | p99 above direct | CPU µs/request | CPU \
+        µs/request behind it | \
                    peak memory | peak memory behind it | failed requests | trials";
     format!(
-        "## What a gateway adds\n\nThe same requests to a server itself, and through a gateway in front of it. \"Above direct\" is the \
-         difference in the same block, the median over blocks with its interval; the server behind the gateway is started afresh for each trial too.\n\n{}",
+        "## What a gateway adds\n\nThe same requests to a server itself, and through a gateway in front of \
+         it. \"Above direct\" is the \
+         difference in the same block, the median over blocks with its interval; the server behind the gateway is \
+         started afresh for each trial too.\n\n{}",
         Table::of(headers, 2, rows).markdown()
     ) + &curves(run)
         + &kept_answers(run)
@@ -53,7 +56,8 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         Some(Picture {
             file: format!("gateways-{workload}.svg"),
             alt: format!("{workload}: CPU and memory of each gateway and of the server behind it, by rate"),
-            note: "Left the gateways, right the server behind each of them, and the same server where it is reached directly.".to_owned(),
+            note: "Left the gateways, right the server behind each of them, and the same server where it is reached \
+                directly.".to_owned(),
             chart: charts::gateways(run, workload)?,
         })
     };
@@ -109,13 +113,15 @@ fn kept_answers(run: &Run) -> String {
             dash(p50(cell), time_us),
         ]
     });
-    let headers = "request | server | CPU µs/request without the cache | with it | saved | p50 without the cache | with it";
+    let headers = "request | server | CPU µs/request without the cache | with it | saved | p50 without the cache | \
+        with it";
     let table = Table::of(headers, 2, rows);
     if table.is_empty() {
         return String::new();
     }
     format!(
-        "\n### What the cache saves\n\nCPU of the gateway and of the server behind it together. The same request again and again is the most \
+        "\n### What the cache saves\n\nCPU of the gateway and of the server behind it together. The same request \
+         again and again is the most \
          that a cache can save.\n\n{}",
         table.markdown()
     )

@@ -28,12 +28,15 @@ pub(super) fn section(run: &Run) -> String {
             of.blocks.to_string(),
         ]
     });
-    let headers = "server | transport | sockets | request | p50 alone | p50 in the mix | p99 alone | p99 in the mix | p99 in the mix over alone | blocks";
+    let headers = "server | transport | sockets | request | p50 alone | p50 in the mix | p99 alone | p99 in the mix | \
+        p99 in the mix over alone | blocks";
     let each = Table::of(headers, 4, rows);
     let method = &first.method;
     format!(
-        "## Head-of-line blocking\n\nLatency of {method} alone from when it was due, by itself and as a part of this mix at the same rate \
-         of requests: {mix}. The other calls of the mix also cost the server time, so only the ways to reach a server compare with each \
+        "## Head-of-line blocking\n\nLatency of {method} alone from when it was due, by itself and as a part of this \
+         mix at the same rate \
+         of requests: {mix}. The other calls of the mix also cost the server time, so only the ways to reach a server \
+         compare with each \
          other. Ratios are paired by block, each with its own 95 % interval, and are not judged.\n\n{}\n{}",
         each.markdown(),
         ways(run, found)

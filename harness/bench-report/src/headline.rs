@@ -97,7 +97,8 @@ fn incomplete(run: &Run) -> String {
     if run.left() > 0 {
         let _ = writeln!(
             out,
-            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            "> **Incomplete: {} trials have run, at least {} are still needed.** Resume it: `cargo rpc-bench run \
+             --resume results/{}`.\n",
             run.observed(),
             run.left(),
             run.name
@@ -111,7 +112,8 @@ fn incomplete(run: &Run) -> String {
         let ended = thresholds + rates;
         let _ = writeln!(
             out,
-            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run --resume results/{}`.\n",
+            "> **Incomplete: {ended} searches have ended, and more are to come.** Resume it: `cargo rpc-bench run \
+             --resume results/{}`.\n",
             run.name
         );
     }
@@ -131,7 +133,8 @@ fn works(run: &Run) -> String {
     let answers = match failed {
         0 if reference::is_counted(run) => "Everything works; the lines above say how answers compare.".to_owned(),
         // A closed loop sends one request again and again.
-        0 => "Everything works: the server's answer to 1 request before and 1 after each window was the true one; under load, answers were \
+        0 => "Everything works: the server's answer to 1 request before and 1 after each window was the true one; \
+            under load, answers were \
               counted by status and time, and their content was not compared."
             .to_owned(),
         1 => "**1 trial failed**: \"What failed\" says why.".to_owned(),
@@ -140,7 +143,8 @@ fn works(run: &Run) -> String {
     let boxes = match killed {
         0 => String::new(),
         _ => format!(
-            "- In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at which numbers.\n",
+            "- In {} trials the kernel killed a server in its box: \"How many connections fit in a box\" says at \
+             which numbers.\n",
             count(killed as u64)
         ),
     };

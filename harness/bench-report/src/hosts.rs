@@ -26,10 +26,12 @@ pub(super) fn section(run: &Run) -> String {
             host.trials.to_string(),
         ]
     };
-    let headers = "host | succeeded | failed | its p50 | its p99 | mean latency over the others' | busiest | latest start | clock off by | trials";
+    let headers = "host | succeeded | failed | its p50 | its p99 | mean latency over the others' | busiest | latest \
+        start | clock off by | trials";
     let table = Table::of(headers, 1, hosts.iter().map(row));
     format!(
-        "## Load hosts\n\n{} hosts of the pool {} put each load on together, each with its share of connections and rate.\n\n{}\n{}",
+        "## Load hosts\n\n{} hosts of the pool {} put each load on together, each with its share of connections and \
+         rate.\n\n{}\n{}",
         pool.hosts,
         pool.name,
         table.markdown(),
@@ -64,20 +66,25 @@ fn notes(hosts: &[HostSummary]) -> Vec<String> {
     kinds.dedup();
     notes.push(if kinds.len() > 1 {
         format!(
-            "**The hosts are of several kinds**: {}. Each trial has all of them, so that comparisons of servers are not affected.",
+            "**The hosts are of several kinds**: {}. Each trial has all of them, so that comparisons of servers are \
+             not affected.",
             kinds.join("; ")
         )
     } else {
         format!("Each host is {}.", kinds.first().unwrap_or(&"unknown"))
     });
     notes.push(
-        "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from the records of every request in an \
-         open loop, from added histograms in a closed loop. A tool that prints percentiles alone (bombardier) has none for several hosts; they are left out there and stand for each host here."
+        "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from the \
+         records of every request in an \
+         open loop, from added histograms in a closed loop. A tool that prints percentiles alone (bombardier) has \
+         none for several hosts; they are left out there and stand for each host here."
             .to_owned(),
     );
     notes.push(
-        "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of its processors that a host's load \
-         tool used in its busiest trial; from 90 % on, a cell is marked as client-bound. The clock is compared by messages through the shared folder."
+        "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of its \
+         processors that a host's load \
+         tool used in its busiest trial; from 90 % on, a cell is marked as client-bound. The clock is compared by \
+         messages through the shared folder."
             .to_owned(),
     );
     notes

@@ -300,7 +300,8 @@ impl Judgement {
             let lines = toml::to_string(&Accepted { base: String::new(), moves }).unwrap_or_default();
             let lines = lines.trim_start_matches("base = \"\"\n").trim();
             out.push_str(&format!(
-                "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in CHANGELOG.md:\n\n{lines}\n"
+                "\nWhere that is meant, add it with its reason to {ACCEPTED}, and quote the reason in \
+                 CHANGELOG.md:\n\n{lines}\n"
             ));
         }
         out

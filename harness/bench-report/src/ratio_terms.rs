@@ -18,11 +18,14 @@ pub(super) fn section(run: &Run) -> String {
         let place = at(&pair.workload, pair.level);
         vec![place, run.pair(pair), ratio(terms.rate), ratio(terms.cores), ratio(terms.cpu), decides]
     });
-    let headers = "request | servers | ratio of rates | = ratio of cores used | / ratio of CPU per request | what decides";
+    let headers = "request | servers | ratio of rates | = ratio of cores used | / ratio of CPU per request | what \
+        decides";
     format!(
-        "## Why\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. So a server is \
+        "## Why\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. \
+         So a server is \
          faster because it uses more of the machine, or because it needs less of it for a request:\n\n{}\n\
-         Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of (the method, \
+         Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of \
+         (the method, \
          the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections {}`.\n",
         Table::of(headers, 2, rows).markdown(),
         first.server,

@@ -94,7 +94,8 @@ fn note(search: &SloSearch, ceiling: Ceiling) -> String {
     }
     if let Some(ToolLimited { rate: at, achieved, client_cores, server_cores }) = search.tool_limited {
         notes.push(format!(
-            "the load tool was the limit in {} trials, first at {}: it sent {:.1} % of the rate with {client_cores:.2} cores, the server \
+            "the load tool was the limit in {} trials, first at {}: it sent {:.1} % of the rate with \
+             {client_cores:.2} cores, the server \
              used {server_cores:.2}",
             found.tool_limited,
             rate(at),
@@ -159,7 +160,8 @@ pub fn section(run: &Run) -> String {
     // Writing to a String can't fail, here and below.
     let _ = writeln!(
         out,
-        "\n{} trials, interleaved in a drawn order, each on a fresh server. *In time/s* is the conditional throughput of RFC 9971: the \
+        "\n{} trials, interleaved in a drawn order, each on a fresh server. *In time/s* is the conditional throughput \
+         of RFC 9971: the \
          requests a second that met the level.",
         summary.trials
     );
@@ -177,10 +179,14 @@ fn explanation(slo: &Slo) -> String {
         .exceed_ratio
         .map_or_else(|| "none of it".to_owned(), |share| format!("at most {share} of that time"));
     format!(
-        "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. The level: {}. Latency counts \
-         from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of {}, {tolerated} lies \
-         in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one and below the \
-         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send at the requested rate does not \
+        "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. The level: {}. \
+         Latency counts \
+         from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of \
+         {}, {tolerated} lies \
+         in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one \
+         and below the \
+         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send at the \
+         requested rate does not \
          count against the server.",
         slo.tool.name(),
         counted(slo.connections.into(), "connection"),
@@ -212,8 +218,10 @@ fn chart(summary: &SloSummary) -> String {
         points.filter(|point| point.p99_us.is_none() && point.result == result).count()
     };
     let mut out = "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\n\
-         Each mark is a trial: filled where it met the level, hollow where it missed it, crossed where the load tool was the limit; small \
-         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part of the level. \
+         Each mark is a trial: filled where it met the level, hollow where it missed it, crossed where the load tool \
+         was the limit; small \
+         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part \
+         of the level. \
          Both axes are logarithmic.\n"
         .to_owned();
     let died = unseen(PointResult::Failed);
@@ -228,7 +236,8 @@ fn chart(summary: &SloSummary) -> String {
 pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String {
     let slo = &summary.slo;
     let mut out = format!(
-        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand send it one window of a highest rate, \
+        "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand send it one \
+         window of a highest rate, \
          on `{}`, whose path `just tools {}` prints. {}\n\n```sh\n",
         slo.tool.name(),
         slo.tool.name(),
@@ -266,10 +275,13 @@ pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String 
 pub(super) fn distrust(run: &Run) -> String {
     let cores = run.conditions.host.cores;
     format!(
-        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the server's own.\n\
+        "- Server and load generator share {cores} cores: a rate is what both reach together. CPU per request is the \
+         server's own.\n\
          - {NEVER_SENT}\n\
-         - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from window to window it \
-         may well lie a step too high; where single windows are disturbed, too low (docs/METHODOLOGY.md has how often, by simulation).\n\
+         - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from \
+         window to window it \
+         may well lie a step too high; where single windows are disturbed, too low (docs/METHODOLOGY.md has how \
+         often, by simulation).\n\
          - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n"
     )
 }
@@ -281,8 +293,10 @@ fn why(summary: &SloSummary) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a request is bad here that \
-         failed or took longer than {} ms, because the level takes the timeout's place. A cause is *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
+        "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a request is \
+         bad here that \
+         failed or took longer than {} ms, because the level takes the timeout's place. A cause is *likely* where a \
+         counter moved and explains at least half of the bad requests, or of the time.\n\n",
         summary.slo.p99_ms
     );
     for search in missed() {

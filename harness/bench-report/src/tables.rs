@@ -61,7 +61,8 @@ pub(super) fn rates<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Tab
 pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let unit = unit(run);
     let headers = format!(
-        "{unit} | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | memory/connection | \
+        "{unit} | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | \
+         memory/connection | \
          active connections | first half's CPU/request | queue overflows, all trials | retransmits, all trials"
     );
     let row = |cell: &Cell| {
@@ -92,7 +93,8 @@ fn unit(run: &Run) -> &'static str {
 pub(super) fn comparisons(run: &Run, workload: &str) -> String {
     let unit = unit(run);
     let headers = format!(
-        "{unit} | servers | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio of p99 | blocks | resolves"
+        "{unit} | servers | ratio of rates | by rate | ratio of CPU per request | by CPU per request | ratio of p99 | \
+         blocks | resolves"
     );
     let pairs = || run.summary.comparisons.iter().filter(|pair| pair.workload == workload);
     let rows = pairs().map(|pair| {
@@ -109,8 +111,10 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
         ]
     });
     format!(
-        "{}\n{PAIRED_RATIOS} The margin is {}: what lies within it does not matter. Comparisons are judged after {} valid blocks, and no sooner; \
-         all {} comparisons of the run and all interim analyses share an error of 5 % for each of the two ratios, so these intervals \
+        "{}\n{PAIRED_RATIOS} The margin is {}: what lies within it does not matter. Comparisons are judged after {} \
+         valid blocks, and no sooner; \
+         all {} comparisons of the run and all interim analyses share an error of 5 % for each of the two ratios, so \
+         these intervals \
          are wider than 95 % ones. \"Resolves\" is half of an interval's width: a smaller difference is not seen. The \
          ratio of p99s is not judged; its interval is right by itself with 95 %.\n{}",
         Table::of(&headers, 2, rows).markdown(),

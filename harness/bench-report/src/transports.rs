@@ -35,19 +35,24 @@ pub(super) fn section(run: &Run) -> String {
         "CPU per request"
     };
     let headers = format!(
-        "server | request | {cpu} | {rate} | p99 | p99 of HTTP | of WebSocket | memory per connection of HTTP | of WebSocket | \
+        "server | request | {cpu} | {rate} | p99 | p99 of HTTP | of WebSocket | memory per connection of HTTP | of \
+         WebSocket | \
          blocks"
     );
     let side_by_side = known(run.duets.as_ref(), "", |duets| {
         let each = known(duets.plan.levels().first().copied(), "-", load);
         format!(
-            " CPU per request on one core is of both at the same time, at {each} each; on all cores it is of one after the other."
+            " CPU per request on one core is of both at the same time, at {each} each; on all cores it is of one \
+             after the other."
         )
     });
     format!(
-        "## WebSocket over HTTP\n\nEach ratio is a server's figure over WebSocket, divided by its own over HTTP, at {} and by the same load \
-         tool; below 1, WebSocket takes less. In bold: the difference is decided.{side_by_side} The ratio of p99s is not judged. Memory \
-         per connection is the growth of the server's memory from its start to its peak, divided by the connections held.\n\n{}",
+        "## WebSocket over HTTP\n\nEach ratio is a server's figure over WebSocket, divided by its own over HTTP, at \
+         {} and by the same load \
+         tool; below 1, WebSocket takes less. In bold: the difference is decided.{side_by_side} The ratio of p99s is \
+         not judged. Memory \
+         per connection is the growth of the server's memory from its start to its peak, divided by the connections \
+         held.\n\n{}",
         load(first.level),
         Table::of(&headers, 2, rows).markdown()
     )

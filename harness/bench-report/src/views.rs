@@ -221,7 +221,8 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     let mut notes = Vec::new();
     if !view.over.is_empty() {
         notes.push(format!(
-            "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is right by itself with 95 %; \
+            "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
+             right by itself with 95 %; \
              of twenty without a difference one excludes 1.",
             over(shown)
         ));
@@ -234,7 +235,8 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     }
     if view.fit.is_some() {
         notes.push(
-            "Lines are fitted in each block by relative error; their two numbers are medians over blocks with 95 % intervals.".to_owned(),
+            "Lines are fitted in each block by relative error; their two numbers are medians over blocks with 95 % \
+             intervals.".to_owned(),
         );
     }
     let lines = lines_table(run, shown);

@@ -109,7 +109,8 @@ pub const TABLE: &[CauseRow] = &[
         explains: |facts| of_bad(facts, facts.failed_as(CLIENT_ERRORS) as f64),
         sentence: |facts| {
             format!(
-                "the load generator, not the server: {} failed because it could open no more connections (files or ports)",
+                "the load generator, not the server: {} failed because it could open no more connections (files or \
+                 ports)",
                 counted(facts.failed_as(CLIENT_ERRORS), "request")
             )
         },
@@ -182,7 +183,8 @@ pub const TABLE: &[CauseRow] = &[
         },
         sentence: |facts| {
             format!(
-                "the server accepts no connections any more: {} stood in the listen queue and none was accepted through the second \
+                "the server accepts no connections any more: {} stood in the listen queue and none was accepted \
+                 through the second \
                  half of the window; the server held {} of {}",
                 counted(facts.standing.unwrap_or(0), "connection"),
                 count(facts.held.unwrap_or(0).min(facts.connections)),
@@ -356,7 +358,8 @@ pub const TABLE: &[CauseRow] = &[
         },
         sentence: |facts| {
             format!(
-                "{} of the requests took about 40 ms: without TCP_NODELAY a small segment waits for the acknowledgement of the \
+                "{} of the requests took about 40 ms: without TCP_NODELAY a small segment waits for the \
+                 acknowledgement of the \
                  one before, which the client delays",
                 percent(facts.share_38_50_ms)
             )

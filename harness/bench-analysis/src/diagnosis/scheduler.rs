@@ -79,8 +79,10 @@ pub(super) fn sentence(facts: &Facts) -> String {
         None => String::new(),
     };
     format!(
-        "starved by the scheduler: about {} of {} were served again and again, half of their requests within {}, and the others \
-         waited: its {}, busy for {} of the time, {takes} tasks that do not fit into a queue of {OWN_QUEUE} each from a global \
+        "starved by the scheduler: about {} of {} were served again and again, half of their requests within {}, and \
+         the others \
+         waited: its {}, busy for {} of the time, {takes} tasks that do not fit into a queue of {OWN_QUEUE} each from \
+         a global \
          queue, {how}{dropped}",
         count(facts.at_work().round() as u64),
         counted(facts.connections, "connection"),

@@ -174,7 +174,8 @@ fn userspace(
     let device = |end: &Namespace, address: Ipv4Addr| -> Result<Arc<File>> {
         let opened = end.inside(tun)?;
         let tun = opened.context(
-            "no netem in this kernel and no TUN device: a network between load tool and server needs one of the two (modules sch_netem \
+            "no netem in this kernel and no TUN device: a network between load tool and server needs one of the two \
+             (modules sch_netem \
              and veth, or tun); leave network out on this machine",
         )?;
         end.ip(&format!(

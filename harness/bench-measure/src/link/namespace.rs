@@ -28,7 +28,8 @@ impl Namespace {
             Ok(File::open("/proc/thread-self/ns/net")?.into())
         });
         made.map(Self).context(
-            "can't make a network namespace; a network between load tool and server needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN): \
+            "can't make a network namespace; a network between load tool and server needs root (CAP_SYS_ADMIN and \
+             CAP_NET_ADMIN): \
              run as root, or leave network out",
         )
     }

@@ -83,7 +83,8 @@ pub fn begin(
 fn handicap_build(server: Server) -> Result<Server> {
     let Some(Build { build, program }) = server.handicap.clone() else {
         bail!(
-            "servers.toml, server {}: has no handicap build, which a calibration needs; add the field handicap, or name \
+            "servers.toml, server {}: has no handicap build, which a calibration needs; add the field handicap, or \
+             name \
              another server in calibration.toml",
             server.name
         );

@@ -35,7 +35,8 @@ pub(super) fn with_rates(
     if plan.campaign.ceiling.is_none() && !open.tools.is_empty() {
         open.tools.iter().try_for_each(|tool| tools.need(*tool).map(drop))?;
         eprintln!(
-            "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); where it did not \
+            "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); \
+             where it did not \
              keep up, the report says so",
             open.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(" and ")
         );
@@ -98,7 +99,8 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     let campaign = &plan.campaign;
     let name = campaign.ceiling.as_ref().with_context(|| {
         format!(
-            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\". Or say which tool \
+            "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\". Or \
+             say which tool \
              sends the rates, untried: open.tools = [\"rpc-load\"]",
             campaign.name
         )

@@ -108,7 +108,8 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
         campaign.connections.iter().partition(|connections| u64::from(**connections) <= most);
     ensure!(
         !held.is_empty() || campaign.connections.is_empty(),
-        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load needs \
+        "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load \
+         needs \
          more; see `just doctor`"
     );
     let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
@@ -116,7 +117,8 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
         let background = open.background.as_ref().map_or(0, |other| u64::from(other.connections));
         ensure!(
             u64::from(open.connections) + background <= most,
-            "campaign {name}: fields open.connections and open.background.connections: this machine holds at most {most} together; \
+            "campaign {name}: fields open.connections and open.background.connections: this machine holds at most \
+             {most} together; \
              see `just doctor`"
         );
     }

@@ -104,7 +104,8 @@ fn text(call: &OneCall) -> Result<String> {
     if let Some(rate) = rate {
         let _ = write!(
             text,
-            "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = [\"rpc-load\"]\n"
+            "headline = {{ {name} = {rate} }}\n\n[open]\nrates = [{rate}]\nconnections = {connections}\ntools = \
+             [\"rpc-load\"]\n"
         );
     }
     Ok(text)

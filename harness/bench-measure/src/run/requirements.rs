@@ -24,7 +24,8 @@ pub(super) fn check(campaign: &Campaign, servers: &[Server], workloads: &[Worklo
         if server.running_at().is_some() {
             ensure!(
                 campaign.environment.with(&server.overrides).network.is_none(),
-                "campaign {}: server {} runs already, and a network is made for servers that the harness starts; leave network out",
+                "campaign {}: server {} runs already, and a network is made for servers that the harness starts; \
+                 leave network out",
                 campaign.name,
                 server.name
             );
@@ -93,18 +94,21 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     let uneven = campaign.connections.iter().find(|connections| **connections % in_flight != 0);
     ensure!(
         uneven.is_none(),
-        "{}: {} requests in flight can't be shared out {in_flight} to a connection; choose a multiple of {in_flight} in connections",
+        "{}: {} requests in flight can't be shared out {in_flight} to a connection; choose a multiple of {in_flight} \
+         in connections",
         place(),
         uneven.unwrap_or(&0)
     );
     ensure!(
         transport.shares_connections() || in_flight == 1,
-        "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set transport to websocket",
+        "{}: over HTTP a connection has one request in flight and not {in_flight}; leave in_flight out, or set \
+         transport to websocket",
         place()
     );
     ensure!(
         batch == 1 || !(campaign.open.is_some() || campaign.slo.is_some() || server.answers_one_request()),
-        "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer any request; leave \
+        "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer \
+         any request; leave \
          batch out",
         place()
     );
@@ -163,7 +167,8 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
         let files = started.open_files.unwrap_or(0);
         ensure!(
             files <= most,
-            "server {}: field open_files: {files} is more than this user can give to a process, which is {most} (ulimit -Hn, fs.nr_open); \
+            "server {}: field open_files: {files} is more than this user can give to a process, which is {most} \
+             (ulimit -Hn, fs.nr_open); \
              give less, or leave it out",
             started.name
         );
@@ -184,24 +189,28 @@ pub fn notes(server: &Server) -> Vec<String> {
     let mut notes = Vec::new();
     if !server.has_metrics() {
         notes.push(format!(
-            "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP 200 is seen \
+            "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP \
+             200 is seen \
              only in the answers that are checked"
         ));
     }
     if let Some(at) = server.running_at() {
         notes.push(format!(
-            "server {name}: runs already; it is not started afresh for each trial, and its threads, tuning and ledger are its own"
+            "server {name}: runs already; it is not started afresh for each trial, and its threads, tuning and ledger \
+             are its own"
         ));
         let found = Target::parse(&at.url).and_then(|target| find_running(&target));
         if matches!(found, Ok((_, Process::Elsewhere))) {
             notes.push(format!(
-                "server {name}: no process of this machine that this user may inspect listens there, so its CPU time, memory and open \
+                "server {name}: no process of this machine that this user may inspect listens there, so its CPU time, \
+                 memory and open \
                  files are unknown"
             ));
         }
         for workload in &at.own_answers {
             notes.push(format!(
-                "server {name}: answers {workload} otherwise than the campaign's ledger; its own answer, given twice, is the reference"
+                "server {name}: answers {workload} otherwise than the campaign's ledger; its own answer, given twice, \
+                 is the reference"
             ));
         }
     }
@@ -257,7 +266,8 @@ fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
     let Some((method, part)) = lacking else { return Ok(()) };
     let part = format!("{part:?}").to_lowercase();
     bail!(
-        "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} (workload {}) comes; leave \
+        "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} \
+         (workload {}) comes; leave \
          one of them out, or state the answer in a workload of your own (expected = {{ answer = … }})",
         server.name,
         workload.name
@@ -288,109 +298,4 @@ fn check_running(campaign: &Campaign, server: &Server) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use super::*;
-    use bench_model::config::{ConfigDir, Overrides};
-    use bench_model::load::LoadTool;
-
-    fn shipped() -> ConfigDir {
-        ConfigDir::of_repository()
-    }
-
-    fn legacy(holds: Holds) -> Server {
-        Server { holds, ..shipped().server("legacy").unwrap() }
-    }
-
-    #[test]
-    fn what_a_node_lacks_is_named_before_anything_is_begun() {
-        let workload = |name| shipped().workload(name).unwrap();
-        let said = |holds, name| {
-            check_one(&legacy(holds), &[workload(name)]).map_err(|error| error.to_string()).err()
-        };
-        for name in ["getHealth", "getBalance", "getBlocks", "everything"] {
-            assert_eq!(said(Holds::Everything, name), None, "{name}");
-        }
-        assert_eq!(said(Holds::Accounts, "getBalance"), None);
-        assert_eq!(said(Holds::Nothing, "getHealth"), None);
-        let slots = said(Holds::Accounts, "getBlocks").unwrap();
-        assert!(
-            slots.starts_with("server legacy: does not have the slots")
-                && slots.contains("workload getBlocks"),
-            "{slots}"
-        );
-        assert!(said(Holds::Nothing, "getBalance").unwrap().contains("the accounts of"), "its accounts");
-        assert!(said(Holds::Accounts, "everything").is_some(), "one of a mix is enough");
-    }
-
-    #[test]
-    fn a_stated_answer_needs_no_ledger() {
-        let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
-        let own: Workload = serde_json::from_str(own).unwrap();
-        assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
-    }
-
-    #[test]
-    fn a_program_that_is_on_no_path_is_named() {
-        let server =
-            Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Accounts) };
-        let said = check_one(&server, &[]).unwrap_err().to_string();
-        assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
-    }
-
-    #[test]
-    fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
-        let (campaign, _) = shipped().campaign("websocket").unwrap();
-        let own = |transport, in_flight| Overrides { transport, in_flight, ..Overrides::default() };
-        let said = |campaign: &Campaign, name: &str, overrides: Overrides| {
-            let server = Server { overrides, ..shipped().server(name).unwrap() };
-            check_transport(campaign, &server).map_err(|error| error.to_string()).err()
-        };
-        let websocket = Some(Transport::WebSocket);
-        assert_eq!(said(&campaign, "actix", own(websocket, Some(16))), None);
-        assert_eq!(said(&campaign, "control", own(None, None)), None);
-        let refusal = said(&campaign, "control", own(websocket, None)).unwrap();
-        assert!(
-            refusal.starts_with("campaign websocket: server control: ") && refusal.contains("ready.line.ws")
-        );
-        let refusal = said(&campaign, "actix", own(websocket, Some(3))).unwrap();
-        assert!(
-            refusal.contains("64 requests in flight") && refusal.contains("a multiple of 3"),
-            "{refusal}"
-        );
-        let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
-        assert!(refusal.contains("over HTTP"), "{refusal}");
-        let batch = || Overrides { batch: Some(10), ..own(None, None) };
-        assert_eq!(said(&campaign, "actix", batch()), None);
-        let refusal = said(&campaign, "control", batch()).unwrap();
-        assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
-        let (rates, _) = shipped().campaign("websocket-rates").unwrap();
-        assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
-        let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
-        let refusal = said(&campaign, "actix", batch()).unwrap();
-        assert!(refusal.contains("bombardier can't send batches"), "{refusal}");
-        let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();
-        assert!(refusal.contains("bombardier can't send over WebSocket"), "{refusal}");
-    }
-
-    #[test]
-    fn a_server_that_runs_already_is_not_to_be_changed() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let text = format!(r#"{{"name":"node","title":"a node","ready":{{"running":{{"url":"{url}"}}}}}}"#);
-        let server: Server = serde_json::from_str(&text).unwrap();
-        let (quick, _) = shipped().campaign("quick").unwrap();
-        let mut plain = Campaign { duets: None, ..quick };
-        plain.environment.placement = Placement::Free;
-        check(&plain, std::slice::from_ref(&server), &[]).unwrap();
-        assert_eq!(notes(&server).len(), 2);
-        let mut pinned = plain.clone();
-        pinned.environment.placement = Placement::OneCore;
-        let said = check(&pinned, std::slice::from_ref(&server), &[]).unwrap_err().to_string();
-        assert!(said.contains("server node: runs already, and placement"), "{said}");
-        drop(listener);
-        let said = format!("{:#}", check(&plain, &[server], &[]).unwrap_err());
-        assert!(said.contains("nobody answers there"), "{said}");
-    }
-}
+mod tests;

@@ -31,7 +31,8 @@ pub fn resolve(
     let (campaign, text) = config.campaign(name)?;
     ensure!(
         !campaign.connections.is_empty() && campaign.open.is_none(),
-        "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as quick"
+        "campaign {name}: has no connection counts at which --target could be measured; choose another one, such as \
+         quick"
     );
     let server = Server::target(at.clone(), access).context("--target")?;
     let mut plan = resolved(config, sweep_of(&campaign, &server), vec![server])?;
@@ -50,7 +51,8 @@ pub fn resolve(
 fn sweep_of(campaign: &Campaign, server: &Server) -> Campaign {
     Campaign {
         why: format!(
-            "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's other servers, its \
+            "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's \
+             other servers, its \
              duets and its searches are left out.",
             campaign.name
         ),
@@ -69,13 +71,15 @@ fn check_bound(plan: &Plan, bound: MostLoad) -> Result<()> {
     let MostLoad { connections, seconds } = plan.most_load();
     ensure!(
         connections <= bound.connections,
-        "campaign {name}: puts up to {connections} connections on the target, more than the bound of {}; if it may have them, give \
+        "campaign {name}: puts up to {connections} connections on the target, more than the bound of {}; if it may \
+         have them, give \
          --max-connections {connections}",
         bound.connections
     );
     ensure!(
         seconds <= bound.seconds,
-        "campaign {name}: puts load on the target for up to {seconds} s, more than the bound of {} s; if it may, give --max-seconds \
+        "campaign {name}: puts load on the target for up to {seconds} s, more than the bound of {} s; if it may, give \
+         --max-seconds \
          {seconds}",
         bound.seconds
     );
@@ -137,12 +141,14 @@ fn reference(
     }
     ensure!(
         first.get("error").is_none() && first.get("result").is_some(),
-        "it answers with a JSON-RPC error: {first}; leave the workload out, or let the server have the campaign's ledger"
+        "it answers with a JSON-RPC error: {first}; leave the workload out, or let the server have the campaign's \
+         ledger"
     );
     let again = answer(target, body)?;
     ensure!(
         Truth::from(first.clone()).without_context().accepts(&again),
-        "it is not the campaign's ledger that it answers from, and two answers to the same request differ, so that nothing can be \
+        "it is not the campaign's ledger that it answers from, and two answers to the same request differ, so that \
+         nothing can be \
          compared with them; leave the workload out"
     );
     Ok(Reference::Own(first))

@@ -24,7 +24,8 @@ pub(super) fn carry_out(outer: &Stage<'_>) -> Result<()> {
         let most = most_connections();
         ensure!(
             u64::from(slo.connections) <= most,
-            "this machine holds at most {most} connections (open files, client ports), and [slo] needs {}; see `just doctor`",
+            "this machine holds at most {most} connections (open files, client ports), and [slo] needs {}; see `just \
+             doctor`",
             slo.connections
         );
         let (plan, searches) = resolve(&outer.plan, slo, ceiling::find(folder, outer, slo)?)?;

@@ -14,19 +14,22 @@ pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) 
     let most_users = stages.most_users();
     ensure!(
         u64::from(most_users) <= most_connections,
-        "field stages.ramp: this machine holds at most {most_connections} users, and {most_users} are to come; see `just doctor`"
+        "field stages.ramp: this machine holds at most {most_connections} users, and {most_users} are to come; see \
+         `just doctor`"
     );
     for server in servers {
         ensure!(
             server.takes_websockets() || stages.over_which(server).all(|over| over != Transport::WebSocket),
-            "field stages.transports: servers.toml does not say where the ready line of server {} names a WebSocket; give \
+            "field stages.transports: servers.toml does not say where the ready line of server {} names a WebSocket; \
+             give \
              ready.line.ws, or leave the server out",
             server.name
         );
         ensure!(
             [server.overrides.in_flight, server.overrides.batch] == [None, None]
                 && server.overrides.transport.is_none(),
-            "field stages.transports: the arm {} has a transport, requests in flight or batches of its own; leave them out",
+            "field stages.transports: the arm {} has a transport, requests in flight or batches of its own; leave \
+             them out",
             server.name
         );
     }

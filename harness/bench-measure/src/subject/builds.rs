@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_failed_build_gives_its_first_errors() {
-        let cargo = "printf '   Compiling a\\n\\033[1merror[E0425]\\033[0m: no x\\n --> a.rs\\nerror: b\\nerror: c\\nerror: d\\n' >&2; exit 101";
+        let cargo = "printf '   Compiling a\\n\\033[1merror[E0425]\\033[0m: no x\\n --> a.rs\\nerror: b\\nerror: \
+            c\\nerror: d\\n' >&2; exit 101";
         let said = failed(cargo);
         assert!(said.ends_with(": error[E0425]: no x; error: b; error: c") && said.contains("101"), "{said}");
     }

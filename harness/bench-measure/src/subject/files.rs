@@ -24,7 +24,8 @@ pub struct Files(TempDir);
 impl Files {
     /// Makes what a server's arguments name, and its placeholders' values: `{folder}`, which is empty,
     /// `{accounts_dir}`, one file for each account as `solana account -o json` writes it, `{answer_file}` where an
-    /// answer is stated, `{ipc}` where it is reached by a Unix socket, and `{ledger_dir}`. `None` where nothing is to be removed.
+    /// answer is stated, `{ipc}` where it is reached by a Unix socket, and `{ledger_dir}`. `None` where nothing is to
+    /// be removed.
     ///
     /// # Errors
     /// They can't be written.

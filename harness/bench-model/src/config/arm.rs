@@ -44,7 +44,8 @@ impl Campaign {
         arm.of.as_deref().and_then(|name| self.arm(name)).unwrap_or(arm)
     }
 
-    /// The server of a subject, which may be an arm, by its name in `servers.toml`; of a variant, that which it is one of.
+    /// The server of a subject, which may be an arm, by its name in `servers.toml`; of a variant, that which it is
+    /// one of.
     pub fn entry_of<'a>(&'a self, name: &'a str) -> &'a str {
         let Some(arm) = self.arm(name).map(|arm| self.base(arm)) else { return name };
         let variant = arm.variant.as_ref().map(|choice| choice.of.as_str());

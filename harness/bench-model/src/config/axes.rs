@@ -1,9 +1,11 @@
 //! Axes of a campaign: each server in each combination of the values. They become the campaign's arms, requests and
 //! loads when it is read, so that all behind knows arms alone.
 
+mod compared;
+
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ use super::view::one_or_several;
 use crate::field_checks::distinct;
 use crate::load::LoadTool;
 
-use super::{Campaign, CampaignArm, Overrides, Placement, View};
+use super::{Campaign, CampaignArm, Overrides, View};
 
 /// The most arms that axes may become.
 const MOST_ARMS: usize = 500;
@@ -30,8 +32,8 @@ pub(super) const NO_SETTINGS: [&str; 5] = [SERVER, WORKLOAD, CONNECTIONS, RATE, 
 /// Values that leave a setting as the environment has it.
 const NONE: [&str; 2] = ["none", "loopback"];
 
-/// Axes, by name: `server`, `workload`, `connections`, `rate`, `tool`, a setting that an arm may have, or an axis of variants in
-/// `servers.toml`.
+/// Axes, by name: `server`, `workload`, `connections`, `rate`, `tool`, a setting that an arm may have, or an axis of
+/// variants in `servers.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Axes(BTreeMap<String, Vec<Value>>);
@@ -375,45 +377,6 @@ impl Campaign {
             (false, true) => None,
             (false, false) => Some(loads),
         })
-    }
-
-    /// Compares each arm with that of the baseline which is the same in all else. Duets without a baseline run the pairs
-    /// that the views show ratios of.
-    fn compare_within(
-        &mut self,
-        arms: &[(CampaignArm, Vec<Coordinate<'_>>)],
-        servers: &[String],
-    ) -> Result<()> {
-        let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
-        let overs: Vec<BTreeMap<String, Value>> = match &self.baseline {
-            Some(baseline) if !servers.contains(baseline) => {
-                bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
-            }
-            Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
-            None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
-                of_views().collect()
-            }
-            None => return Ok(()),
-        };
-        self.baseline = None;
-        for over in &overs {
-            for (arm, place) in arms {
-                let is_other = |(axis, value): &Coordinate<'_>, other: &Value| match over.get(*axis) {
-                    Some(over) => is_same(axis, over, other),
-                    None => *value == other,
-                };
-                let is_reference = |others: &[Coordinate<'_>]| {
-                    place.iter().zip(others).all(|(own, (_, other))| is_other(own, other))
-                };
-                let reference =
-                    arms.iter().find(|(_, others)| is_reference(others)).map(|(other, _)| &other.name);
-                let pair = reference
-                    .filter(|other| **other != arm.name)
-                    .map(|other| (arm.name.clone(), other.clone()));
-                self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -120,8 +120,8 @@ pub(super) fn fill_in(entry: &mut Table, like: Option<&Table>) -> Result<()> {
     Ok(())
 }
 
-/// Gives a variant of an entry that has a folder of its own in the target folder another one than that, where it has one
-/// as well: with other features, both would be built to one place.
+/// Gives a variant of an entry that has a folder of its own in the target folder another one than that, where it has
+/// one as well: with other features, both would be built to one place.
 pub(super) fn separate(entry: &mut Table, of: &Table) {
     let of_other = of.get(FIELD).and_then(|cargo| cargo.get("target")).and_then(Value::as_str);
     let own = entry.get_mut(FIELD).and_then(|cargo| cargo.get_mut("target"));
@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn other_builds_have_a_feature_more() {
-        let entry = "cargo = \"a\"\ncounting = true\nstores = true\nin_process = { cargo = { package = \"m\", program = \"p\" }, args = [] }";
+        let entry = "cargo = \"a\"\ncounting = true\nstores = true\nin_process = { cargo = { package = \"m\", program \
+            = \"p\" }, args = [] }";
         let table = filled_in(entry, None).unwrap();
         let of = |field: &str| build_and_program(table[field].as_table().unwrap());
         let build =

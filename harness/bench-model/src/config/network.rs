@@ -118,7 +118,8 @@ impl Campaign {
         let other = parts.iter().find(|(_, has)| *has).map(|(name, _)| *name);
         ensure!(
             other.is_none(),
-            "field network: is for a campaign's sweep and its rates, and this one has {}; give that a campaign of its own",
+            "field network: is for a campaign's sweep and its rates, and this one has {}; give that a campaign of its \
+             own",
             other.unwrap_or_default()
         );
         Ok(())

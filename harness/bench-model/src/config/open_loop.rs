@@ -107,12 +107,14 @@ impl Open {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         ensure!(
             !campaign.has_closed_loop(),
-            "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures don't \
+            "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures \
+             don't \
              compare, so give them a campaign of their own and write connections = []"
         );
         ensure!(
             campaign.environment.placement == Placement::Free,
-            "field environment.placement: an open loop needs its tool to send in time, so it runs on all cores; write free"
+            "field environment.placement: an open loop needs its tool to send in time, so it runs on all cores; write \
+             free"
         );
         distinct("open.rates", &self.rates)?;
         self.rates.iter().try_for_each(|rate| within("open.rates", u64::from(*rate), 1, MOST_RATE))?;
@@ -121,7 +123,8 @@ impl Open {
         if let Some(background) = &self.background {
             ensure!(
                 !self.wire,
-                "fields open.wire and open.background: on the wire the two loads can't be distinguished; leave one of the two out"
+                "fields open.wire and open.background: on the wire the two loads can't be distinguished; leave one of \
+                 the two out"
             );
             within("open.background.rate", background.rate.unwrap_or(1).into(), 1, MOST_RATE)?;
             within("open.background.connections", background.connections.into(), 1, 60_000)?;

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::server_settings::{self, Environment, Overrides, Placeholders};
+use super::server_settings::{self, Environment, Placeholders};
+use super::{Overrides, Ready};
 use crate::field_checks::within;
-use crate::headers::{Access, Headers};
+use crate::headers::Headers;
 use crate::target::Target;
 use crate::transport::Transport;
 use bench_system::probe::host;
@@ -63,8 +64,8 @@ pub struct Server {
     /// Whether it speaks TLS on its address.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
-    /// The file with the certificates that its own is verified by, in the place of the system's: as PEM, relative to the
-    /// repository's root.
+    /// The file with the certificates that its own is verified by, in the place of the system's: as PEM, relative to
+    /// the repository's root.
     pub ca: Option<PathBuf>,
     /// How much of the campaign's ledger it has.
     #[serde(default, skip_serializing_if = "Holds::is_everything")]
@@ -166,89 +167,6 @@ pub struct Upstream {
     pub entry: Option<Server>,
 }
 
-/// How a server says that it answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Ready {
-    /// One line of JSON on its standard output.
-    Line(ReadyLine),
-    /// Nothing: it is ready once the port in its arguments accepts a connection.
-    Connect {},
-    /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
-    Health {},
-    /// Nothing: it is ready once it answers this request as stated on the port in its arguments.
-    Call(ReadyCall),
-    /// It runs already and is neither started nor stopped.
-    Running(RunningAt),
-}
-
-/// A request whose answer says that a server is ready.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReadyCall {
-    /// The request's body.
-    pub request: String,
-    /// What is looked at in the answer: a JSON pointer.
-    #[serde(default = "result_pointer")]
-    pub pointer: String,
-    /// What must stand there; anything where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equals: Option<serde_json::Value>,
-}
-
-fn result_pointer() -> String {
-    "/result".to_owned()
-}
-
-impl ReadyCall {
-    /// getHealth, with the answer of a node that is well.
-    pub fn health() -> Self {
-        Self {
-            request: r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#.to_owned(),
-            pointer: result_pointer(),
-            equals: Some("ok".into()),
-        }
-    }
-
-    /// Whether an answer says so.
-    pub fn is_said_by(&self, answer: &serde_json::Value) -> bool {
-        let found = answer.pointer(&self.pointer);
-        found.is_some_and(|found| self.equals.as_ref().is_none_or(|equals| equals == found))
-    }
-}
-
-/// Where a server answers that runs already.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunningAt {
-    /// `http://HOST:PORT`, with a path where it has one.
-    pub url: String,
-    /// Whether whoever runs the harness may put load on it. Needed for any server that is not on loopback.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub i_own_this_target: bool,
-    /// The workloads that it answers otherwise than the campaign's ledger: their reference is the answer that it gave
-    /// twice before the run. Found by `run --target`; not in `servers.toml`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own_answers: Vec<String>,
-}
-
-/// Where things stand in the ready line, as JSON pointers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReadyLine {
-    /// The address that it serves on.
-    pub addr: String,
-    /// The address of its metrics, where it has any.
-    pub metrics: Option<String>,
-    /// The URL on which it takes WebSocket connections, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ws: Option<String>,
-    /// Whether whoever runs the harness may put load on these places. Needed for any that is neither on loopback nor
-    /// where the server was told to listen.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub i_own_this_target: bool,
-}
-
 /// Placeholders that always have a value, beyond those of the environment.
 const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir", "ledger_dir", "upstream"];
 
@@ -256,7 +174,7 @@ const ALWAYS: [&str; 7] = ["listen", "port", "request", "folder", "accounts_dir"
 const ANSWER_FILE: &str = "answer_file";
 
 /// One that has a value where the server is reached by a Unix socket: its path.
-const IPC: &str = "ipc";
+pub(super) const IPC: &str = "ipc";
 
 /// Whether a placeholder need not have a value.
 fn is_optional(name: &str) -> bool {
@@ -357,82 +275,6 @@ impl Server {
         self.takes("request")
     }
 
-    /// The server of `run --target`: one that runs already.
-    ///
-    /// # Errors
-    /// Its URL is none.
-    pub fn target(at: RunningAt, access: &Access) -> Result<Self> {
-        let title = format!("the server at {}", at.url);
-        let fields = serde_json::json!({
-            "name": "target",
-            "title": title,
-            "ready": Ready::Running(at),
-            "headers": access.headers,
-            "ca": access.ca,
-        });
-        let server: Self = serde_json::from_value(fields)?;
-        server.check().map(|()| server)
-    }
-
-    /// Where requests to it go when it answers at a URL.
-    ///
-    /// # Errors
-    /// It is no URL.
-    pub fn target_at(&self, url: &str) -> Result<Target> {
-        Ok(Target::parse(url)?.with_access(&self.access()))
-    }
-
-    /// Its HTTP at `HOST:PORT`, where it listens there.
-    pub fn listening_at(&self, addr: &str) -> Target {
-        self.reached(Target::http(addr))
-    }
-
-    /// Its WebSockets at the address of its HTTP, where it has them there.
-    pub fn websocket_at(&self, addr: &str) -> Option<Target> {
-        let path = self.ws_path.as_ref()?;
-        Some(self.reached(Target::websocket(addr).with_path(path)))
-    }
-
-    fn reached(&self, target: Target) -> Target {
-        let target = target.with_access(&self.access());
-        if self.tls { target.encrypted() } else { target }
-    }
-
-    /// What reaching it takes.
-    pub fn access(&self) -> Access {
-        Access { headers: self.headers.clone(), ca: self.ca.clone() }
-    }
-
-    /// Where it answers, for a server that runs already.
-    pub fn running_at(&self) -> Option<&RunningAt> {
-        match &self.ready {
-            Ready::Running(at) => Some(at),
-            Ready::Line(_) | Ready::Connect {} | Ready::Health {} | Ready::Call(_) => None,
-        }
-    }
-
-    /// Where its ready line has the URL on which it takes WebSocket connections: a JSON pointer, where it takes any.
-    pub fn ws(&self) -> Option<&str> {
-        match &self.ready {
-            Ready::Line(places) => places.ws.as_deref(),
-            Ready::Connect {} | Ready::Health {} | Ready::Call(_) | Ready::Running(_) => None,
-        }
-    }
-
-    /// Whether it can be reached by a transport.
-    pub fn is_reached_over(&self, transport: Transport) -> bool {
-        match transport {
-            Transport::Http => true,
-            Transport::WebSocket => self.takes_websockets(),
-            Transport::Ipc => self.takes(IPC),
-        }
-    }
-
-    /// Whether it takes WebSocket connections.
-    pub fn takes_websockets(&self) -> bool {
-        self.ws().is_some() || self.ws_path.is_some()
-    }
-
     /// Its own entry, behind that of the server that it passes requests on to, where it does.
     pub fn and_upstream(&self) -> impl Iterator<Item = &Self> {
         self.upstream.iter().filter_map(|upstream| upstream.entry.as_ref()).chain(std::iter::once(self))
@@ -494,7 +336,8 @@ impl Server {
             .try_for_each(|files| within("open_files", *files, FEWEST_FILES, MOST_FILES))?;
         ensure!(
             self.upstream.is_some() == self.takes("upstream"),
-            "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or neither"
+            "fields upstream and args: a gateway has both an upstream and {{upstream}} among its args; give both or \
+             neither"
         );
         ensure!(self.checkout.is_none(), "field checkout: is found by the harness; leave it out");
         ensure!(

@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use validator_state::SeededSpec;
 
 use super::network::Network;
+use super::overrides::{Of, SETTINGS, Setting};
 use super::percent::Percent;
+use super::{Overrides, Placement, Tuning};
 use crate::field_checks::within;
 use crate::transport::Transport;
 use bench_system::cgroup::{Cpus, Cpuset, MemoryMax, Size};
 use bench_system::probe::host;
 use bench_system::probe::other_processes::MUCH_FOREIGN;
-use bench_system::readable_numbers::{count, counted};
+use bench_system::readable_numbers::count;
 
 /// What the servers run in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -122,119 +124,6 @@ pub struct Place {
     pub number: Option<f64>,
     /// Its words.
     pub words: String,
-}
-
-/// Whose setting it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    /// The server's: one of its arguments.
-    Server,
-    /// The load tool's: how its process is started, and how it reaches the server.
-    Tool,
-    /// The server's process': what the kernel lets it have.
-    Process,
-}
-
-/// A setting that an arm may change.
-struct Setting {
-    of: Of,
-    /// Its field and, of a server's setting, its placeholder in the server's arguments.
-    name: &'static str,
-    /// From 0 on, a server need not have an argument for it: 0 leaves the argument out.
-    least: u64,
-    most: u64,
-    /// What a reader knows it by.
-    title: &'static str,
-    /// The value that is the same as none, where there is such a value.
-    left_out: Option<u64>,
-    value: fn(&Overrides) -> Option<u64>,
-    words: fn(u64) -> String,
-}
-
-impl Setting {
-    const fn is_optional(&self) -> bool {
-        self.least == 0
-    }
-}
-
-/// An entry a setting that arms may change, in the order in which a reader is given them: its field, whose it is, its
-/// range, what a reader knows it by, the value that is the same as none, and its words.
-macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $of:ident, $least:literal, $most:expr, $title:literal, $left_out:expr,
-        $words:expr;)+) => {
-        /// Settings of one server where they differ from the campaign's environment.
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct Overrides {
-            $($(#[doc = $doc])+ pub $name: Option<$type>,)+
-        }
-
-        impl Overrides {
-            /// These settings, and those of `base` where they say nothing.
-            #[must_use]
-            pub fn or(&self, base: &Self) -> Self {
-                Self { $($name: self.$name.or(base.$name),)+ }
-            }
-        }
-
-        static SETTINGS: &[Setting] = &[$(Setting {
-            of: Of::$of,
-            name: stringify!($name),
-            least: $least,
-            most: $most,
-            title: $title,
-            left_out: $left_out,
-            value: |own| own.$name.map(u64::from),
-            words: $words,
-        },)+];
-    };
-}
-
-settings! {
-    /// See [`Environment::tuning`].
-    tuning: Tuning = Server, 1, 2, "tuning", None, |tuning| match tuning {
-        2 => "as shipped".to_owned(),
-        _ => "equal settings".to_owned(),
-    };
-    /// Threads that answer.
-    threads: u32 = Server, 1, 1_024, "the number of threads", None, |threads| counted(threads, "worker");
-    /// See [`Environment::global_queue_interval`]; 0 leaves it to tokio.
-    global_queue_interval: u32 = Server, 0, 1_000_000, "the global queue interval", Some(0), |polls| match polls {
-        0 => "global queue interval left to tokio".to_owned(),
-        polls => format!("global queue interval {polls}"),
-    };
-    /// Slots in the seeded ledger.
-    slots: u64 = Server, 1, 20_000_000, "the number of slots", None, |slots| format!("chain of {} slots", count(slots));
-    /// See [`Environment::walk_ns_per_slot`]; 0 is no walk.
-    walk_ns_per_slot: u64 = Server, 0, 1_000_000, "the simulated walk", Some(0), |ns| match ns {
-        0 => "no simulated walk".to_owned(),
-        ns => format!("simulated walk of {ns} ns a slot"),
-    };
-    /// See [`Environment::tool_niceness`].
-    tool_niceness: u8 = Tool, 0, 19, "the load tool's niceness", Some(0), |niceness| match niceness {
-        0 => "load tool with the server's priority".to_owned(),
-        niceness => format!("load tool with niceness {niceness}"),
-    };
-    /// See [`Environment::transport`].
-    transport: Transport = Tool, 0, 2, "the transport", Some(0), |place| {
-        let of = Transport::ALL.into_iter().find(|transport| u64::from(*transport) == place);
-        format!("over {}", of.unwrap_or_default().name())
-    };
-    /// See [`Environment::in_flight`].
-    in_flight: u32 = Tool, 1, 10_000, "the number of requests in flight on a connection", Some(1), |requests| format!("{requests} in flight on a connection");
-    /// See [`Environment::batch`].
-    batch: u32 = Tool, 1, 10_000, "the number of calls in a request", Some(1), |calls| match calls {
-        1 => "one call in a message".to_owned(),
-        calls => format!("batches of {}", count(calls)),
-    };
-    /// See [`Environment::network`].
-    network: Network = Tool, 0, 18_446_744_073_709_551_615, "the network", None, |both| format!("a network of {}", Network::from(both).words());
-    /// See [`Environment::cpu_quota`].
-    cpu_quota: Cpus = Process, 10, 1_024_000, "the processor time that a server may use", None, |milli| Cpus(milli as u32).words();
-    /// See [`Environment::cpuset`].
-    cpuset: Cpuset = Process, 1, u64::MAX, "the processors that a server may use", None, |processors| Cpuset(processors).words();
-    /// See [`Environment::memory_max`].
-    memory_max: MemoryMax = Process, 1_048_576, 1_125_899_906_842_624, "the memory that a server may use", None, |bytes| MemoryMax(bytes).words();
 }
 
 /// Placeholders of an environment that always have a value.
@@ -435,99 +324,5 @@ impl Environment {
     pub(super) fn check(&self) -> Result<()> {
         within("environment.accounts", self.accounts as u64, 1, 20_000_000)?;
         self.settings().check_ranges("environment")
-    }
-}
-
-impl Overrides {
-    /// Whether nothing differs.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The settings in words, such as `1 worker, global queue interval 61`.
-    pub fn words(&self) -> String {
-        let words = self.each().map(|(setting, value)| (setting.words)(value));
-        words.collect::<Vec<_>>().join(", ")
-    }
-
-    /// The names of all settings.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SETTINGS.iter().map(|setting| setting.name)
-    }
-
-    /// The settings that are stated, and their values.
-    fn each(&self) -> impl Iterator<Item = (&'static Setting, u64)> {
-        SETTINGS.iter().filter_map(|setting| Some((setting, (setting.value)(self)?)))
-    }
-
-    /// Which settings are stated, and their values.
-    pub(super) fn stated(&self) -> Vec<(&'static str, u64)> {
-        self.each().map(|(setting, value)| (setting.name, value)).collect()
-    }
-
-    /// Whether it states a setting of the server's of that name.
-    pub(super) fn states_of_server(&self, name: &str) -> bool {
-        self.each().any(|(setting, _)| setting.of == Of::Server && setting.name == name)
-    }
-
-    pub(super) fn check_ranges(&self, table: &str) -> Result<()> {
-        self.each().try_for_each(|(Setting { name, least, most, .. }, value)| {
-            within(&format!("{table}.{name}"), value, *least, *most)
-        })
-    }
-}
-
-/// Which cores server and load tool may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// Any core that the harness may use; the kernel decides.
-    #[default]
-    Free,
-    /// Both share one core, because cores of one machine can disturb each other. Rates are those of one core.
-    OneCore,
-    /// Two servers that are compared share one core with their load tools, at the same time: what disturbs one disturbs
-    /// the other as much (a duet, after Bulej and others, 2020). Rates are those of about half a core.
-    Duet,
-}
-
-impl Placement {
-    /// Which cores server and load generator used, for a reader.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Free => "server and load generator on all cores, as the kernel puts them",
-            Self::OneCore => "server and load generator together on one core",
-            Self::Duet => "both servers and their load generators together on one core, at the same time",
-        }
-    }
-}
-
-/// Whose settings a server runs with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tuning {
-    /// The same settings for every server, set explicitly.
-    #[default]
-    Equal,
-    /// Each framework's own defaults.
-    Shipped,
-}
-
-impl From<Tuning> for u64 {
-    fn from(tuning: Tuning) -> Self {
-        match tuning {
-            Tuning::Equal => 1,
-            Tuning::Shipped => 2,
-        }
-    }
-}
-
-impl Tuning {
-    /// As the servers' flag has it.
-    pub const fn flag(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::Shipped => "shipped",
-        }
     }
 }

@@ -162,7 +162,8 @@ impl Sizes {
             || campaign.stages.is_some();
         ensure!(
             !others && !campaign.has_closed_loop(),
-            "table [sizes]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo], [stores] or [stages]); \
+            "table [sizes]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo], \
+             [stores] or [stages]); \
              give the boxes a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 100)?;
@@ -173,7 +174,8 @@ impl Sizes {
         );
         ensure!(
             environment.size().is_empty(),
-            "fields environment.cpu_quota, cpuset and memory_max: sizes.boxes says what a server may have; leave them out"
+            "fields environment.cpu_quota, cpuset and memory_max: sizes.boxes says what a server may have; leave them \
+             out"
         );
         let can = campaign.tool.can();
         ensure!(

@@ -58,16 +58,19 @@ impl Slo {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         ensure!(
             !campaign.has_closed_loop() && campaign.open.is_none(),
-            "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the search a campaign \
+            "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the \
+             search a campaign \
              of its own and write connections = []"
         );
         ensure!(
             campaign.environment.placement == Placement::Free,
-            "field environment.placement: a search for a rate needs its tool to send in time, so it runs on all cores; write free"
+            "field environment.placement: a search for a rate needs its tool to send in time, so it runs on all \
+             cores; write free"
         );
         ensure!(
             campaign.ceiling.is_some(),
-            "table [slo]: what the load tool can send is measured with the server that answers at once; name it: ceiling = \"control\""
+            "table [slo]: what the load tool can send is measured with the server that answers at once; name it: \
+             ceiling = \"control\""
         );
         known("slo.servers", &self.servers, "servers", &campaign.servers)?;
         known("slo.workloads", &self.workloads, "workloads", &campaign.workloads)?;

@@ -86,18 +86,21 @@ impl Stages {
         let others = campaign.open.is_some() || campaign.slo.is_some() || campaign.stores.is_some();
         ensure!(
             !others && !campaign.has_closed_loop(),
-            "table [stages]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo] or [stores]); give the \
+            "table [stages]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo] or \
+             [stores]); give the \
              stages a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 1_000)?;
         ensure!(
             campaign.environment.placement == Placement::Free,
-            "field environment.placement: users in stages need their tool to send in time, so it runs on all cores; write free"
+            "field environment.placement: users in stages need their tool to send in time, so it runs on all cores; \
+             write free"
         );
         ensure!(
             campaign.environment.transport.is_none()
                 && (campaign.environment.in_flight(), campaign.environment.batch()) == (1, 1),
-            "fields environment.transport, environment.in_flight and environment.batch: stages.transports says how users reach a server, \
+            "fields environment.transport, environment.in_flight and environment.batch: stages.transports says how \
+             users reach a server, \
              and a user sends one call and waits for its answer; leave them out"
         );
         ensure!(
@@ -113,7 +116,8 @@ impl Stages {
         let duration_ms = self.duration_ms();
         ensure!(
             campaign.window_ms == duration_ms,
-            "field window_ms: the stages last {duration_ms} ms in all, scaled as they are; write window_ms = {duration_ms}"
+            "field window_ms: the stages last {duration_ms} ms in all, scaled as they are; write window_ms = \
+             {duration_ms}"
         );
         Ok(())
     }

@@ -98,7 +98,8 @@ impl Stores {
     pub fn build_of(server: Server) -> Result<Server> {
         let Some(Build { build, program }) = server.stores.clone() else {
             bail!(
-                "servers.toml, server {}: has no build that reads from block stores, which [stores] needs; add the field stores, or \
+                "servers.toml, server {}: has no build that reads from block stores, which [stores] needs; add the \
+                 field stores, or \
                  name another server",
                 server.name
             );
@@ -128,7 +129,8 @@ impl Stores {
     pub(super) fn check(&self, campaign: &Campaign) -> Result<()> {
         ensure!(
             !campaign.has_closed_loop() && campaign.open.is_none() && campaign.slo.is_none(),
-            "table [stores]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); give the stores a \
+            "table [stores]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); \
+             give the stores a \
              campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 1_000)?;
@@ -138,7 +140,8 @@ impl Stores {
         for name in self.blocks.iter().chain(threads) {
             ensure!(
                 !name.is_empty() && name.chars().all(plain),
-                "fields stores.blocks and stores.neighbour.blocks_on: {name:?} is no name; give such as \"memory\", \"worker\""
+                "fields stores.blocks and stores.neighbour.blocks_on: {name:?} is no name; give such \
+                 as \"memory\", \"worker\""
             );
         }
         known("stores.reads_all", &self.reads_all, "stores.blocks", &self.blocks)?;

@@ -75,7 +75,8 @@ impl Threshold {
         within("threshold.timeout_ms", timeout_ms, 1, 60_000)?;
         ensure!(
             window_ms > timeout_ms,
-            "field threshold.window_ms: a window of {window_ms} ms can't show a request that takes longer than the timeout of \
+            "field threshold.window_ms: a window of {window_ms} ms can't show a request that takes longer than the \
+             timeout of \
              {timeout_ms} ms; give more than {timeout_ms}"
         );
         Ok(())

@@ -1,5 +1,5 @@
-//! Servers in another build or with other arguments, as values of an axis: each `[[variant]]` in `servers.toml` gives some
-//! servers an entry more, and campaigns choose among them in `[axes]`.
+//! Servers in another build or with other arguments, as values of an axis: each `[[variant]]` in `servers.toml` gives
+//! some servers an entry more, and campaigns choose among them in `[axes]`.
 
 use std::collections::BTreeMap;
 

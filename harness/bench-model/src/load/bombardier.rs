@@ -56,7 +56,8 @@ impl Driver for Bombardier {
         let major = |version: &str| version.split('.').next().map(str::to_owned);
         (major(version.trim_start_matches('v')) != major(pinned)).then(|| {
             format!(
-                "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its figures are not \
+                "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its \
+                 figures are not \
                  comparable with those of {pinned}"
             )
         })

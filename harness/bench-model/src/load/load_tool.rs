@@ -75,7 +75,8 @@ pub struct Files {
 
 impl Files {
     /// Writes a line into [`Files::requests`] for each request that is due, or a number of them for a closed loop that
-    /// repeats them, as long as there are bodies, and gives their number. `write` appends a body's line to an empty one.
+    /// repeats them, as long as there are bodies, and gives their number. `write` appends a body's line to an empty
+    /// one.
     pub(super) fn write_requests(
         &self,
         load: &Load,

@@ -181,7 +181,8 @@ impl Tool {
         let missing = || {
             let (tool, path) = (tool.name(), self.path.display());
             format!(
-                "no {name}, which reads the results of {tool}, next to {path} or on the PATH; build it: just tools {tool}"
+                "no {name}, which reads the results of {tool}, next to {path} or on the PATH; build it: just tools \
+                 {tool}"
             )
         };
         found.with_context(missing).map(Some)

@@ -52,7 +52,8 @@ impl Driver for Wrk {
     }
 
     fn caveat(&self, version: &str) -> Option<String> {
-        let corrected = "wrk corrects its latencies by what its connections would have sent meanwhile, so they compare with no other tool's";
+        let corrected = "wrk corrects its latencies by what its connections would have sent meanwhile, so they \
+            compare with no other tool's";
         let is_tested = version.starts_with("4.1.0");
         Some(match is_tested {
             true => corrected.to_owned(),

@@ -44,7 +44,8 @@ pub fn words(plan: &Plan) -> Option<String> {
         false => format!("; of one program each, whose luck is in no interval: {}", plain.join(", ")),
     };
     Some(format!(
-        "{count} of each server (seed {seed}), one drawn for each block: all functions in a drawn order, and at 64 bytes in every second \
+        "{count} of each server (seed {seed}), one drawn for each block: all functions in a drawn order, and at 64 \
+         bytes in every second \
          one. So intervals allow for what the layout of a build does{but}"
     ))
 }

@@ -14,11 +14,13 @@ const FILES: [(&str, &str); 14] = [
     ),
     (
         "Cargo.lock",
-        "[[package]]\nname = \"one\"\nversion = \"0.1.0\"\ndependencies = [\"kit\", \"patched\", \"proptest\", \"serde\"]\n\
+        "[[package]]\nname = \"one\"\nversion = \"0.1.0\"\ndependencies = \
+         [\"kit\", \"patched\", \"proptest\", \"serde\"]\n\
          [[package]]\nname = \"kit\"\nversion = \"0.1.0\"\ndependencies = [\"extra\", \"serde\"]\n\
          [[package]]\nname = \"tool\"\nversion = \"0.1.0\"\ndependencies = [\"clap\"]\n\
          [[package]]\nname = \"patched\"\nversion = \"2.0.0\"\n\
-         [[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"aa\"\ndependencies = [\"derive\"]\n\
+         [[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"aa\"\ndependencies = \
+         [\"derive\"]\n\
          [[package]]\nname = \"derive\"\nversion = \"1.0.1\"\nsource = \"r\"\nchecksum = \"bb\"\n\
          [[package]]\nname = \"extra\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"cc\"\n\
          [[package]]\nname = \"proptest\"\nversion = \"1.0.0\"\nsource = \"r\"\nchecksum = \"ee\"\n\
@@ -28,7 +30,8 @@ const FILES: [(&str, &str); 14] = [
         "servers/one/Cargo.toml",
         "[package]\nname = \"one\"\nversion = \"0.1.0\"\nedition.workspace = true\n\
          [features]\ndefault = [\"fast\"]\nfast = [\"kit/fast\"]\nmore = [\"kit/extra\"]\n\
-         [dependencies]\nkit.workspace = true\nserde.workspace = true\npatched = \"2\"\n[dev-dependencies]\nproptest = \"1\"\n",
+         [dependencies]\nkit.workspace = true\nserde.workspace = true\npatched = \"2\"\n[dev-dependencies]\nproptest \
+         = \"1\"\n",
     ),
     ("servers/one/src/main.rs", "fn main() {}\n"),
     ("servers/one/tests/it.rs", "// a test\n"),
@@ -244,7 +247,8 @@ fn builds_are_the_same_by_sources_and_compiler_or_by_the_file() {
 
 #[test]
 fn flags_from_outside_are_read() {
-    let config = "[build]\nrustflags = [\"-C\", \"target-cpu=native\"]\njobs = 2\n[alias]\nx = \"y\"\n[profile.release]\nlto = true\n";
+    let config = "[build]\nrustflags = [\"-C\", \"target-cpu=native\"]\njobs = 2\n[alias]\nx \
+        = \"y\"\n[profile.release]\nlto = true\n";
     let flags = configured(config);
     assert_eq!(flags.len(), 2, "{flags:?}");
     assert!(flags[0].starts_with("build.rustflags = ") && flags[1].starts_with("profile = "), "{flags:?}");

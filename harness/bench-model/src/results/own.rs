@@ -15,10 +15,11 @@ use super::{CEILINGS, OBSERVATIONS, PLAN, REMEDY, SEARCHES, SLO_PLAN, TOOL_OUTPU
 const BEFORE_PLAN: [&str; 5] = ["campaign.toml", "environment.json", SEARCHES, SLO_PLAN, REMEDY];
 
 /// What the names of files in the folder of tools' output begin with that belong to no trial.
-const OF_NO_TRIAL: [&str; 4] = ["in-process-b", "counts-", "instructions-", "callgrind-"];
+const OF_NO_TRIAL: [&str; 5] = ["in-process-b", "counts-", "instructions-", "callgrind-", "reference-"];
 
 /// The names of those that have one name.
-const NAMED: [&str; 5] = ["ready.stderr", "remedy.stderr", "server.stderr", "bombardier.template", "k6.js"];
+const NAMED: [&str; 6] =
+    ["ready.stderr", "remedy.stderr", "server.stderr", "bombardier.template", "wrk.lua", "k6.js"];
 
 /// The ending of the folder of a load that several hosts put on.
 pub const OF_HOSTS: &str = ".hosts";

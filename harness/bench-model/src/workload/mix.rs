@@ -171,7 +171,8 @@ impl Request {
             let known = Method::ALL.map(Method::name).join(", ");
             ensure!(
                 self.states_answers(),
-                "field method: the ledger has no {name:?}, but {known}; say what makes an answer right: expected = \"no error\", say"
+                "field method: the ledger has no {name:?}, but {known}; say what makes an answer right: expected \
+                 = \"no error\", say"
             );
             ensure!(account.is_none(), "field account: {name} takes no account of the ledger; give params");
             ensure!(blocks.is_none(), "field blocks: {name} takes no slots of the ledger; give params");
@@ -233,7 +234,8 @@ pub(super) fn check_method(name: &str) -> Result<()> {
 pub(super) fn check_exponent(field: &str, exponent: f64) -> Result<()> {
     ensure!(
         exponent > 0.0 && exponent <= MOST_EXPONENT,
-        "field {field}: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, or \"uniform\""
+        "field {field}: an exponent of {exponent} is out of range; give one above 0 up to {MOST_EXPONENT}, \
+         or \"uniform\""
     );
     Ok(())
 }
@@ -252,7 +254,8 @@ mod tests {
     use crate::config::ConfigDir;
     use crate::workload::Workload;
 
-    const GOOD: &str = "why = \"a test\"\n\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.5 }\n\n\
+    const GOOD: &str = "why = \"a test\"\n\n[[request]]\nweight = 3\nmethod = \"getBalance\"\naccount = { zipf = 1.5 \
+        }\n\n\
                         [[request]]\nweight = 1\nmethod = \"getBlocks\"\nblocks = { slots = 50, from = \"tip\" }\n";
 
     fn read(text: &str) -> Result<Workload, String> {
@@ -331,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_mix_says_what_it_asks() {
-        let words = "getBalance of accounts by Zipf's law, exponent 1.5 (75 %), getBlocks of the newest 50 slots (25 %)";
+        let words = "getBalance of accounts by Zipf's law, exponent 1.5 (75 %), getBlocks of the newest 50 slots (25 \
+            %)";
         assert_eq!(read(GOOD).unwrap().words(), words);
     }
 

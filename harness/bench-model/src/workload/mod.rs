@@ -2,8 +2,10 @@
 //! those of a file.
 
 pub mod corpus;
+mod drawn_params;
 pub mod leeway;
 pub mod mix;
+mod newest;
 mod parameters;
 pub mod requests;
 pub mod schema;
@@ -22,7 +24,7 @@ use validator_state::{Ledger, SeededSpec, State};
 pub use corpus::{Corpus, Order};
 pub use leeway::Leeway;
 pub use mix::{Account, BlockRange, Place, Request};
-pub use parameters::NewestCall;
+pub use newest::NewestCall;
 use parameters::{LINES, NEWEST};
 use requests::{Known, RequestSource, Stream};
 use schema::Schema;
@@ -114,7 +116,8 @@ impl TryFrom<Written> for Workload {
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
-        const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } with the true answer";
+        const NO_EXPECTED: &str = "field expected: is missing; give \"ledger\", \"no error\", or { answer = '…' } \
+            with the true answer";
         let Written { name, body, expected, needs_slots, mut mix, requests, order, schemas, why } = written;
         let kinds = [body.is_some(), requests.is_some(), !mix.is_empty()];
         if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
@@ -227,7 +230,8 @@ impl Workload {
         match &self.traffic {
             Traffic::One { body, .. } => Ok(body),
             Traffic::Mix(_) | Traffic::Corpus(_) => bail!(
-                "workload {} has several requests, and this sends one body only; give a workload with a body, or put the mix \
+                "workload {} has several requests, and this sends one body only; give a workload with a body, or put \
+                 the mix \
                  in a campaign with tool = \"rpc-load\" or [open]",
                 self.name
             ),
@@ -294,7 +298,8 @@ impl Workload {
         let Traffic::One { needs_slots: Some(slots), .. } = &self.traffic else { return Ok(()) };
         ensure!(
             ledger.slots >= *slots,
-            "field needs_slots: it is about {slots} slots, and the ledger has {}; raise environment.slots of the campaign",
+            "field needs_slots: it is about {slots} slots, and the ledger has {}; raise environment.slots of the \
+             campaign",
             ledger.slots
         );
         Ok(())
@@ -352,7 +357,8 @@ impl Workload {
         names
     }
 
-    /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of theirs.
+    /// What is stated of its answers: of all, and of each request of a mix. Lines of a file may say otherwise of
+    /// theirs.
     fn stated(&mut self) -> Vec<&mut Expected> {
         match &mut self.traffic {
             Traffic::One { expected, .. } => vec![expected],

@@ -10,15 +10,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use rand_distr::{Distribution, Zipf};
+use rand_distr::Zipf;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use validator_state::{Method, Pubkey, SeededSpec, State};
 
 use super::corpus::{Call, Corpus, InOrder};
-use super::mix::{Account, BlockRange, Parameters, Place, Request, fixed_params};
-use super::parameters::{NewestCall, Template};
+use super::drawn_params::{Params, write_params};
+use super::mix::{Account, BlockRange, Parameters, Request, fixed_params};
+use super::newest::NewestCall;
+use super::parameters::Template;
 use super::{Expected, Order, Traffic, Truth, Workload};
 
 /// The most requests of a workload that a server answers before and after each window.
@@ -60,26 +62,6 @@ struct Drawn {
     method: String,
     params: Params,
     expected: Expected,
-}
-
-/// Where parameters come from.
-#[derive(Debug, Clone)]
-enum Params {
-    None,
-    /// The text of an array or an object.
-    Fixed(String),
-    Drawn(Template),
-    AnyAccount,
-    ZipfAccount(Zipf<f64>),
-    AbsentAccount,
-    /// A number of slots from a start up to `last_start`, or always from there; the second parameter is their number or
-    /// the last.
-    Slots {
-        slots: u64,
-        last_start: u64,
-        from: Place,
-        is_limit: bool,
-    },
 }
 
 impl RequestSource {
@@ -231,7 +213,8 @@ impl Drawn {
                 let first_above = ledger.finalized() + 1;
                 ensure!(
                     *slots <= first_above,
-                    "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or raise \
+                    "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or \
+                     raise \
                      environment.slots of the campaign"
                 );
                 let is_limit = *method == Method::GetBlocksWithLimit.name();
@@ -281,8 +264,8 @@ pub struct DrawnRequest {
 }
 
 impl Stream {
-    /// Appends the next body to `out`. The cheapest way to a body: of what is drawn it allocates nothing where `out` has
-    /// room. False where a file can't be read any longer.
+    /// Appends the next body to `out`. The cheapest way to a body: of what is drawn it allocates nothing where `out`
+    /// has room. False where a file can't be read any longer.
     pub fn write_next(&mut self, out: &mut String) -> bool {
         match &self.source.0 {
             Kind::File(_) => self.write_line(out).is_some(),
@@ -350,42 +333,6 @@ impl Stream {
 fn begin(id: u64, method: &str, out: &mut String) {
     // A String takes all that is written to it.
     let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}""#);
-}
-
-fn write_params(params: &str, out: &mut String) {
-    out.push_str(r#","params":"#);
-    out.push_str(params);
-}
-
-impl Params {
-    fn write(&self, accounts: &[Pubkey], random: &mut impl Rng, out: &mut String) {
-        let pubkey = match self {
-            Self::None => return,
-            Self::Fixed(text) => return write_params(text, out),
-            Self::Drawn(template) => {
-                write_params("", out);
-                return template.write(random, out);
-            }
-            Self::Slots { slots, last_start, from, is_limit } => {
-                let start = match from {
-                    Place::Tip => *last_start,
-                    Place::Random => random.next_u64() % (last_start + 1),
-                };
-                let second = if *is_limit { *slots } else { start + slots - 1 };
-                let _ = write!(out, r#","params":[{start},{second}]"#);
-                return;
-            }
-            Self::AnyAccount => accounts[(random.next_u64() % accounts.len() as u64) as usize],
-            // Ranks count from 1.
-            Self::ZipfAccount(law) => accounts[law.sample(random) as usize - 1],
-            Self::AbsentAccount => {
-                let mut key = [0; 32];
-                random.fill_bytes(&mut key);
-                Pubkey(key)
-            }
-        };
-        let _ = write!(out, r#","params":["{pubkey}"]"#);
-    }
 }
 
 impl Iterator for Stream {

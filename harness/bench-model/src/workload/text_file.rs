@@ -88,7 +88,8 @@ impl TextFile {
         let bytes = std::fs::metadata(&self.path).map_or(0, |file| file.len());
         ensure!(
             bytes <= MOST_DRAWN_BYTES,
-            "{}: has {bytes} bytes, and lines are drawn from at most {MOST_DRAWN_BYTES}; give order = \"file\", or a shorter file",
+            "{}: has {bytes} bytes, and lines are drawn from at most {MOST_DRAWN_BYTES}; give order = \"file\", or a \
+             shorter file",
             self.path.display()
         );
         Ok(())

@@ -101,7 +101,8 @@ impl From<WrittenReference> for Reference {
 #[derive(Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" }, { schema = \"FILE\" } or { reference = \"SERVER\" }"
+    expecting = "give \"ledger\", \"no error\", { answer = '…' }, { result = … }, { rises = \"/result\" }, { schema \
+        = \"FILE\" } or { reference = \"SERVER\" }"
 )]
 enum Written {
     Word(Word),

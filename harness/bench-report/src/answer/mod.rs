@@ -15,7 +15,8 @@ pub(super) use pooled::of_runs;
 pub(super) use rows::{of, short};
 
 /// A test reads the campaigns.
-const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and only `distance`, \
+const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and \
+    only `distance`, \
                               `distance-batches` and `distance-rates` a network.";
 
 /// The chart of a run that has an answer.
@@ -143,7 +144,8 @@ fn disagreements(answer: &Answer) -> Vec<String> {
     }
     if !open.is_empty() {
         said.push(format!(
-            "**Depends on the processor:** {}. On some it differs from {baseline}, on others that is open; the row's link shows each.",
+            "**Depends on the processor:** {}. On some it differs from {baseline}, on others that is open; the row's \
+             link shows each.",
             open.join("; ")
         ));
     }

@@ -129,7 +129,8 @@ fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
         title: format!("Ratio to {baseline}"),
         rows: vec![Row::Forest(forest)],
         note: format!(
-            "Vertical line: equal. {}CPU/request: left of it is better. Large mark: the ratio; bar: {key}. Logarithmic scale, the same in all panels.",
+            "Vertical line: equal. {}CPU/request: left of it is better. Large mark: the ratio; bar: {key}. \
+             Logarithmic scale, the same in all panels.",
             if has_rates { "Requests/s: right of it is better. " } else { "" }
         ),
         ..Chart::default()

@@ -74,9 +74,11 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
     if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {
         pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
         if let Some(last) = pictures.last_mut() {
-            last.note = "Each row has one scale, so that the steps of the rate compare. A part of the window holds few requests at a \
+            last.note =
+                "Each row has one scale, so that the steps of the rate compare. A part of the window holds \
+                few requests at a \
                          low rate; of fewer than a hundred the 99th percentile is the slowest."
-                .to_owned();
+                    .to_owned();
         }
     }
     pictures
@@ -86,7 +88,8 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
     let note = if is_open {
         "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
     } else {
-        "Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks at \
+        "Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks \
+         at \
          the headline's load. A line that is not level says that the window was not steady."
     };
     let columns: Vec<(String, &str, u32)> = run
@@ -114,7 +117,8 @@ fn steps(run: &Run, workload: &str) -> Picture {
     // The kernel's part is counted in ticks, of which a low rate fills few.
     let cpu = ("CPU", CPU.1, CPU.2, None);
     let below = format!(
-        "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts of the window."
+        "{workload}: medians over blocks. Latency counts from the moment at which a request was to be sent, by parts \
+         of the window."
     );
     Picture {
         file: format!("steps-{workload}.svg"),

@@ -84,7 +84,8 @@ fn against_load(run: &Run) -> Vec<Picture> {
             Figure::ServerCores => "Server CPU",
             _ => "Server memory",
         };
-        let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side at each load. Panels \
+        let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side \
+            at each load. Panels \
                     side by side have the same scale.";
         let is_last = place + 1 == charts.len();
         Picture {
@@ -160,7 +161,8 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
         file: "latency-rate.svg".to_owned(),
         alt: "99th percentile of latency against the rate reached".to_owned(),
         note: format!(
-            "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, more {unit} \
+            "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, \
+             more {unit} \
              bring only waiting.",
             loads.join(", ")
         ),

@@ -94,7 +94,14 @@ fn page(folder: &RunFolder, markdown: &str, drawn: &[(String, Chart)], has_index
         include_str!("assets/page.html"),
         &style,
         &scripts,
-        context! { title => report.title, name => folder.name(), why, tabs, trials => Value::from(Serde(&trials)), has_index },
+        context! {
+            title => report.title,
+            name => folder.name(),
+            why,
+            tabs,
+            trials => Value::from(Serde(&trials)),
+            has_index,
+        },
     )
 }
 

@@ -215,8 +215,10 @@ fn picture(line: &str) -> Option<Part> {
 mod tests {
     use super::*;
 
-    const REPORT: &str = "# Benchmark report: x\n\nwhy\n\n## Headline\n\n- a\n\n![ratios](ratios.svg)\n\n<details>\n<summary>Charts</summary>\n\n\
-                          ## Charts\n\n![t](throughput.svg)\n\nnote\n\n![q](quantiles.svg)\n\n</details>\n\n## w\n\n```sh\n## no heading\n```\n\n\
+    const REPORT: &str = "# Benchmark report: x\n\nwhy\n\n## Headline\n\n- \
+        a\n\n![ratios](ratios.svg)\n\n<details>\n<summary>Charts</summary>\n\n\
+                          ## Charts\n\n![t](throughput.svg)\n\nnote\n\n![q](quantiles.svg)\n\n</details>\n\n## \
+                          w\n\n```sh\n## no heading\n```\n\n\
                           ## Something new\n\ntext\n";
 
     fn shape(report: &Report) -> Vec<(Tab, &str, usize)> {

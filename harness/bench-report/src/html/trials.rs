@@ -187,7 +187,8 @@ mod tests {
         }));
         assert_eq!(
             lines,
-            "trial: number 3\noutcome: kind completed, list (a list of 2)\nload: succeeded 0\nload.latency_us: p99 1.5\n\
+            "trial: number 3\noutcome: kind completed, list (a list of 2)\nload: succeeded 0\nload.latency_us: p99 \
+             1.5\n\
              network: resets 2\n"
         );
     }

@@ -8,7 +8,8 @@ impl Judgement {
         let base: String = self.base.chars().take(12).collect();
         let rows: String = self.comparisons.iter().map(|one| self.row(one)).collect();
         format!(
-            "### {}\n\nThis commit against {base}, both at the same time in one run. A ratio is new over old, with its interval.\n\n\
+            "### {}\n\nThis commit against {base}, both at the same time in one run. A ratio is new over old, with \
+             its interval.\n\n\
              | server | request | figure | new over old | judged |\n|---|---|---|---|---|\n{rows}\n",
             self.answer()
         )

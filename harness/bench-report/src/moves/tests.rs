@@ -117,7 +117,8 @@ fn the_page_of_a_job_says_the_answer_first() {
     let judgement = judge(BASE, &[slower, of(Moved::Cpu, None)], rules);
     let page = judgement.markdown();
     assert!(page.starts_with("### actix: slower\n"), "{page}");
-    let row = "| actix | getBlocks | CPU per request | 1.050 [1.040, 1.060], 20 blocks | **SLOWER by more than 3%** |\n";
+    let row = "| actix | getBlocks | CPU per request | 1.050 [1.040, 1.060], 20 blocks | **SLOWER by more than 3%** \
+        |\n";
     assert!(page.contains(row), "{page}");
     assert!(page.contains("| not measured | inconclusive |\n"), "{page}");
     assert!(!judgement.text().contains("[[move]]"), "there is no file to add it to");

@@ -197,7 +197,8 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
     };
     Ok(format!(
         "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two \
-         values differ where their intervals of 95 % do not overlap. With three or more runs on a processor an interval covers one more \
+         values differ where their intervals of 95 % do not overlap. With three or more runs on a processor an \
+         interval covers one more \
          run there; with fewer it is about that run alone. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
@@ -224,12 +225,14 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
     processors.dedup();
     Ok(match processors.as_slice() {
         [] => format!(
-            "All figures are of {here}, which server and load generator share. **Other processors were not measured**, and \
+            "All figures are of {here}, which server and load generator share. **Other processors were not \
+             measured**, and \
              ratios may differ there."
         ),
         several => format!(
             "CPU per request was measured on {} processors ({}); a range there is from the \
-             least to the most of them, and no interval. Rates, latencies and memory are figures of {here} alone, which server and load generator share; **on another processor they differ**.",
+             least to the most of them, and no interval. Rates, latencies and memory are figures of {here} alone, \
+             which server and load generator share; **on another processor they differ**.",
             several.len(),
             several.join("; ")
         ),
@@ -280,8 +283,10 @@ fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
         _ => format!("{}\n", pooled::by_processor(&chosen).markdown()),
     };
     Ok(format!(
-        "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard error within a run, the \
-         standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction interval for \
+        "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard \
+         error within a run, the \
+         standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction \
+         interval for \
          the ratio of one more run on the same processor.{mark}",
         of_one.collect::<String>()
     ))
@@ -354,7 +359,8 @@ fn choose(table: &str, columns: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    const REPORT: &str = "# R\n\n## A\n\ntext\n\n### T\n\n| a | b |\n| - | -: |\n| x\\|y | 1 |\n\nmore\n\n## B\n\n```sh\n# no heading\n```\n\
+    const REPORT: &str = "# R\n\n## A\n\ntext\n\n### T\n\n| a | b |\n| - | -: |\n| x\\|y | 1 |\n\nmore\n\n## \
+        B\n\n```sh\n# no heading\n```\n\
                           ### T\n\n| c |\n| - |\n| 2 |\n";
 
     #[test]
@@ -372,7 +378,8 @@ mod tests {
 
     #[test]
     fn blocks_are_found_and_must_end() {
-        let page = "x\n<!-- table of slo: A / T; columns: a -->\nold\n<!-- end of table -->\n<!-- headline of quick -->\n<!-- end of headline -->\n";
+        let page = "x\n<!-- table of slo: A / T; columns: a -->\nold\n<!-- end of table -->\n<!-- headline of quick \
+            -->\n<!-- end of headline -->\n";
         let found = blocks(page).unwrap();
         assert_eq!((found[0].kind, found[0].alias, found[0].what), ("table", "slo", "A / T; columns: a"));
         assert_eq!(&page[found[0].content.clone()], "old\n");

@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::{Aliases, Difference, Page, Sources, Spliced, blocks, line_of, pointer};
 
 /// What begins a figure's file.
-pub(super) const HEADER: &str = "# The figures in the sentences of the page of the same name, in its order. `just splice` renews them in both files.\n";
+pub(super) const HEADER: &str = "# The figures in the sentences of the page of the same name, in its order. `just \
+    splice` renews them in both files.\n";
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

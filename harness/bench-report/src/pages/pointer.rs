@@ -73,7 +73,8 @@ pub(super) fn print(value: &Value, format: &str) -> Result<String> {
         other => match other.strip_prefix('.').and_then(|decimals| decimals.parse::<usize>().ok()) {
             Some(decimals) => Box::new(move |value| format!("{value:.decimals$}")),
             None => bail!(
-                "there is no format {other}; there are ratio, count, significant, us, ms, bytes, percent, percent.1, .N and text"
+                "there is no format {other}; there are ratio, count, significant, us, ms, bytes, percent, percent.1, \
+                 .N and text"
             ),
         },
     };

@@ -21,8 +21,10 @@ pub fn smallest_boxes(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String 
             table.row([workload.clone(), rate(*wanted)].into_iter().chain(boxes).collect());
         }
     }
-    let note = "Boxes are ordered by processors, then by memory. A dash: none of the measured boxes. *Throttled*: at that rate, the highest that \
-                the box holds, its quota was used up in a tenth of the periods or more, so latency has waits for the next one in it.";
+    let note = "Boxes are ordered by processors, then by memory. A dash: none of the measured boxes. *Throttled*: at \
+        that rate, the highest that \
+                the box holds, its quota was used up in a tenth of the periods or more, so latency has waits for the \
+                next one in it.";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 
@@ -65,14 +67,16 @@ pub fn costs(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
             }
         }
     }
-    let note = "At the highest rate that a box holds, all day: a box that is used less costs more for a request. Prices are those of \
+    let note = "At the highest rate that a box holds, all day: a box that is used less costs more for a request. \
+        Prices are those of \
                 `bench-scripts/prices.toml` when the run began; the shipped ones are examples and no provider's.";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 
 /// Every box, with why it holds no more.
 pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
-    let headers = "server | box | request | threads | held | not held | p99 there | throttled there | throttled above | closed loop | \
+    let headers = "server | box | request | threads | held | not held | p99 there | throttled there | throttled above \
+        | closed loop | \
                    closed loop's p99 | CPU/request | peak memory | killed | trials | why not more";
     let mut table = Table::of(headers, 3, []);
     for workload in &run.plan.campaign.workloads {
@@ -107,8 +111,10 @@ pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         }
     }
     let note = format!(
-        "*There* is at the highest rate that is held, *above* at the lowest that is not. The closed loop has {}. Threads are those that the \
-         server said it had. Peak memory is that of the group, caches of files included. *Killed* counts trials in which the kernel killed the server \
+        "*There* is at the highest rate that is held, *above* at the lowest that is not. The closed loop has {}. \
+         Threads are those that the \
+         server said it had. Peak memory is that of the group, caches of files included. *Killed* counts trials in \
+         which the kernel killed the server \
          for want of memory.",
         counted(sizes.closed_connections.into(), "connection")
     );
@@ -175,15 +181,18 @@ pub fn own_threads(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
             }
         }
     }
-    let note = "Rust's standard library rounds a quota down when it says how many threads can run at once, to 1 at least: a server that starts \
-                a thread for each leaves half a processor of 1.5 unused where one thread is busy. Others round up (`num_cpus`).";
+    let note = "Rust's standard library rounds a quota down when it says how many threads can run at once, to 1 at \
+        least: a server that starts \
+                a thread for each leaves half a processor of 1.5 unused where one thread is busy. Others round up \
+                (`num_cpus`).";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 
 /// Each set of processors next to a quota of as many, with the same memory.
 pub fn against_sets(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
     let mut table = Table::of(
-        "server | request | quota | held | p99 at that | closed loop's p99 | set | held | p99 at that | closed loop's p99",
+        "server | request | quota | held | p99 at that | closed loop's p99 | set | held | p99 at that | closed loop's \
+         p99",
         3,
         [],
     );

@@ -98,7 +98,8 @@ fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
         _ => "predict",
     };
     format!(
-        "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} {predicts} what {} costs \
+        "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} {predicts} \
+         what {} costs \
          over HTTP.",
         share(all),
         summary.transport,
@@ -141,7 +142,8 @@ fn slope(slope: &SlopeSummary) -> Option<String> {
     if misfit > MUCH_MISFIT {
         let _ = write!(
             said,
-            " No straight line fits well: it misses some length by {:.0} %, so the cost of a slot depends on how many there are.",
+            " No straight line fits well: it misses some length by {:.0} %, so the cost of a slot depends on how many \
+             there are.",
             misfit * 100.0
         );
     }

@@ -87,14 +87,17 @@ fn a_report_has_what_a_reader_needs() {
     let report = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     for needed in [
         "# Why actix-web + hand-written JSON-RPC and jsonrpc-core differ on getBlocks",
-        "**actix-web + hand-written JSON-RPC answers getBlocks 1.000 [1.000, 1.000] times as fast as jsonrpc-core** at 500 connections",
+        "**actix-web + hand-written JSON-RPC answers getBlocks 1.000 [1.000, 1.000] times as fast as jsonrpc-core** \
+         at 500 connections",
         "µs are **unexplained**",
-        "The parts give **80 % [80 %, 80 %]** of the difference (of user time alone, which is where the prediction can miss, 74 %",
+        "The parts give **80 % [80 %, 80 %]** of the difference (of user time alone, which is where the prediction \
+         can miss, 74 %",
         "| parsing, dispatch, serialising",
         "| - as for getHealth",
         "![CPU time for a request, by part](ladder.svg)",
         "![CPU time for a request against slots returned](slope.svg)",
-        "Each slot more in the answer costs actix-web + hand-written JSON-RPC 22.4 ns and jsonrpc-core 56.0 ns (0.40 [0.40, 0.40] times as much)",
+        "Each slot more in the answer costs actix-web + hand-written JSON-RPC 22.4 ns and jsonrpc-core 56.0 ns (0.40 \
+         [0.40, 0.40] times as much)",
         "7.25",
         "- system calls of jsonrpc-core: no strace",
         "epoll_wait",

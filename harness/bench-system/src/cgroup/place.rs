@@ -114,7 +114,8 @@ impl System {
         });
         let Some(mount) = mount else {
             bail!(
-                "field {}: this machine has no cgroup controller {} that can be used here, neither of version 1 nor of version 2",
+                "field {}: this machine has no cgroup controller {} that can be used here, neither of version 1 nor \
+                 of version 2",
                 fields.join(", "),
                 names.join(" and ")
             );
@@ -124,7 +125,8 @@ impl System {
         let found = places.iter().find(|folder| shares_out(folder, controllers));
         found.cloned().with_context(|| {
             format!(
-                "field {}: no group from {} up shares out {}, and this user may not let one; run as root, or delegate the controllers \
+                "field {}: no group from {} up shares out {}, and this user may not let one; run as root, or delegate \
+                 the controllers \
                  (docs/SIZES.md says how)",
                 fields.join(", "),
                 own.display(),

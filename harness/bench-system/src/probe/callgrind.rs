@@ -152,7 +152,8 @@ mod tests {
                 "serde_json::Deserializer::deserialize_any",
             ),
             (
-                "serde_json::raw::<impl serde_core::de::Deserialize for alloc::boxed::Box<serde_json::raw::RawValue>>::deserialize",
+                "serde_json::raw::<impl serde_core::de::Deserialize for \
+                 alloc::boxed::Box<serde_json::raw::RawValue>>::deserialize",
                 "serde_json::Box::deserialize",
             ),
             (

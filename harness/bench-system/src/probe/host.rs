@@ -92,7 +92,8 @@ impl Host {
     }
 }
 
-/// Processors that this process may use. Found once: to find it reads files of the kernel, and reports need it for each sample.
+/// Processors that this process may use. Found once: to find it reads files of the kernel, and reports need it for
+/// each sample.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))

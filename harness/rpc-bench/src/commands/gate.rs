@@ -57,7 +57,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "base_rev")]
     workload: Vec<String>,
     /// How many minutes measuring may take, with a commit.
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600), conflicts_with = "base")]
+    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "base")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: u64,
     /// With a commit, build and measure every server, whether or not it changed.
     #[arg(long, conflicts_with = "base")]
@@ -101,13 +102,15 @@ fn newest(results: &Path) -> Result<RunFolder> {
     let path = folder.0.display();
     ensure!(
         run.left() == 0 && !run.searches_left(),
-        "the newest run, {path}, is not whole; resume it (cargo rpc-bench run --resume {path}), or name the run that is to be judged"
+        "the newest run, {path}, is not whole; resume it (cargo rpc-bench run --resume {path}), or name the run that \
+         is to be judged"
     );
     let (then, here) = (run.conditions.host.commit, host::commit());
     let is_here = then.as_ref().zip(here.as_ref()).is_none_or(|(then, here)| then == here);
     ensure!(
         is_here,
-        "the newest run, {path}, is of commit {}, and this is {}; measure this one, or name the run that is to be judged",
+        "the newest run, {path}, is of commit {}, and this is {}; measure this one, or name the run that is to be \
+         judged",
         then.unwrap_or_default(),
         here.unwrap_or_default()
     );

@@ -31,7 +31,8 @@ pub struct Args {
     /// Measure a server that runs already, in place of the campaign's: its workloads at its connection counts.
     #[arg(long, value_name = "URL", conflicts_with = "resume")]
     target: Option<String>,
-    /// A header of each request to a target, such as 'Authorization: Bearer ${TOKEN}' with a variable of the environment.
+    /// A header of each request to a target, such as 'Authorization: Bearer ${TOKEN}' with a variable of the
+    /// environment.
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "target")]
     headers: Vec<String>,
     /// Certificates that are trusted in the place of the system's, as PEM; of a target with https or wss.
@@ -128,7 +129,8 @@ impl Args {
         if let Some(addr) = self.prometheus {
             let bound = watch::begin(addr, &self.prometheus_targets)?;
             eprintln!(
-                "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is measured"
+                "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is \
+                 measured"
             );
         }
         Ok(())

@@ -19,7 +19,8 @@ pub fn take(results: &Path, archives: &[PathBuf]) -> Result<bool> {
         let host = run.conditions()?.host;
         let path = run.0.display();
         println!(
-            "{path}: {} cores of {}; read its report, and keep it with: git add {path} && just compare --all --write && just splice",
+            "{path}: {} cores of {}; read its report, and keep it with: git add {path} && just compare --all --write \
+             && just splice",
             host.cores,
             host.processor_name()
         );

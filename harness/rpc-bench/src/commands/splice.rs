@@ -29,7 +29,8 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
             all_well = false;
             let figures: Vec<&str> = of_line.iter().map(|unbound| unbound.figure.as_str()).collect();
             println!(
-                "{shown}:{}: bound to no run: {}. Quote a run (docs/METHODOLOGY.md, Figures on pages) or say <!-- not measured: why -->",
+                "{shown}:{}: bound to no run: {}. Quote a run (docs/METHODOLOGY.md, Figures on pages) or say <!-- not \
+                 measured: why -->",
                 of_line[0].line,
                 figures.join("; ")
             );

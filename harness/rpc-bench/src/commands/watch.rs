@@ -72,8 +72,10 @@ fn end(mut started: Vec<Started>) -> Result<()> {
 /// Starts what is installed, says where it is, and waits.
 pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     let interrupt = Interrupt::install()?;
-    let prometheus = host::on_path("prometheus")
-        .context("there is no prometheus on the PATH; install it with: apt-get install prometheus (or from https://prometheus.io/download)")?;
+    let prometheus = host::on_path("prometheus").context(
+        "there is no prometheus on the PATH; install it with: apt-get install prometheus (or from \
+            https://prometheus.io/download)",
+    )?;
     write_config(&config.0.join("watch"), args)?;
     let mut started = Vec::new();
     let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
@@ -85,7 +87,8 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
             println!("node_exporter: http://{}/metrics", args.node_listen);
         }
         None => println!(
-            "node_exporter: not installed, so the board's last row stays empty: apt-get install prometheus-node-exporter"
+            "node_exporter: not installed, so the board's last row stays empty: apt-get install \
+             prometheus-node-exporter"
         ),
     }
     match host::on_path("grafana-server").or_else(|| host::on_path("grafana")) {

@@ -22,14 +22,17 @@ use self::slurm::{Cluster, HOSTS};
 use bench_model::config::ConfigDir;
 
 /// What is compared with several numbers of hosts: the cost of a long answer, at which no load tool is the limit.
-const COMPARED: &str = "why = \"a test\"\nservers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nworkloads = [\"getBlocks\"]\n\
+const COMPARED: &str = "why = \"a test\"\nservers = [\"legacy\", \"actix\"]\nbaseline = \"legacy\"\nworkloads = \
+    [\"getBlocks\"]\n\
     connections = [12]\ntool = \"rpc-load\"\n";
 
 /// A closed loop against a server that answers at once, so that what hosts can send is the limit.
-const LIMITED: &str = "why = \"a test\"\nservers = [\"control\"]\nworkloads = [\"getBalance\"]\nconnections = [12]\ntool = \"rpc-load\"\n\
+const LIMITED: &str = "why = \"a test\"\nservers = [\"control\"]\nworkloads = [\"getBalance\"]\nconnections = \
+    [12]\ntool = \"rpc-load\"\n\
     comparisons = []\n";
 
-const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
+const COMMON: &str = "[environment]\ntuning = \"equal\"\naccounts = 1000\nslots = 500\nledger_seed = \
+    1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n";
 
 /// A folder with a configuration of a test's own, whose one campaign is called small.
 fn configuration(campaign: &str, window_ms: u32) -> tempfile::TempDir {
@@ -40,7 +43,8 @@ fn configuration(campaign: &str, window_ms: u32) -> tempfile::TempDir {
     }
     fs::create_dir(dir.path().join("campaigns")).unwrap();
     let text = format!(
-        "max_extra_blocks = 0\nseed = 1\nwarmup_ms = 200\nwindow_ms = {window_ms}\ntimeout_ms = 2000\n{campaign}{COMMON}"
+        "max_extra_blocks = 0\nseed = 1\nwarmup_ms = 200\nwindow_ms = {window_ms}\ntimeout_ms = \
+         2000\n{campaign}{COMMON}"
     );
     fs::write(dir.path().join("campaigns/small.toml"), text).unwrap();
     dir
@@ -67,8 +71,10 @@ impl<'a> Bench<'a> {
         fs::write(&launch, format!("#!/bin/sh\nrank=$SLURM_PROCID\n{wrapper}\nexec \"$@\"\n")).unwrap();
         fs::set_permissions(&launch, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let pool = format!(
-            "[slurm]\nhosts = {hosts}\nlisten = \"{}\"\nlead_ms = {}\nlauncher = [\"srun\", \"--overlap\", \"-N{{n}}\", \
-             \"--ntasks-per-node=1\", {launch:?}, \"{{agent}}\", \"agent\", \"--plan\", \"{{plan}}\", \"--start-at\", \"{{start_at}}\", \
+            "[slurm]\nhosts = {hosts}\nlisten = \"{}\"\nlead_ms = {}\nlauncher = \
+             [\"srun\", \"--overlap\", \"-N{{n}}\", \
+             \"--ntasks-per-node=1\", {launch:?}, \"{{agent}}\", \"agent\", \"--plan\", \"{{plan}}\", \"--start-at\", \
+             \"{{start_at}}\", \
              \"--out\", \"{{out}}\"]\n",
             self.cluster.server(),
             self.lead_ms

@@ -92,15 +92,19 @@ impl Machines {
             known.push_str(&format!("{name} {key}"));
             settings.push_str(&format!("Host {name}\n  HostName {address}\n  HostKeyAlias {name}\n"));
             let sshd = format!(
-                "ListenAddress {address}\nPort 22\nHostKey {dir}/{name}.key\nAuthorizedKeysFile {dir}/authorized\nStrictModes no\n\
-                 UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nKbdInteractiveAuthentication no\n"
+                "ListenAddress {address}\nPort 22\nHostKey {dir}/{name}.key\nAuthorizedKeysFile \
+                 {dir}/authorized\nStrictModes no\n\
+                 UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication \
+                 yes\nKbdInteractiveAuthentication no\n"
             );
             fs::write(self.path(&format!("{name}.conf")), sshd).unwrap();
         }
         // One that wants a password, since it does not get the key.
         settings.push_str(&format!(
-            "Host locked\n  HostName {}\n  HostKeyAlias load2\n  IdentityFile none\nHost load*\n  IdentityFile {dir}/key\nHost *\n  User root\n  \
-             IdentityAgent none\n  IdentitiesOnly yes\n  UserKnownHostsFile {dir}/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n",
+            "Host locked\n  HostName {}\n  HostKeyAlias load2\n  IdentityFile none\nHost load*\n  IdentityFile \
+             {dir}/key\nHost *\n  User root\n  \
+             IdentityAgent none\n  IdentitiesOnly yes\n  UserKnownHostsFile {dir}/known\n  GlobalKnownHostsFile \
+             none\n  StrictHostKeyChecking yes\n",
             self.network.address(2)
         ));
         fs::write(self.path("known"), known).unwrap();

@@ -104,7 +104,8 @@ impl Bench {
             let answer = if name == "control" { r#", "--answer-to", "{request}""# } else { "" };
             servers.push_str(&format!(
                 "[[server]]\nname = \"{name}\"\ntitle = \"{name} of a test\"\nprogram = {linked:?}\n\
-                 args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
+                 args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \
+                 \"{{accounts}}\", \"--slots\", \"{{slots}}\"{answer}]\n\
                  ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
             ));
         }
@@ -115,9 +116,11 @@ impl Bench {
         bench.write(
             "campaigns/tiny.toml",
             &format!(
-                "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling = \"control\"\nworkloads = [\"getBalance\"]\n\
+                "why = \"a test\"\nservers = [\"actix\", \"control\"]\nbaseline = \"control\"\nceiling \
+                 = \"control\"\nworkloads = [\"getBalance\"]\n\
                  connections = [3]\nmax_blocks = {blocks}\nmax_extra_blocks = 0\nseed = 1\n{WINDOWS}\n\
-                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
+                 [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+                 = \"100%\"\nmax_steal = \"100%\"\n"
             ),
         );
         Some(bench)

@@ -19,9 +19,12 @@ fn connections_are_held_until_the_kernel_kills_the_server() {
     // that still connects at the window's end gives no result.
     bench.write(
         "campaigns/small.toml",
-        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = [1, 100, 200, 3000]\nhold = true\n\
-         tool = \"rpc-load\"\nmax_blocks = 1\nseed = 1\nwarmup_ms = 100\nwarmup_connections = 1\nwindow_ms = 3000\ntimeout_ms = 2000\n\
-         [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
+        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = [1, 100, 200, \
+         3000]\nhold = true\n\
+         tool = \"rpc-load\"\nmax_blocks = 1\nseed = 1\nwarmup_ms = 100\nwarmup_connections = 1\nwindow_ms = \
+         3000\ntimeout_ms = 2000\n\
+         [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+         = \"100%\"\nmax_steal = \"100%\"\n\
          transport = \"websocket\"\nmemory_max = \"32MiB\"\n",
     );
     let output = bench.command(&["run", "small"]).env("RPC_LOAD", program("rpc-load")).output().unwrap();

@@ -17,7 +17,8 @@ fn faulty(connections: u32, args: &[&str], entry: &str) -> Option<Bench> {
         "servers.toml",
         &format!(
             "[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program:?}\n\
-             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"{args}]\n\
+             args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
+             \"--slots\", \"{{slots}}\"{args}]\n\
              ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n{entry}\n"
         ),
     );

@@ -128,7 +128,8 @@ fn the_ceiling_gives_the_answer_that_a_workload_states() {
     bench.replace("servers.toml", "\"--answer-to\", \"{request}\"", "\"--answer-file={answer_file}\"");
     bench.write(
         "workloads/own.toml",
-        "body = '{\"id\": 1, \"method\": \"getThing\"}'\nexpected = { answer = '{\"id\": 1, \"result\": \"thing\"}' }\nwhy = \"a test\"\n",
+        "body = '{\"id\": 1, \"method\": \"getThing\"}'\nexpected = { answer = '{\"id\": 1, \"result\": \"thing\"}' \
+         }\nwhy = \"a test\"\n",
     );
     bench.replace("campaigns/tiny.toml", "servers = [\"actix\", \"control\"]", "servers = [\"control\"]");
     bench.replace("campaigns/tiny.toml", "workloads = [\"getBalance\"]", "workloads = [\"own\"]");

@@ -50,7 +50,8 @@ fn a_killed_server_of_a_duet_ends_the_other_trial() {
 #[test]
 fn duets_come_before_a_sweep_and_are_resumed_after_ctrl_c() {
     let Some(bench) = Bench::new(1) else { return };
-    let duets = "[duets]\nconnections = 3\nmax_blocks = 2\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = 500\n[environment]";
+    let duets = "[duets]\nconnections = 3\nmax_blocks = 2\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = \
+        500\n[environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", duets);
     let harness = bench.start(&["run", "tiny"]);
     until("the run begins", || bench.path("results").read_dir().ok()?.next().map(drop));

@@ -27,9 +27,12 @@ fn three_hosts(head: &str, fault: &str) -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\", \"control\"]\nceiling = \"control\"\nworkloads = [\"getBalance\"]\nmax_blocks = 1\n\
-             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = 2000\n{head}\n[environment]\n\
-             tuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
+            "why = \"a test\"\nservers = [\"actix\", \"control\"]\nceiling = \"control\"\nworkloads = \
+             [\"getBalance\"]\nmax_blocks = 1\n\
+             max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = \
+             2000\n{head}\n[environment]\n\
+             tuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal \
+             = \"100%\"\n"
         ),
     );
     Some(bench)
@@ -134,7 +137,8 @@ fn a_host_that_is_late_is_named_and_voids_its_trials_alone() {
 
 #[test]
 fn a_host_with_another_build_is_named_and_voids_its_trials_alone() {
-    let other = "if [ $rank = 1 ]; then cp \"$1\" \"$0-other\"; echo >> \"$0-other\"; shift; set -- \"$0-other\" \"$@\"; fi";
+    let other = "if [ $rank = 1 ]; then cp \"$1\" \"$0-other\"; echo >> \"$0-other\"; shift; set \
+        -- \"$0-other\" \"$@\"; fi";
     names_the_host(other, "host 1 (b): its rpc-bench is another build");
 }
 

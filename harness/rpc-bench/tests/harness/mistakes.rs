@@ -118,7 +118,8 @@ fn a_mix_where_one_body_is_needed() {
     let Some(bench) = Bench::new(1) else { return };
     bench.write(
         "workloads/mix.toml",
-        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getSlot\"\n[[request]]\nweight = 1\nmethod = \"getHealth\"\n",
+        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getSlot\"\n[[request]]\nweight = 1\nmethod \
+         = \"getHealth\"\n",
     );
     let holds = ["workload mix has several requests, and this sends one body only"];
     refuses(&bench, &["bombard", "actix", "mix", "3"], &holds);

@@ -130,7 +130,8 @@ fn a_node_of_another_version_is_held_to_that_version() {
         let entry = |bench: &Bench| {
             let (program, ledger) = (bench.path("server-actix"), ledger.path());
             format!(
-                "program = {program:?}\nargs = [\"--listen\", \"{{listen}}\", \"--ledger\", {ledger:?}]\nready = {{ line = {{ addr = \"/addr\" }} }}\n{version}"
+                "program = {program:?}\nargs = [\"--listen\", \"{{listen}}\", \"--ledger\", {ledger:?}]\nready = {{ \
+                 line = {{ addr = \"/addr\" }} }}\n{version}"
             )
         };
         let Some(bench) = bench("@entry@") else { return };

@@ -6,7 +6,8 @@ use std::thread::available_parallelism;
 
 use crate::bench::{Bench, stderr};
 
-/// Processes that do nothing but use a processor each; they end with their owner, or after a minute where a signal ended that.
+/// Processes that do nothing but use a processor each; they end with their owner, or after a minute where a signal
+/// ended that.
 struct Busy(Vec<Child>);
 
 impl Busy {

@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -116,7 +115,8 @@ pub(super) fn bench(service: &Service, workload: &str, load: &str) -> Option<Ben
     bench.write(
         "servers.toml",
         &format!(
-            "[[server]]\nname = \"prices\"\ntitle = \"a service of prices\"\nready = {{ running = {{ url = \"{url}\" }} }}\n\
+            "[[server]]\nname = \"prices\"\ntitle = \"a service of prices\"\nready = {{ running = {{ url = \"{url}\" \
+             }} }}\n\
              headers = {{ Authorization = \"Bearer ${{OWN_TOKEN}}\" }}\n"
         ),
     );
@@ -124,8 +124,10 @@ pub(super) fn bench(service: &Service, workload: &str, load: &str) -> Option<Ben
     bench.write(
         "campaigns/tiny.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"prices\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nmax_blocks = 1\nmax_extra_blocks = 0\n\
-             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n[environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
+            "why = \"a test\"\nservers = [\"prices\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nmax_blocks = \
+             1\nmax_extra_blocks = 0\n\
+             seed = 1\nwarmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\n{load}\n[environment]\nmax_foreign_cpu \
+             = \"100%\"\nmax_steal = \"100%\"\n"
         ),
     );
     Some(bench)
@@ -182,7 +184,7 @@ const RECORDED: &str = concat!(
     "\n"
 );
 
-fn corpus(order: &str) -> String {
+pub(super) fn corpus(order: &str) -> String {
     format!(
         "why = \"a test\"\nrequests = \"calls.jsonl\"\norder = \"{order}\"\nexpected = {{ rises = \"/result\" }}\n"
     )
@@ -206,39 +208,6 @@ fn a_mix_and_recorded_calls_are_measured_at_a_rate_and_in_a_closed_loop() {
         let plan = fs::read_to_string(bench.folder().join("plan.json")).unwrap();
         assert!(plan.contains("Bearer ${OWN_TOKEN}"), "{plan}");
     }
-}
-
-/// The most memory that a process has held so far, in bytes.
-fn most_memory(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1_024)
-}
-
-#[test]
-fn a_file_of_any_length_is_read_as_it_is_sent() {
-    const BYTES: usize = 110_000_000;
-    let service = Service::start();
-    let Some(bench) = bench(&service, &corpus("file"), AT_A_RATE) else { return };
-    let line = format!("{{\"method\":\"height\",\"params\":[\"{}\"]}}\n", "x".repeat(10_000));
-    let mut file = fs::File::create(bench.path("workloads/calls.jsonl")).unwrap();
-    (0..BYTES / line.len()).for_each(|_| file.write_all(line.as_bytes()).unwrap());
-    let mut command = bench.command(&["run", "tiny"]);
-    command.env("RPC_LOAD", program("rpc-load")).env("OWN_TOKEN", TOKEN);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut most = 0;
-    let status = loop {
-        most = most.max(most_memory(child.id()).unwrap_or(0));
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    assert!(status.success(), "{:?}", bench.observations());
-    assert!(most > 0 && most < 100_000_000, "{most} bytes");
-    bench.replace("workloads/own.toml", "order = \"file\"", "order = \"drawn\"");
-    let said = stderr(&run(&bench, &["run", "tiny"]));
-    assert!(said.contains("order = \"file\"") && said.lines().count() == 1, "{said}");
 }
 
 #[test]

@@ -36,7 +36,8 @@ fn bench(campaign: &str) -> Option<Bench> {
         &format!(
             "[[server]]\nname = \"service\"\ntitle = \"a service\"\nprogram = \"python3\"\n\
              args = [{SERVICE:?}, \"{{listen}}\", {:?}, \"{SECRET}\", \"--ipc={{ipc}}\"]\n\
-             ready = {{ call = {{ request = '{CALL}', equals = \"0xc8\" }} }}\ntls = true\nca = {:?}\nholds = \"nothing\"\n\
+             ready = {{ call = {{ request = '{CALL}', equals = \"0xc8\" }} }}\ntls = true\nca = {:?}\nholds \
+             = \"nothing\"\n\
              headers = {{ Authorization = \"Bearer ${{jwt:OWN_SECRET}}\" }}\n",
             path("own-with-key.pem"),
             path("own.pem"),
@@ -49,7 +50,8 @@ fn bench(campaign: &str) -> Option<Bench> {
     bench.write(
         "campaigns/tiny.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"service\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nconnections = [2]\nmax_blocks = 1\n\
+            "why = \"a test\"\nservers = [\"service\"]\nworkloads = [\"own\"]\ntool = \"rpc-load\"\nconnections = \
+             [2]\nmax_blocks = 1\n\
              max_extra_blocks = 0\nseed = 1\nwarmup_ms = 250\nwindow_ms = 600\ntimeout_ms = 2000\n{campaign}\n\
              [environment]\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n"
         ),

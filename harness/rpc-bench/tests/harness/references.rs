@@ -17,15 +17,19 @@ fn bench(differences: &str) -> Option<Bench> {
     bench.write(
         "workloads/own.toml",
         &format!(
-            "why = \"a test\"\nexpected = {{ reference = \"other\"{differences} }}\n[[request]]\nweight = 1\nmethod = \"getBalance\"\n\
+            "why = \"a test\"\nexpected = {{ reference = \"other\"{differences} }}\n[[request]]\nweight = 1\nmethod \
+             = \"getBalance\"\n\
              params = [\"11111111111111111111111111111111\"]\n"
         ),
     );
     bench.write(
         "campaigns/tiny.toml",
-        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"own\"]\nconnections = []\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\n\
-         warmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\nopen = { rates = [100], connections = 4, tools = [\"rpc-load\"] }\n\
-         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n",
+        "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"own\"]\nconnections = []\nmax_blocks = \
+         1\nmax_extra_blocks = 0\nseed = 1\n\
+         warmup_ms = 250\nwindow_ms = 1200\ntimeout_ms = 1000\nopen = { rates = [100], connections = 4, tools = \
+         [\"rpc-load\"] }\n\
+         [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+         = \"100%\"\nmax_steal = \"100%\"\n",
     );
     Some(bench)
 }

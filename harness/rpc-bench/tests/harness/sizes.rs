@@ -19,12 +19,16 @@ fn small(boxes: &str) -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\ntool = \"rpc-load\"\nmax_blocks = 1\n\
+            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\ntool \
+             = \"rpc-load\"\nmax_blocks = 1\n\
              seed = 1\nwarmup_ms = 500\nwindow_ms = 1000\ntimeout_ms = 2000\n\
-             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
-             [sizes]\np99_ms = 2000\nshortfall = \"20%\"\nrates = [100, 200]\nalways = [100]\nto_hold = [100]\nconnections = 4\nclosed_connections = 4\n\
+             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+             = \"100%\"\nmax_steal = \"100%\"\n\
+             [sizes]\np99_ms = 2000\nshortfall = \"20%\"\nrates = [100, 200]\nalways = [100]\nto_hold = \
+             [100]\nconnections = 4\nclosed_connections = 4\n\
              boxes = [{boxes}]\n\
-             [sizes.prices]\ncurrency = \"USD\"\noffers = [{{ name = \"example\", cpu_hour = 0.04, gib_hour = 0.004 }}]\n"
+             [sizes.prices]\ncurrency = \"USD\"\noffers = [{{ name = \"example\", cpu_hour = 0.04, gib_hour = 0.004 \
+             }}]\n"
         ),
     );
     Some(bench)

@@ -30,9 +30,11 @@ pub(crate) fn small() -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nmax_blocks = 1\nmax_extra_blocks = 0\n\
+            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nmax_blocks = \
+             1\nmax_extra_blocks = 0\n\
              seed = 1\nwarmup_ms = 500\nwarmup_connections = 4\nwindow_ms = 3000\ntimeout_ms = 2000\n\
-             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
+             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+             = \"100%\"\nmax_steal = \"100%\"\n\
              [stages]\n{RAMP}\ntime_scale = \"50%\"\ntransports = [\"http\", \"websocket\"]\n"
         ),
     );

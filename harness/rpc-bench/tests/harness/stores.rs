@@ -27,12 +27,15 @@ fn small() -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBlocks10\", \"getBlocks1400\"]\nconnections = []\nmax_blocks = 1\n\
+            "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBlocks10\", \"getBlocks1400\"]\nconnections = \
+             []\nmax_blocks = 1\n\
              max_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 500\ntimeout_ms = 2000\n\
-             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 2000\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
+             [environment]\ntuning = \"equal\"\naccounts = 5\nslots = 2000\nledger_seed = 1\nmax_foreign_cpu \
+             = \"100%\"\nmax_steal = \"100%\"\n\
              [stores]\nblocks = [\"memory\", \"redb\"]\nslots = [500, 2000]\nconnections = 2\nledgers = {ledgers:?}\n\
              ledger = {{ program = {ledger:?} }}\n\
-             [stores.neighbour]\nworkload = \"getBalance\"\nrate = 50\nconnections = 8\nbeside = \"getBlocks10\"\nbeside_connections = 2\nblocks_on = [\"worker\", \"one-thread\"]\n"
+             [stores.neighbour]\nworkload = \"getBalance\"\nrate = 50\nconnections = 8\nbeside \
+             = \"getBlocks10\"\nbeside_connections = 2\nblocks_on = [\"worker\", \"one-thread\"]\n"
         ),
     );
     Some(bench)

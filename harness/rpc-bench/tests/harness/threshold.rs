@@ -13,9 +13,11 @@ use crate::bench::{Bench, stderr, until};
 /// Files that the server may open; some of them are its own.
 const FILES: u32 = 60;
 
-const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed = 1\n\
+const CAMPAIGN: &str = "why = \"a test\"\nservers = [\"actix\"]\nworkloads = [\"getBalance\"]\nconnections = []\nseed \
+    = 1\n\
     warmup_ms = 150\nwindow_ms = 600\ntimeout_ms = 500\nconnect_ms = 1000\n\
-    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n\
+    [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\nmax_foreign_cpu \
+    = \"100%\"\nmax_steal = \"100%\"\n\
     [threshold]\nfrom = 8\nmost = 64\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 25\n";
 
 /// A campaign that only searches, and whose server starts under a limit of open files.
@@ -145,7 +147,8 @@ fn a_remedy_that_helps_is_searched_with_again() {
 #[test]
 fn a_sweep_is_followed_by_its_search_and_a_server_that_dies_is_named() {
     let Some(bench) = Bench::new(1) else { return };
-    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = 12\nwindow_ms = 1500\n\
+    let table = "[threshold]\nfrom = 3\nmost = 3\nsteps_per_doubling = 1\nconfirmations = 5\nmost_trials = \
+        12\nwindow_ms = 1500\n\
         [environment]";
     bench.replace("campaigns/tiny.toml", "[environment]", table);
     let harness = bench.start(&["run", "tiny"]);

@@ -138,7 +138,8 @@ fn watched_bench() -> Option<Bench> {
     let servers = fs::read_to_string(bench.path("servers.toml")).unwrap();
     let axum = format!(
         "[[server]]\nname = \"axum\"\ntitle = \"axum of a test\"\nprogram = {program:?}\n\
-         args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--metrics-calls\", \"--accounts\", \"{{accounts}}\", \"--slots\", \"{{slots}}\"]\n\
+         args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--metrics-calls\", \"--accounts\", \
+         \"{{accounts}}\", \"--slots\", \"{{slots}}\"]\n\
          ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
     );
     bench.write("servers.toml", &format!("{servers}{axum}"));

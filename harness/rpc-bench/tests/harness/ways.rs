@@ -14,8 +14,10 @@ fn small(head: &str, arms: &str, slots: u32) -> Option<Bench> {
     bench.write(
         "campaigns/small.toml",
         &format!(
-            "why = \"a test\"\nservers = [\"actix\"]\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = 100\nwindow_ms = 500\n\
-             timeout_ms = 5000\n{head}\n[environment]\ntuning = \"equal\"\naccounts = 50\nslots = {slots}\nledger_seed = 1\n\
+            "why = \"a test\"\nservers = [\"actix\"]\nmax_blocks = 1\nmax_extra_blocks = 0\nseed = 1\nwarmup_ms = \
+             100\nwindow_ms = 500\n\
+             timeout_ms = 5000\n{head}\n[environment]\ntuning = \"equal\"\naccounts = 50\nslots = \
+             {slots}\nledger_seed = 1\n\
              max_foreign_cpu = \"100%\"\nmax_steal = \"100%\"\n{arms}"
         ),
     );
@@ -40,8 +42,10 @@ fn of<'a>(observations: &'a [Value], server: &str) -> &'a Value {
 #[test]
 fn the_calls_of_a_batch_are_those_that_the_server_counted() {
     let arms = "[[arm]]\nname = \"actix-b10\"\nserver = \"actix\"\nsettings = { batch = 10 }\n\
-                [[arm]]\nname = \"actix-ws-b10\"\nserver = \"actix\"\nsettings = { batch = 10, transport = \"websocket\" }\n";
-    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [2]\ncomparisons = [[\"actix-b10\", \"actix\"]]";
+                [[arm]]\nname = \"actix-ws-b10\"\nserver = \"actix\"\nsettings = { batch = 10, transport \
+                = \"websocket\" }\n";
+    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [2]\ncomparisons = \
+        [[\"actix-b10\", \"actix\"]]";
     let Some(bench) = small(head, arms, 50) else { return };
     let observations = ran(&bench);
     for server in ["actix-b10", "actix-ws-b10"] {
@@ -57,8 +61,10 @@ fn the_calls_of_a_batch_are_those_that_the_server_counted() {
 
 #[test]
 fn a_mix_at_a_rate_has_the_latency_of_each_method() {
-    let arms = "[[arm]]\nname = \"actix-one\"\nserver = \"actix\"\nsettings = { transport = \"websocket\", in_flight = 8 }\n";
-    let head = "ceiling = \"control\"\nworkloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = [[\"actix-one\", \"actix\"]]\n\
+    let arms = "[[arm]]\nname = \"actix-one\"\nserver = \"actix\"\nsettings = { transport = \"websocket\", in_flight \
+        = 8 }\n";
+    let head = "ceiling = \"control\"\nworkloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = \
+        [[\"actix-one\", \"actix\"]]\n\
                 [open]\nrates = [200]\nconnections = 8\ntools = [\"rpc-load\"]";
     let Some(bench) = small(head, arms, 2_000) else { return };
     bench.replace("campaigns/small.toml", "servers = [\"actix\"]", "servers = [\"actix\", \"control\"]");
@@ -66,7 +72,8 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
     assert!(balance.contains("4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"));
     bench.write(
         "workloads/mix.toml",
-        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\nparams = '[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]'\n\
+        "why = \"a test\"\n[[request]]\nweight = 3\nmethod = \"getBalance\"\nparams = \
+         '[\"4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ\"]'\n\
          [[request]]\nweight = 1\nmethod = \"getBlocks\"\nparams = '[0, 1000]'\n",
     );
     let observations = ran(&bench);
@@ -92,7 +99,8 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
 #[test]
 fn connections_are_held_without_a_request() {
     let arms = "[[arm]]\nname = \"actix-ws\"\nserver = \"actix\"\nsettings = { transport = \"websocket\" }\n";
-    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [1, 20, 60]\nhold = true\nwarmup_connections = 1";
+    let head = "workloads = [\"getBalance\"]\ntool = \"rpc-load\"\nconnections = [1, 20, 60]\nhold = \
+        true\nwarmup_connections = 1";
     let Some(bench) = small(head, arms, 50) else { return };
     let observations = ran(&bench);
     assert_eq!(observations.len(), 6);

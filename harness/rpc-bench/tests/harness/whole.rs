@@ -86,9 +86,11 @@ fn the_report_has_what_a_reader_needs() {
 fn the_first_screen_comes_before_what_completes_it() {
     let Some(bench) = Bench::new(1) else { return };
     let campaign = "campaigns/tiny.toml";
-    let loads = "connections = [2, 3, 4]\nheadline = { getBalance = 3 }\ncompare_headline_only = true\ncurve_blocks = 1";
+    let loads = "connections = [2, 3, 4]\nheadline = { getBalance = 3 }\ncompare_headline_only = true\ncurve_blocks = \
+        1";
     bench.replace(campaign, "connections = [3]", loads);
-    let duets = "[duets]\nconnections = 3\nmax_blocks = 1\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = 500\n[environment]";
+    let duets = "[duets]\nconnections = 3\nmax_blocks = 1\nprecision = \"1%\"\nwarmup_ms = 250\nwindow_ms = \
+        500\n[environment]";
     bench.replace(campaign, "[environment]", duets);
     let output = bench.run(&["run", "tiny"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -106,7 +108,8 @@ fn one_block_compares_nothing() {
     let Some(bench) = Bench::new(1) else { return };
     assert!(bench.run(&["run", "tiny"]).status.success());
     let report = bench.report();
-    let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were counted by status and \
+    let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were \
+        counted by status and \
                    time, and their content was not compared.";
     assert!(report.contains("Everything works") && report.contains(checked), "{report}");
     assert!(report.contains("nothing is compared"), "{report}");

@@ -198,11 +198,13 @@ fn the_report_says_what_each_layer_does() {
     assert!(run.left() == 0 && run.summary.crossed.len() == 2);
     let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     for needed in [
-        "**getBlocks** at 25 connections, each pair at the same time on one core: server CPU for a request, relative to \
+        "**getBlocks** at 25 connections, each pair at the same time on one core: server CPU for a request, relative \
+         to \
          jsonrpc-core.",
         "| HTTP \\ JSON-RPC |",
         "| hyper 0.14      |         1 (baseline) |         not built | not built ",
-        "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with jsonrpc-core) takes **0.8",
+        "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with \
+         jsonrpc-core) takes **0.8",
         "; changing JSON-RPC alone (from jsonrpc-core to hand-written, both on actix-web) takes **0.50 [",
         "both together 0.40 [",
         "(the two multiplied: 0.40",

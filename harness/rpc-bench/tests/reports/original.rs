@@ -99,10 +99,13 @@ fn the_report_compares_the_original_with_the_run_and_each_change_with_its_arm() 
     for needed in [
         "### getBlocks at 500 connections",
         "| legacy-workers-2 | legacy | as legacy-original, but 2 workers |",
-        "| master (jsonrpc-core) | the original | 3,315 | 3,236 | 1,293 | 150 ms | 75.7 ms | 136 ms | 2.00 s | 2.03 s | 27.43 | 245 |",
-        "| master (jsonrpc-core) | here: legacy as master | 3,250 | 3,125 | 1,250 | 153 ms | 80.0 ms | 140 ms | 2.00 s | 2.05 s | 3.00 | 250 |",
+        "| master (jsonrpc-core) | the original | 3,315 | 3,236 | 1,293 | 150 ms | 75.7 ms | 136 ms | 2.00 s | 2.03 s \
+         | 27.43 | 245 |",
+        "| master (jsonrpc-core) | here: legacy as master | 3,250 | 3,125 | 1,250 | 153 ms | 80.0 ms | 140 ms | 2.00 \
+         s | 2.05 s | 3.00 | 250 |",
         "| master (jsonrpc-core) | legacy as master / the original | 0.98 | 0.97 | 0.97 | 1.02 | 1.06 |",
-        "- legacy as master, global queue interval 8: 2.08 times the answers/s, timeouts 1,250 to 0, p50 80.0 ms to 80.0 ms, p99 \
+        "- legacy as master, global queue interval 8: 2.08 times the answers/s, timeouts 1,250 to 0, p50 80.0 ms to \
+         80.0 ms, p99 \
          2.00 s to 100 ms.",
         "**predicted and not measured**",
         "| legacy as master | getBlocks at 500 |",

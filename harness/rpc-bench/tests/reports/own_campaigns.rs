@@ -22,7 +22,8 @@ fn first_screen(lines: &str) -> String {
     }
     std::fs::create_dir(dir.path().join("campaigns")).unwrap();
     let campaign = format!(
-        "why = \"a test\"\nworkloads = [\"getBalance\"]\nmax_blocks = 8\nseed = 1\nwarmup_ms = 100\nwindow_ms = 1000\ntimeout_ms = 1000\n{lines}\n\
+        "why = \"a test\"\nworkloads = [\"getBalance\"]\nmax_blocks = 8\nseed = 1\nwarmup_ms = 100\nwindow_ms = \
+         1000\ntimeout_ms = 1000\n{lines}\n\
          [environment]\ntuning = \"equal\"\naccounts = 50\nslots = 50\nledger_seed = 1\n"
     );
     std::fs::write(dir.path().join("campaigns/own.toml"), campaign).unwrap();

@@ -26,11 +26,13 @@ async def serve(reader, writer):
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
-            length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            lines = head.lower().split(b"\r\n")
+            length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
             call = json.loads(await reader.readexactly(length))
             sum(range(WORK))
             answer = json.dumps({"jsonrpc": "2.0", "result": "pong", "id": call["id"]}).encode()
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer))
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer)
+            writer.write(head + answer)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         pass
@@ -158,7 +160,8 @@ impl Runner {
     /// A harness that ends with that exit code.
     fn ends_with(&self, code: u8) {
         self.builds(&format!(
-            "printf '#!/bin/sh\\nexit {code}\\n' >target/harness/ended\nchmod +x target/harness/ended\nln --symbolic --force ended target/harness/rpc-bench"
+            "printf '#!/bin/sh\\nexit {code}\\n' >target/harness/ended\nchmod +x target/harness/ended\nln --symbolic \
+             --force ended target/harness/rpc-bench"
         ));
     }
 

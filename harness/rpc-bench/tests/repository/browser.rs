@@ -41,7 +41,10 @@ fn pages_of_kept_runs_read_well_in_a_browser() {
     let site = results.path().join("site");
     html::write_site(results.path(), &site).unwrap();
     let job = json!({
-        "browser": tools.browser, "pages": pages, "site": site.join("index.html"), "screenshots": std::env::var("SCREENSHOTS").ok()
+        "browser": tools.browser,
+        "pages": pages,
+        "site": site.join("index.html"),
+        "screenshots": std::env::var("SCREENSHOTS").ok(),
     });
     let file = results.path().join("job.json");
     fs::write(&file, job.to_string()).unwrap();

@@ -58,7 +58,8 @@ fn the_first_screen_is_of_todays_servers() {
         .collect();
     assert!(
         older.is_empty(),
-        "README's first screen quotes runs whose servers are not built from what is here now: {}. Commit, and measure them \
+        "README's first screen quotes runs whose servers are not built from what is here now: {}. Commit, and measure \
+         them \
          again: just reference (bench-scripts/reference.toml)",
         older.join("; ")
     );
@@ -82,8 +83,8 @@ fn no_figure_stands_without_a_run() {
     }
 }
 
-/// A comment at the beginning of a line begins an HTML block, which would end its paragraph: with or without its comments
-/// a page has the same blocks, as a Markdown parser sees them.
+/// A comment at the beginning of a line begins an HTML block, which would end its paragraph: with or without its
+/// comments a page has the same blocks, as a Markdown parser sees them.
 #[test]
 fn comments_split_no_paragraph() {
     for (path, page) in pages() {

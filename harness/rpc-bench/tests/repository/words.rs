@@ -60,7 +60,8 @@ fn banned(line: &str) -> impl Iterator<Item = &'static (&'static str, &'static s
 fn sources_and_pages_are_in_plain_english() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Not what others wrote, and not this list.
-    let places = "servers bench-scripts harness examples load-generator docs README.md justfile :!servers/conformance/oracle \
+    let places = "servers bench-scripts harness examples load-generator docs README.md justfile \
+        :!servers/conformance/oracle \
                   :!harness/*/tests/fixtures :!harness/rpc-bench/tests/repository/words.rs :!bench-scripts/tools";
     let listed =
         Command::new("git").arg("-C").arg(&root).arg("ls-files").args(places.split_whitespace()).output();

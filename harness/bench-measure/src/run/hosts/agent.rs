@@ -167,7 +167,8 @@ fn same_programs(plan: &SharedLoad) -> Result<Tools> {
     let tool = tool.with_context(|| format!("there is no {name}; build it there with: just tools {name}"))?;
     ensure!(
         tool.sha256 == plan.tool_sha256,
-        "its {name} ({}, SHA-256 {:.12}) is another build than the harness' ({:.12}); put the same program on all machines",
+        "its {name} ({}, SHA-256 {:.12}) is another build than the harness' ({:.12}); put the same program on all \
+         machines",
         tool.version,
         tool.sha256,
         plan.tool_sha256
@@ -180,7 +181,8 @@ fn check_open_files(connections: u32, limit: u64) -> Result<()> {
     let needed = u64::from(connections) + SPARE_FILES;
     ensure!(
         needed <= limit,
-        "its limit of open files is {limit}, and {connections} connections need {needed}; raise it there: ulimit -n {needed}"
+        "its limit of open files is {limit}, and {connections} connections need {needed}; raise it there: ulimit -n \
+         {needed}"
     );
     Ok(())
 }

@@ -35,7 +35,8 @@ pub fn check(plan: &Plan, pool: &Pool) -> Result<()> {
         let bound = TcpListener::bind((listen, 0));
         ensure!(
             bound.is_ok(),
-            "pool {}: servers can't listen on {listen} ({}); in field listen or --listen, give an address of this machine that the hosts reach",
+            "pool {}: servers can't listen on {listen} ({}); in field listen or --listen, give an address of this \
+             machine that the hosts reach",
             pool.name,
             bound.map_or_else(|error| error.to_string(), |_| String::new())
         );

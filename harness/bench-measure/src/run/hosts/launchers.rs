@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn what_launchers_say_is_one_telling_line() {
-        let mpirun = "[vm:7] plm:rsh: Warning: setpgid(8,8) failed\nssh: Could not resolve hostname b\n-----\nORTE was unable to\n-----\n";
+        let mpirun = "[vm:7] plm:rsh: Warning: setpgid(8,8) failed\nssh: Could not resolve hostname b\n-----\nORTE \
+            was unable to\n-----\n";
         assert_eq!(telling(mpirun), Some("ssh: Could not resolve hostname b"));
         let clush = "b: ssh: Could not resolve hostname b\nclush: b: exited with exit code 255\n";
         assert_eq!(telling(clush), Some("b: ssh: Could not resolve hostname b"));

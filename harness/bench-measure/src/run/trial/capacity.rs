@@ -82,7 +82,8 @@ fn over_http(target: &Target, body: &str) -> Option<impl FnMut() -> Option<()> +
     let headers = target.access().headers.filled().ok()?;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {addr}\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\n{headers}Content-Type: application/json\r\nContent-Length: \
+         {length}\r\n\r\n{body}"
     );
     Some(move || {
         client.write_all(request.as_bytes()).ok()?;

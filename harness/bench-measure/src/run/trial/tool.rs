@@ -3,6 +3,7 @@
 //! In three steps, so that a window contains only the second: the tool's input is written ([`Bench::prepare`]), the
 //! tool runs ([`Bench::put_on`]), and its output is read ([`Bench::read`]). [`Bench::run_load`] is all three.
 
+mod template;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, anyhow, ensure};
 use rustix::process::Signal;
 
+pub(in crate::run) use self::template::keep_template;
 use super::connecting::Holding;
 use super::{Bench, Ended};
 use crate::owned_process::{Limits, Output, Owned, describe, remove_if_empty};
@@ -26,7 +28,7 @@ use bench_model::load::toolchain::Tools;
 use bench_model::load::{Load, LoadSample, LoadTool};
 use bench_model::observation::{Connecting, Outcome};
 use bench_model::plan::Trial;
-use bench_model::results::{RunFolder, with_ending};
+use bench_model::results::with_ending;
 use bench_model::target::Target;
 use bench_model::workload::requests::Known;
 use bench_system::foreign_text::{beginning_of, last_line};
@@ -383,21 +385,4 @@ fn most_cores(sampled: &Sampled) -> Option<f64> {
 /// The load tool gave no result.
 pub(in crate::run) fn failed(what: &str, reason: String) -> Outcome {
     Outcome::ToolFailed { reason: format!("{what}: {reason}") }
-}
-
-/// The place of the file that a tool reads in every load, kept in the run's folder; empty for a tool without one.
-pub(in crate::run) fn keep_template(folder: &RunFolder, tool: LoadTool) -> Result<PathBuf> {
-    let Some((name, content)) = tool.driver().template() else { return Ok(PathBuf::new()) };
-    let name = format!("tool-output/{name}");
-    let path = folder.0.join(&name);
-    if !path.is_file() {
-        folder.write_new(&name, content)?;
-    }
-    let kept = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-    ensure!(
-        kept == content,
-        "{} is not this version's: resume the run with the version that began it",
-        path.display()
-    );
-    Ok(path)
 }

@@ -72,7 +72,8 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     transport.body().context("why.toml, field transport")?;
     ensure!(
         workload.name != transport.name,
-        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be compared with itself; \
+        "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be compared with \
+         itself; \
          give another one",
         transport.name
     );

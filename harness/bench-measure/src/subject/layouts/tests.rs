@@ -165,7 +165,8 @@ fn link(args: &[&str], cc: &str) -> (Output, tempfile::TempDir) {
     (output, dir)
 }
 
-const NOTES: &str = "#!/bin/sh\necho \"$@\" >>calls\nfor arg; do test \"$last\" = -o && out=$arg; last=$arg; done\necho \"$@\" >\"$out\"\n";
+const NOTES: &str = "#!/bin/sh\necho \"$@\" >>calls\nfor arg; do test \"$last\" = -o && out=$arg; last=$arg; \
+    done\necho \"$@\" >\"$out\"\n";
 
 #[test]
 fn the_linker_links_once_more_for_each_layout() {

@@ -83,7 +83,8 @@ fn ratios_are_over_values_of_their_axes() {
 
 #[test]
 fn loads_may_be_excepted() {
-    let text = "[axes]\nserver = [\"legacy\", \"actix\"]\nworkload = [\"getBalance\", \"getBlocks\"]\nconnections = [4, 8]\n\
+    let text = "[axes]\nserver = [\"legacy\", \"actix\"]\nworkload = [\"getBalance\", \"getBlocks\"]\nconnections = \
+        [4, 8]\n\
         [[except]]\nserver = \"actix\"\nworkload = \"getBlocks\"\nconnections = 8\n";
     let campaign = campaign(text).unwrap();
     let run = |server, workload, connections: u32| campaign.measures(server, workload, connections.into());
@@ -94,7 +95,8 @@ fn loads_may_be_excepted() {
 
 #[test]
 fn servers_alone_are_no_arms_and_a_baseline_is_one_in_each_combination() {
-    let plain = "baseline = \"legacy\"\nworkloads = [\"getBalance\"]\nconnections = [4]\n[axes]\nserver = [\"legacy\", \"actix\"]\n";
+    let plain = "baseline = \"legacy\"\nworkloads = [\"getBalance\"]\nconnections = [4]\n[axes]\nserver = \
+        [\"legacy\", \"actix\"]\n";
     let plain = campaign(plain).unwrap();
     assert_eq!((plain.arms.len(), plain.compared().len()), (0, 1));
     let grid = campaign(&format!("baseline = \"legacy\"\n{GRID}")).unwrap();
@@ -161,7 +163,8 @@ fn a_variant_that_a_server_lacks_is_one_line_with_its_field() {
 #[test]
 fn duets_run_the_pairs_of_the_views_ratios() {
     let text = ALLOCATORS.to_owned()
-        + "[[view]]\ntitle = \"t\"\nfigure = \"cpu_us_per_request\"\nx = \"threads\"\nover = { allocator = \"jemalloc\" }\n";
+        + "[[view]]\ntitle = \"t\"\nfigure = \"cpu_us_per_request\"\nx = \"threads\"\nover = { allocator \
+            = \"jemalloc\" }\n";
     let pair = |server: &str, threads: u32| {
         let of = |allocator: &str| format!("{server}-allocator-{allocator}-threads-{threads}");
         (of("system"), of("jemalloc"))

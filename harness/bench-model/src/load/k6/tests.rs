@@ -123,7 +123,8 @@ fn the_script_gets_the_request_the_answer_and_the_stages() {
 
 #[test]
 fn what_k6_always_says_is_nothing() {
-    let usual = "setTimeout 3 was stopped because the VU iteration was interrupted\nNo script iterations fully finished, consider\n";
+    let usual = "setTimeout 3 was stopped because the VU iteration was interrupted\nNo script iterations fully \
+        finished, consider\n";
     assert!(K6.said_nothing(usual) && K6.said_nothing(""));
     assert!(!K6.said_nothing(&format!("{usual}wrong value: {{}}\n")));
 }

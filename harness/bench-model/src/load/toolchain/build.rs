@@ -99,7 +99,8 @@ pub(super) fn here(tool: LoadTool, package: &str, workspace: &Path) -> Result<()
     let About { name, variable, .. } = tool.can();
     ensure!(
         workspace.join("Cargo.toml").is_file(),
-        "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set {variable}=path to it"
+        "no {name} next to this program or on the PATH, and no repository to build it from: put it there, or set \
+         {variable}=path to it"
     );
     let target =
         std::path::absolute(workspace.join("target")).context("the workspace has no absolute path")?;
@@ -119,7 +120,8 @@ pub(super) fn reader(tool: LoadTool, package: &str, root: &Path, workspace: &Pat
     let folder = workspace.join("load-generator").join(package);
     ensure!(
         folder.join("Cargo.toml").is_file(),
-        "no {package}, which reads the results of {name}, next to it or on the PATH, and no repository to build it from: put it there"
+        "no {package}, which reads the results of {name}, next to it or on the PATH, and no repository to build it \
+         from: put it there"
     );
     // Nothing of it is measured.
     let output = Command::new(cargos_program(tool)?)

@@ -1,0 +1,155 @@
+//! A cell of a summary: one server with one request under one load.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::caveats::{Evidence, Mark};
+use super::comparison::ratio;
+use super::hosts::is_client_bound;
+use super::invalid_trials::FailedTrial;
+use super::latency_course::LatencyMoment;
+use super::observed::{Lost, Place, Samples, median_figure, median_of};
+use super::timeline::Moment;
+use bench_model::figure::Figure;
+use bench_model::load::Level;
+use bench_model::observation::{Checked, Differences, Sample, checked_answers, failed_requests};
+use bench_stats::Estimate;
+
+/// One server, workload and load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The server.
+    pub server: String,
+    /// In a duet, the server that ran at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+    /// The workload.
+    pub workload: String,
+    /// The load.
+    #[serde(flatten)]
+    pub level: Level,
+    /// Trials that were measured and are valid: all that the cell shows is of these.
+    pub completed: usize,
+    /// Trials that were measured and are invalid, by what they were lost to; nothing else of the cell is of these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub invalid: BTreeMap<Lost, usize>,
+    /// Estimates over the trials, by figure. Empty where no trial counts.
+    pub figures: BTreeMap<Figure, Estimate>,
+    /// Rate over the ceiling's rate, from 0.
+    pub share_of_ceiling: Option<f64>,
+    /// Failed requests of all trials, by kind.
+    pub failed_requests: BTreeMap<String, u64>,
+    /// Connections that found the accept queue full, in all trials; unknown where the machine does not count them.
+    pub listen_overflows: Option<u64>,
+    /// Segments sent again, in all trials; unknown where the machine does not count them.
+    pub retransmits: Option<u64>,
+    /// Bytes of one answer's body.
+    pub answer_bytes: Option<u64>,
+    /// Answers that were compared with the true ones under load, in all trials; none in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+    /// Where answers differ from a reference's, in all trials; only where the workload counts differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Differences>,
+    /// What to distrust.
+    pub marks: Vec<Mark>,
+    /// The server through the window, medians over trials. Only at the headline's load, so that a summary stays small;
+    /// empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Moment>,
+    /// Latency through the window, in an open loop; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyMoment>,
+    /// The quantile function of latency: probability from 0 to 1, and the median over trials of that quantile of each,
+    /// in microseconds. Only at the headline's load; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<(f64, f64)>,
+    /// The requests of the trial that has the fewest, where there are quantiles: how far into the tail these reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_of_a_trial: Option<u64>,
+}
+
+impl Cell {
+    /// The estimate of a figure, where the cell was measured.
+    pub fn figure(&self, figure: Figure) -> Option<Estimate> {
+        self.figures.get(&figure).copied()
+    }
+
+    /// Why a cell that was measured has no figures: each of its trials is invalid. `None` of any other.
+    pub fn all_invalid(&self) -> Option<Lost> {
+        self.invalid.keys().next().copied().filter(|_| self.completed == 0)
+    }
+}
+
+/// A cell without what is shown of the headline's load alone.
+pub(super) fn cell(
+    place: Place<'_>,
+    measured: &Samples<'_>,
+    invalid: &BTreeMap<Lost, usize>,
+    ceiling: Option<&Samples<'_>>,
+    failed: &[FailedTrial],
+) -> Cell {
+    let (server, beside, workload, level) = place;
+    let figures: BTreeMap<Figure, Estimate> = Figure::ALL
+        .into_iter()
+        .filter_map(|figure| Some((figure, median_figure(measured, figure)?)))
+        .collect();
+    let sum = |count: fn(&Sample) -> Option<u64>| {
+        measured.values().map(|sample| count(sample)).sum::<Option<u64>>()
+    };
+    let share_of_ceiling = ceiling
+        .and_then(|ceiling| ratio(Figure::RequestsPerSecond, measured, ceiling))
+        .map(|ratio| ratio.value);
+    let failed_requests = failed_requests(measured.values().copied());
+    let listen_overflows = sum(|sample| sample.network.listen_overflows);
+    let is_ceiling = share_of_ceiling == Some(1.0);
+    let disagreement = median_of(measured.values().filter_map(|sample| sample.count_disagreement()));
+    let is_open = level.rate.is_some();
+    let value = |figure: Figure| figures.get(&figure).map(|estimate| estimate.value);
+    // In an open loop the tool holds as many connections as it happens to need, and its CPU limits no rate.
+    let share_of_connections =
+        |figure: Figure| value(figure).filter(|_| !is_open).map(|value| value / f64::from(level.connections));
+    let of_cell =
+        |t: &&FailedTrial| (t.server.as_str(), t.beside.as_deref(), t.workload.as_str(), t.level) == place;
+    let lost_to = |lost: Lost| invalid.get(&lost).copied().unwrap_or(0);
+    let marks = Mark::of(Evidence {
+        client_bound: !is_open && is_client_bound(value, measured),
+        share_of_ceiling: share_of_ceiling.filter(|_| !is_ceiling && !is_open),
+        failed_requests: failed_requests.values().sum(),
+        listen_overflows: listen_overflows.unwrap_or(0),
+        failed_trials: failed.iter().filter(of_cell).count(),
+        stolen_trials: lost_to(Lost::Steal),
+        foreign_trials: lost_to(Lost::ForeignCpu),
+        throttled_trials: lost_to(Lost::Throttled),
+        active_share: share_of_connections(Figure::ActiveConnections),
+        established_share: share_of_connections(Figure::EstablishedConnections),
+        count_disagreement: disagreement.map(|share| share.value),
+        first_half_ratio: value(Figure::FirstHalfCpuRatio),
+        achieved_share: value(Figure::AchievedRate)
+            .zip(level.rate)
+            .map(|(sent, rate)| sent / f64::from(rate)),
+        own_lag_share: value(Figure::OwnLagP99Us).zip(value(Figure::P99Us)).map(|(lag, p99)| lag / p99),
+    });
+    Cell {
+        server: server.to_owned(),
+        beside: beside.map(str::to_owned),
+        workload: workload.to_owned(),
+        level,
+        completed: measured.len(),
+        invalid: invalid.clone(),
+        figures,
+        share_of_ceiling,
+        failed_requests,
+        listen_overflows: listen_overflows.filter(|_| !measured.is_empty()),
+        retransmits: sum(|sample| sample.network.retransmits).filter(|_| !measured.is_empty()),
+        answer_bytes: measured.values().next().map(|sample| sample.answer_bytes),
+        checked: checked_answers(measured.values().copied()),
+        differences: Differences::of_all(measured.values().filter_map(|sample| sample.differences.as_ref())),
+        marks,
+        timeline: Vec::new(),
+        latency: Vec::new(),
+        quantiles: Vec::new(),
+        requests_of_a_trial: None,
+    }
+}

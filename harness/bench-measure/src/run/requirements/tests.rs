@@ -1,0 +1,96 @@
+use std::net::TcpListener;
+
+use super::*;
+use bench_model::config::{ConfigDir, Overrides};
+use bench_model::load::LoadTool;
+
+fn shipped() -> ConfigDir {
+    ConfigDir::of_repository()
+}
+
+fn legacy(holds: Holds) -> Server {
+    Server { holds, ..shipped().server("legacy").unwrap() }
+}
+
+#[test]
+fn what_a_node_lacks_is_named_before_anything_is_begun() {
+    let workload = |name| shipped().workload(name).unwrap();
+    let said =
+        |holds, name| check_one(&legacy(holds), &[workload(name)]).map_err(|error| error.to_string()).err();
+    for name in ["getHealth", "getBalance", "getBlocks", "everything"] {
+        assert_eq!(said(Holds::Everything, name), None, "{name}");
+    }
+    assert_eq!(said(Holds::Accounts, "getBalance"), None);
+    assert_eq!(said(Holds::Nothing, "getHealth"), None);
+    let slots = said(Holds::Accounts, "getBlocks").unwrap();
+    assert!(
+        slots.starts_with("server legacy: does not have the slots") && slots.contains("workload getBlocks"),
+        "{slots}"
+    );
+    assert!(said(Holds::Nothing, "getBalance").unwrap().contains("the accounts of"), "its accounts");
+    assert!(said(Holds::Accounts, "everything").is_some(), "one of a mix is enough");
+}
+
+#[test]
+fn a_stated_answer_needs_no_ledger() {
+    let own = r#"{"name":"own","why":"a test","body":"{\"id\":1,\"method\":\"getSlot\"}","expected":{"answer":"{}"}}"#;
+    let own: Workload = serde_json::from_str(own).unwrap();
+    assert!(check_one(&legacy(Holds::Nothing), &[own]).is_ok());
+}
+
+#[test]
+fn a_program_that_is_on_no_path_is_named() {
+    let server = Server { build: Vec::new(), program: "no-such-node".to_owned(), ..legacy(Holds::Accounts) };
+    let said = check_one(&server, &[]).unwrap_err().to_string();
+    assert_eq!(said, "server legacy: there is no no-such-node on the PATH; install it first");
+}
+
+#[test]
+fn a_server_and_a_load_tool_that_can_not_meet_are_named() {
+    let (campaign, _) = shipped().campaign("websocket").unwrap();
+    let own = |transport, in_flight| Overrides { transport, in_flight, ..Overrides::default() };
+    let said = |campaign: &Campaign, name: &str, overrides: Overrides| {
+        let server = Server { overrides, ..shipped().server(name).unwrap() };
+        check_transport(campaign, &server).map_err(|error| error.to_string()).err()
+    };
+    let websocket = Some(Transport::WebSocket);
+    assert_eq!(said(&campaign, "actix", own(websocket, Some(16))), None);
+    assert_eq!(said(&campaign, "control", own(None, None)), None);
+    let refusal = said(&campaign, "control", own(websocket, None)).unwrap();
+    assert!(refusal.starts_with("campaign websocket: server control: ") && refusal.contains("ready.line.ws"));
+    let refusal = said(&campaign, "actix", own(websocket, Some(3))).unwrap();
+    assert!(refusal.contains("64 requests in flight") && refusal.contains("a multiple of 3"), "{refusal}");
+    let refusal = said(&campaign, "actix", own(None, Some(2))).unwrap();
+    assert!(refusal.contains("over HTTP"), "{refusal}");
+    let batch = || Overrides { batch: Some(10), ..own(None, None) };
+    assert_eq!(said(&campaign, "actix", batch()), None);
+    let refusal = said(&campaign, "control", batch()).unwrap();
+    assert!(refusal.contains("batches of 10") && refusal.contains("leave batch out"), "{refusal}");
+    let (rates, _) = shipped().campaign("websocket-rates").unwrap();
+    assert!(said(&rates, "actix", batch()).unwrap().contains("closed loops alone"));
+    let campaign = Campaign { tool: LoadTool::Bombardier, ..campaign };
+    let refusal = said(&campaign, "actix", batch()).unwrap();
+    assert!(refusal.contains("bombardier can't send batches"), "{refusal}");
+    let refusal = said(&campaign, "actix", own(websocket, None)).unwrap();
+    assert!(refusal.contains("bombardier can't send over WebSocket"), "{refusal}");
+}
+
+#[test]
+fn a_server_that_runs_already_is_not_to_be_changed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let text = format!(r#"{{"name":"node","title":"a node","ready":{{"running":{{"url":"{url}"}}}}}}"#);
+    let server: Server = serde_json::from_str(&text).unwrap();
+    let (quick, _) = shipped().campaign("quick").unwrap();
+    let mut plain = Campaign { duets: None, ..quick };
+    plain.environment.placement = Placement::Free;
+    check(&plain, std::slice::from_ref(&server), &[]).unwrap();
+    assert_eq!(notes(&server).len(), 2);
+    let mut pinned = plain.clone();
+    pinned.environment.placement = Placement::OneCore;
+    let said = check(&pinned, std::slice::from_ref(&server), &[]).unwrap_err().to_string();
+    assert!(said.contains("server node: runs already, and placement"), "{said}");
+    drop(listener);
+    let said = format!("{:#}", check(&plain, &[server], &[]).unwrap_err());
+    assert!(said.contains("nobody answers there"), "{said}");
+}

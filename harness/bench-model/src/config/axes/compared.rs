@@ -1,0 +1,50 @@
+//! Which arms of axes are compared.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use super::super::{Campaign, CampaignArm, Placement};
+use super::{Coordinate, SERVER, is_same};
+
+impl Campaign {
+    /// Compares each arm with that of the baseline which is the same in all else. Duets without a baseline run the
+    /// pairs that the views show ratios of.
+    pub(super) fn compare_within(
+        &mut self,
+        arms: &[(CampaignArm, Vec<Coordinate<'_>>)],
+        servers: &[String],
+    ) -> Result<()> {
+        let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
+        let overs: Vec<BTreeMap<String, Value>> = match &self.baseline {
+            Some(baseline) if !servers.contains(baseline) => {
+                bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
+            }
+            Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
+            None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
+                of_views().collect()
+            }
+            None => return Ok(()),
+        };
+        self.baseline = None;
+        for over in &overs {
+            for (arm, place) in arms {
+                let is_other = |(axis, value): &Coordinate<'_>, other: &Value| match over.get(*axis) {
+                    Some(over) => is_same(axis, over, other),
+                    None => *value == other,
+                };
+                let is_reference = |others: &[Coordinate<'_>]| {
+                    place.iter().zip(others).all(|(own, (_, other))| is_other(own, other))
+                };
+                let reference =
+                    arms.iter().find(|(_, others)| is_reference(others)).map(|(other, _)| &other.name);
+                let pair = reference
+                    .filter(|other| **other != arm.name)
+                    .map(|other| (arm.name.clone(), other.clone()));
+                self.comparisons.extend(pair.filter(|pair| !self.comparisons.contains(pair)));
+            }
+        }
+        Ok(())
+    }
+}

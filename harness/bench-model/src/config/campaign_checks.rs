@@ -1,0 +1,195 @@
+//! Whether the fields of a campaign make sense together.
+
+use std::slice;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Campaign, CampaignArm, Placement, View};
+use crate::field_checks::{distinct, known, within};
+use crate::load::LoadTool;
+
+/// The longest window, and that of a soak, in milliseconds.
+const LONGEST_MS: (u64, u64) = (600_000, 14_400_000);
+
+/// Requests that a window may have at most: the load tool keeps each of them in memory until its end.
+const MOST_REQUESTS: u64 = 5_000_000;
+
+impl Campaign {
+    /// Whether the fields make sense together.
+    ///
+    /// # Errors
+    /// One line with the field.
+    pub fn check(&self) -> Result<()> {
+        distinct("servers", &self.servers)?;
+        distinct("workloads", &self.workloads)?;
+        let check =
+            |arm: &CampaignArm| self.check_arm(arm).with_context(|| format!("[[arm]] {:?}", arm.name));
+        self.arms.iter().try_for_each(check)?;
+        // A search needs no sweep, and so no blocks; trials on block stores with users and in boxes are no sweep of the
+        // campaign's own.
+        let parts = self.stores.is_some() || self.stages.is_some() || self.sizes.is_some();
+        let searches = self.threshold.is_some() || self.slo.is_some() || parts;
+        let has_sweep = !searches || !self.connections.is_empty();
+        if has_sweep && self.open.is_none() {
+            distinct("connections", &self.connections)?;
+        }
+        if has_sweep {
+            within("max_blocks", self.max_blocks.into(), 1, 1_000)?;
+        }
+        self.check_ranges()?;
+        for (field, server) in [("baseline", &self.baseline), ("ceiling", &self.ceiling)] {
+            known(field, server.as_slice(), "servers", &self.servers)?;
+        }
+        if self.environment.placement == Placement::Duet {
+            let pairs = self.compared();
+            let alone = self.servers.iter().find(|name| !pairs.iter().any(|(a, b)| a == *name || b == *name));
+            ensure!(
+                alone.is_none(),
+                "field environment.placement: duet runs pairs of servers, and {:?} is compared with none",
+                alone.map_or("", String::as_str)
+            );
+        }
+        if let Some(duets) = self.duet_campaign() {
+            ensure!(!duets.servers.is_empty(), "field duets: no servers are compared; name a baseline");
+            duets.check().context("table [duets]")?;
+        }
+        self.open.iter().try_for_each(|open| open.check(self))?;
+        let closed = if self.has_closed_loop() { self.closed_loop_tools() } else { &[] };
+        let open_alone = closed.iter().find(|tool| !tool.can().closed_loop && !tool.driver().has_users());
+        ensure!(
+            open_alone.is_none(),
+            "field tool: {} sends at rates alone; give a table [open] with rates, or name another load tool",
+            open_alone.map_or("", |tool| tool.name())
+        );
+        ensure!(
+            self.tools.is_empty() || self.tools.contains(&self.tool),
+            "field tools: {} is not among them; name the load tools in axes.tool",
+            self.tool.name()
+        );
+        self.check_views(&self.views)?;
+        self.check_network()?;
+        self.check_headline_and_pass()?;
+        self.threshold.iter().try_for_each(|threshold| threshold.check(self))?;
+        self.slo.iter().try_for_each(|slo| slo.check(self))?;
+        self.stores.iter().try_for_each(|stores| stores.check(self))?;
+        self.stages.iter().try_for_each(|stages| stages.check(self))?;
+        self.check_hold()?;
+        self.sizes.iter().try_for_each(|sizes| sizes.check(self))?;
+        self.check_layouts(searches)?;
+        ensure!(
+            self.tools().all(|tool| !tool.driver().has_users()),
+            "fields tool and open.tools: {} sends what users in stages send; give the campaign a table [stages] in \
+             place of it",
+            LoadTool::K6.name()
+        );
+        Ok(())
+    }
+
+    /// Whether it can be shown by these views.
+    ///
+    /// # Errors
+    /// One line with the view and the field.
+    pub fn check_views(&self, views: &[View]) -> Result<()> {
+        let titles: Vec<String> = views.iter().map(|view| view.title.clone()).collect();
+        if !titles.is_empty() {
+            distinct("view.title", &titles)?;
+        }
+        let check = |view: &View| view.check(&self.axes).and_then(|()| self.check_values(view));
+        views.iter().try_for_each(|view| check(view).with_context(|| format!("[[view]] {:?}", view.title)))
+    }
+
+    /// Layouts are drawn for the trials of a sweep of closed loops and of duets.
+    fn check_layouts(&self, has_other_parts: bool) -> Result<()> {
+        let Some(layouts) = self.layouts else { return Ok(()) };
+        layouts.check()?;
+        ensure!(
+            !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
+            "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
+             remedy_trials, [open], \
+             [threshold], [slo], [stores], [stages] and [sizes]"
+        );
+        Ok(())
+    }
+
+    /// A campaign that holds connections sends nothing that could be compared.
+    fn check_hold(&self) -> Result<()> {
+        let others = self.open.is_some() || self.duets.is_some() || self.threshold.is_some();
+        let parts = self.slo.is_some() || self.stores.is_some() || self.stages.is_some();
+        let compared = !self.compared().is_empty() || self.ceiling.is_some() || !self.pass.is_empty();
+        ensure!(
+            !self.hold || !(others || parts || compared || self.precision.is_some()),
+            "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
+             comparisons, ceiling, \
+             pass, precision, [open], [duets], [threshold], [slo], [stores] and [stages])"
+        );
+        ensure!(
+            !self.hold || self.tool.can().holds,
+            "field tool: {} can't hold connections without sending; name another load tool",
+            self.tool.name()
+        );
+        ensure!(
+            !self.hold || self.environment.placement != Placement::Duet,
+            "field environment.placement: duet compares servers under load, and hold sends none; leave one of them out"
+        );
+        Ok(())
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        within("max_extra_blocks", self.max_extra_blocks.unwrap_or(0).into(), 0, 1_000)?;
+        within("curve_blocks", self.curve_blocks.unwrap_or(1).into(), 1, 1_000)?;
+        within("max_minutes", self.max_minutes.unwrap_or(1), 1, 600)?;
+        ensure!(
+            self.max_minutes.is_none() || self.precision.is_some(),
+            "field max_minutes: a campaign without precision has one analysis, at the end; give precision or leave \
+             this out"
+        );
+        within("warmup_connections", self.warmup_connections.unwrap_or(1).into(), 1, 60_000)?;
+        within("warmup_ms", self.warmup_ms, 100, 60_000)?;
+        within("window_ms", self.window_ms, 500, if self.soak { LONGEST_MS.1 } else { LONGEST_MS.0 })?;
+        ensure!(!self.soak || self.open.is_some(), "field soak: a soak has one rate; give it a table [open]");
+        let requests = self
+            .open
+            .iter()
+            .flat_map(|open| &open.rates)
+            .map(|rate| u64::from(*rate) * self.window_ms / 1_000)
+            .max();
+        within("window_ms times open.rates, in requests", requests.unwrap_or(0), 0, MOST_REQUESTS)?;
+        within("timeout_ms", self.timeout_ms, 1, 60_000)?;
+        within("connect_ms", self.connect_ms, 500, 600_000)?;
+        within("remedy_trials", u64::from(self.remedy_trials), 0, 100)?;
+        self.connections.iter().try_for_each(|count| within("connections", u64::from(*count), 1, 60_000))?;
+        self.environment.check()
+    }
+
+    fn check_headline_and_pass(&self) -> Result<()> {
+        for (workload, connections) in &self.headline {
+            ensure!(self.workloads.contains(workload), "field headline: {workload:?} is not among workloads");
+            let (amounts, name) = match &self.open {
+                Some(open) => (&open.rates, "open.rates"),
+                None => (&self.connections, "connections"),
+            };
+            let listed = amounts.contains(connections);
+            ensure!(listed, "field headline: {connections} for {workload} is not among {name}");
+        }
+        ensure!(
+            !self.compare_headline_only || !self.headline.is_empty(),
+            "field compare_headline_only: the campaign has no headline; name one or leave this out"
+        );
+        for (a, b) in &self.comparisons {
+            known("comparisons", &[a, b].map(String::clone), "servers", &self.servers)?;
+        }
+        for rule in &self.pass {
+            known("pass.server", slice::from_ref(&rule.server), "servers", &self.servers)?;
+            known("pass.over", slice::from_ref(&rule.over), "servers", &self.servers)?;
+            rule.check()?;
+            let pair = (rule.server.clone(), rule.over.clone());
+            ensure!(
+                self.environment.placement != Placement::Duet || self.compared().contains(&pair),
+                "field pass: {} over {} is no comparison of this campaign",
+                rule.server,
+                rule.over
+            );
+        }
+        Ok(())
+    }
+}

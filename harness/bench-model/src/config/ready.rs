@@ -1,0 +1,86 @@
+//! How a server says that it answers.
+
+use serde::{Deserialize, Serialize};
+
+/// How a server says that it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Ready {
+    /// One line of JSON on its standard output.
+    Line(ReadyLine),
+    /// Nothing: it is ready once the port in its arguments accepts a connection.
+    Connect {},
+    /// Nothing: it is ready once it answers getHealth with `ok` on the port in its arguments.
+    Health {},
+    /// Nothing: it is ready once it answers this request as stated on the port in its arguments.
+    Call(ReadyCall),
+    /// It runs already and is neither started nor stopped.
+    Running(RunningAt),
+}
+
+/// A request whose answer says that a server is ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadyCall {
+    /// The request's body.
+    pub request: String,
+    /// What is looked at in the answer: a JSON pointer.
+    #[serde(default = "result_pointer")]
+    pub pointer: String,
+    /// What must stand there; anything where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<serde_json::Value>,
+}
+
+fn result_pointer() -> String {
+    "/result".to_owned()
+}
+
+impl ReadyCall {
+    /// getHealth, with the answer of a node that is well.
+    pub fn health() -> Self {
+        Self {
+            request: r#"{"jsonrpc":"2.0","id":1,"method":"getHealth"}"#.to_owned(),
+            pointer: result_pointer(),
+            equals: Some("ok".into()),
+        }
+    }
+
+    /// Whether an answer says so.
+    pub fn is_said_by(&self, answer: &serde_json::Value) -> bool {
+        let found = answer.pointer(&self.pointer);
+        found.is_some_and(|found| self.equals.as_ref().is_none_or(|equals| equals == found))
+    }
+}
+
+/// Where a server answers that runs already.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunningAt {
+    /// `http://HOST:PORT`, with a path where it has one.
+    pub url: String,
+    /// Whether whoever runs the harness may put load on it. Needed for any server that is not on loopback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
+    /// The workloads that it answers otherwise than the campaign's ledger: their reference is the answer that it gave
+    /// twice before the run. Found by `run --target`; not in `servers.toml`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_answers: Vec<String>,
+}
+
+/// Where things stand in the ready line, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadyLine {
+    /// The address that it serves on.
+    pub addr: String,
+    /// The address of its metrics, where it has any.
+    pub metrics: Option<String>,
+    /// The URL on which it takes WebSocket connections, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ws: Option<String>,
+    /// Whether whoever runs the harness may put load on these places. Needed for any that is neither on loopback nor
+    /// where the server was told to listen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub i_own_this_target: bool,
+}
