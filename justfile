@@ -8,8 +8,8 @@ bench := if path_exists("target/harness/rpc-bench") == "true" { "cargo rpc-bench
 lints := env("LINT_AS_IT_COMPILES", "")
 cargo := if lints == "" { "cargo" } else { "cargo --config 'build.rustc-workspace-wrapper=\".ci/clippy-rustc\"'" }
 
-# Four threads for each processor: most tests wait, for a window to pass or for a server.
-cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 4))} " + cargo + " test --workspace"
+# Three threads for each processor: most tests wait, for a window to pass or for a server. With more, load tools start too late for these.
+cargo_test := "RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) * 3))} " + cargo + " test --workspace"
 
 _list:
     @just --list --unsorted

@@ -9,7 +9,7 @@ const [TRANSFERS, TOKEN_TRANSFERS] = [10, 50];
 // Where the first contract of the first account stands.
 const TOKEN = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 
-// Fills the chain of a node that mines when it is told to.
+// Fills the chain of a node that mines on demand.
 export async function fill(addr) {
   const call = async (method, ...params) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
