@@ -117,8 +117,7 @@ impl Mark {
         match self {
             Self::ClientBound => {
                 "client-bound: the load generator used at least as much CPU as the server. So the rate is \"at \
-                 least\" and \
-                 a ratio of rates is too small; compare CPU per request instead"
+                 least\" and a ratio of rates is too small; compare CPU per request instead"
             }
             Self::NearCeiling => {
                 "within 10 % of the ceiling's rate: what holds the ceiling back may hold this server back too"
@@ -142,8 +141,7 @@ impl Mark {
             }
             Self::Unsteady => {
                 "the window was not steady. A request of its first half, in which the connections are made, cost over \
-                 10 % \
-                 more CPU than one of its second"
+                 10 % more CPU than one of its second"
             }
             Self::Steal => {
                 "the hypervisor took over 2 % of the processors' time away in some trials, which count nowhere"
@@ -157,8 +155,8 @@ impl Mark {
             }
             Self::SentLate => {
                 "the load tool's own lateness, with connections free (99th percentile), is over a tenth of the \
-                 latency (99th \
-                 percentile). Much of what is shown may be the tool's; the latency from the send leaves it out"
+                 latency (99th percentile). Much of what is shown may be the tool's; the latency from the send leaves \
+                 it out"
             }
         }
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::diagnosis::{Cause, Confirmation, Diagnosis, LoadSetting, confirm, diagnose};
 use super::observed::disturbed;
 use bench_model::config::Campaign;
-use bench_model::load::{Client, Level};
+use bench_model::load::{Client, Level, LoadTool};
 use bench_model::observation::Observation;
 use bench_model::results::{REMEDIES, REMEDY, RunFolder};
 
@@ -28,6 +28,9 @@ pub struct Diagnosed {
     /// The load tool's client.
     #[serde(default, skip_serializing_if = "Client::is_default")]
     pub client: Client,
+    /// The load tool, where the campaign has several of closed loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<LoadTool>,
     /// The load, in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Level>,
@@ -107,6 +110,7 @@ pub fn diagnosed(
             workload: workload.to_owned(),
             connections,
             client,
+            tool: (campaign.tools.len() > 1).then_some(level.tool),
             open: level.rate.map(|_| level),
             diagnosis: diagnose(&setting, &observations),
         }

@@ -236,8 +236,7 @@ fn check_place(target: &Target, pointer: &str, listen: &str, is_own: bool) -> Re
     ensure!(
         target.is_loopback()?,
         "its ready line names {} ({pointer}), which is not on loopback, so nothing was sent there; it should listen \
-         on {listen}, or say \
-         in servers.toml that load may be put there: ready.line.i_own_this_target = true",
+         on {listen}, or say in servers.toml that load may be put there: ready.line.i_own_this_target = true",
         bounded(target.addr())
     );
     Ok(())

@@ -287,8 +287,7 @@ impl RunFolder {
         ensure!(
             format == FORMAT,
             "{}: the run's format is {format}, and this version reads format {FORMAT}; use the version that made the \
-             run, or measure \
-             again",
+             run, or measure again",
             path.display()
         );
         let mut plan: Plan = serde_json::from_str(&text).with_context(context)?;

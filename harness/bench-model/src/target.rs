@@ -158,8 +158,7 @@ impl Target {
         ensure!(
             is_own || self.is_loopback()?,
             "{self} is not on loopback, and this puts load on it: if that machine is yours to load, say so with \
-             --i-own-this-target \
-             (in servers.toml: i_own_this_target = true)"
+             --i-own-this-target (in servers.toml: i_own_this_target = true)"
         );
         Ok(())
     }

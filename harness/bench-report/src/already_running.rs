@@ -61,8 +61,7 @@ pub fn notes(run: &Run) -> Vec<String> {
     if !at.own_answers.is_empty() {
         notes.push(format!(
             "Answers to {} were compared with the server's own answer, given twice before the run, and not with the \
-             campaign's \
-             ledger, which it does not have.",
+             campaign's ledger, which it does not have.",
             at.own_answers.join(" and ")
         ));
     }

@@ -44,8 +44,7 @@ pub(super) fn section(run: &Run) -> String {
         return String::new();
     }
     let headers = "server | transport | box | without connections | for a connection | trials fitted | predicted \
-        connections | most held | \
-                   fewest killed | prediction";
+        connections | most held | fewest killed | prediction";
     let fits = Table::of(headers, 3, boxed.iter().map(|of| fit(run, of)));
     let headers = "server | transport | box | connections | held | killed for want of memory | ended otherwise | \
         group's memory";
@@ -53,16 +52,14 @@ pub(super) fn section(run: &Run) -> String {
     let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
     format!(
         "## How many connections fit in a box\n\n{}\nEach server is in a control group with a limit of memory. \
-         Group's memory is what the limit counts, at its highest: the \
-         server's own, the kernel's for its connections, and caches of files. With cgroups of version 2 the \
-         connections' buffers are in it, with version 1 they are not. So \
-         it is not the resident memory of the table below. A straight line goes by least squares through the trials \
-         that took up to half of the box; where it reaches the \
-         limit is the predicted number of connections, with the interval of an inverse prediction at 95 %. Nothing \
-         above half of the box is in the line, so what was held and \
-         killed there tests it. The prediction *agrees* where its interval reaches into the range from the most \
-         connections that were held to the fewest at which the kernel \
-         killed the server.\n\n{picture}{}\n### Every number of connections\n\n{}",
+         Group's memory is what the limit counts, at its highest: the server's own, the kernel's for its connections, \
+         and caches of files. With cgroups of version 2 the connections' buffers are in it, with version 1 they are \
+         not. So it is not the resident memory of the table below. A straight line goes by least squares through the \
+         trials that took up to half of the box; where it reaches the limit is the predicted number of connections, \
+         with the interval of an inverse prediction at 95 %. Nothing above half of the box is in the line, so what \
+         was held and killed there tests it. The prediction *agrees* where its interval reaches into the range from \
+         the most connections that were held to the fewest at which the kernel killed the server.\n\n{picture}{}\n### \
+         Every number of connections\n\n{}",
         headline(run),
         fits.markdown(),
         Table::of(headers, 3, levels).markdown()
@@ -118,8 +115,7 @@ pub(super) fn chart(run: &Run) -> Option<Picture> {
         alt: "The memory of each server's group against the connections that it held, with fitted lines and the \
             limits".to_owned(),
         note: "Lines go on to the limit, which is the horizontal line; a point is hollow where it is not in the fit. \
-            Crossed on the limit: the kernel killed the server at that \
-               number of connections."
+            Crossed on the limit: the kernel killed the server at that number of connections."
             .to_owned(),
         chart: charts::boxed(run)?,
     })

@@ -98,16 +98,14 @@ fn resolution(summary: &CalibrationSummary) -> String {
     match summary.resampled.iter().find(seen) {
         Some(row) => format!(
             "from the spread of the twins alone (resampled): a difference of {:.1} % in server CPU per request would \
-             be seen in \
-             {} of comparisons, after {:.0} blocks on average.",
+             be seen in {} of comparisons, after {:.0} blocks on average.",
             row.difference * 100.0,
             percent(f64::from(row.claimed) / f64::from(row.of)),
             row.blocks
         ),
         None => {
-            "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per \
-            request would \
-                 be seen in 90 % of comparisons."
+            "from the spread of the twins alone (resampled): no difference of up to 15 % in server CPU per request \
+            would be seen in 90 % of comparisons."
                 .to_owned()
         }
     }
@@ -160,8 +158,8 @@ fn text(
     let calibration = &plan.calibration;
     sections([
         "# Calibration report\n\nWhich differences this machine and this harness resolve, found by comparisons whose \
-         true answer is \
-         known: a server against itself under another name, and against itself with extra CPU work for each request.\n"
+         true answer is known: a server against itself under another name, and against itself with extra CPU work for \
+         each request.\n"
             .to_owned(),
         format!("## Headline\n\n{}", headline(summary)),
         "![Share of comparisons in which a handicap was seen](power.svg)\n".to_owned(),
@@ -183,23 +181,18 @@ fn of_cpu(summary: &CalibrationSummary, section: impl Fn() -> String) -> String 
 fn ours(margin: f64, summary: &CalibrationSummary) -> String {
     let mut out = format!(
         "## Our way\n\nEach comparison has blocks of its own and is judged as in a campaign: after {} blocks, stopped \
-         once it \
-         is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each one is \
-         false. \
-         Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's CPU time over \
-         what the \
-         base needed in each block, which moves where the machine slows a server more than plain \
-         arithmetic. \"Difference, as \
-         estimated\" is the median over the comparisons, \"over all blocks\" one estimate from everything.\n",
+         once it is answered, margin {:.0} %. A claim is \"faster\", \"slower\" or \"different\"; for the twin each \
+         one is false. Shares have 95 % intervals (Clopper and Pearson). \"As these blocks had it\" is the handicap's \
+         CPU time over what the base needed in each block, which moves where the machine slows a server more than \
+         plain arithmetic. \"Difference, as estimated\" is the median over the comparisons, \"over all blocks\" one \
+         estimate from everything.\n",
         list(&summary.block_counts),
         margin * 100.0
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
         let headers = "handicap | as these blocks had it | comparisons | claimed a difference | in the wrong \
-            direction | \
-                       faster / slower / small / equivalent / inconclusive | difference, as estimated | over all \
-                       blocks | \
-                       spread of a block | blocks | time, median (most)";
+            direction | faster / slower / small / equivalent / inconclusive | difference, as estimated | over all \
+            blocks | spread of a block | blocks | time, median (most)";
         let relative = |value: f64| format!("{:+.2} %", value * 100.0);
         let row = |power: &Power| {
             let verdicts = [
@@ -234,8 +227,7 @@ fn ours(margin: f64, summary: &CalibrationSummary) -> String {
     }
     out.push_str(
         "\nThe handicap is of the server's CPU time. The rate of a closed loop that shares its cores also holds the \
-         load \
-         generator's time, so the same handicap shows there as less.\n",
+         load generator's time, so the same handicap shows there as less.\n",
     );
     out
 }
@@ -255,10 +247,8 @@ fn resampled(summary: &CalibrationSummary) -> String {
     let of = summary.resampled.first().map_or(0, |row| row.of);
     format!(
         "## What the noise alone says\n\nBlocks of the server with its twin, drawn with replacement into {of} \
-         comparisons for \
-         each difference, which is put in by arithmetic; by server CPU per request. This is no proof, since it takes \
-         blocks \
-         for independent, but it says from few blocks what to expect.\n\n{}",
+         comparisons for each difference, which is put in by arithmetic; by server CPU per request. This is no proof, \
+         since it takes blocks for independent, but it says from few blocks what to expect.\n\n{}",
         table.markdown()
     )
 }
@@ -268,18 +258,14 @@ fn common(placement: Placement, summary: &CalibrationSummary) -> String {
         Placement::Free | Placement::OneCore => "",
         Placement::Duet => {
             " No script runs both at the same time, so the runs that are compared here are of different blocks: those \
-             of \
-             the base, and of the blocks after them those of the other."
+             of the base, and of the blocks after them those of the other."
         }
     };
     let mut out = format!(
         "## The common way\n\nThe same observations, judged as most published comparisons are: the base runs first, \
-         then the \
-         other server; one run each, or the means of three; whoever is ahead by more than a threshold is called \
-         faster.{apart} \
-         Shares of comparisons that claim a difference in the true direction (wrong direction in brackets); for the \
-         twin each \
-         claim is false.\n"
+         then the other server; one run each, or the means of three; whoever is ahead by more than a threshold is \
+         called faster.{apart} Shares of comparisons that claim a difference in the true direction (wrong direction \
+         in brackets); for the twin each claim is false.\n"
     );
     for figure in [Figure::CpuUsPerRequest, Figure::RequestsPerSecond] {
         let of_figure: Vec<&CommonWay> = summary.common.iter().filter(|row| row.figure == figure).collect();
@@ -313,10 +299,8 @@ fn sizing(plan: &CalibrationPlan) -> String {
     let rounds = rounds.map(|arm| format!("{} rounds for {}", count(arm.rounds), percent(arm.handicap)));
     format!(
         "## How the handicaps were sized\n\nA round is a fixed piece of integer arithmetic; `--handicap-rounds N` \
-         makes the \
-         server do N of them for each request. Every server here does one round and those of its handicap, so that \
-         all run \
-         the same code. In trials of their own (folder `sizing`) the server needed {} µs for a \
+         makes the server do N of them for each request. Every server here does one round and those of its handicap, \
+         so that all run the same code. In trials of their own (folder `sizing`) the server needed {} µs for a \
          request, and a round {} ns. So: {}. The handicaps are known as well as the round's interval.\n",
         estimate(sizing.base_cpu_us, |value| format!("{value:.2}")),
         estimate(sizing.round_ns, |value| format!("{value:.3}")),
@@ -377,8 +361,7 @@ fn environment(
     ];
     format!(
         "## Environment\n\n{}\nResume it: `cargo rpc-bench calibrate --resume results/{}`. The tools' own output is \
-         kept \
-         only of trials that failed.\n",
+         kept only of trials that failed.\n",
         facts(rows).markdown(),
         folder.name()
     )

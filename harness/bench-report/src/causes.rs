@@ -18,10 +18,8 @@ pub fn section(run: &Run) -> String {
     format!(
         "## Why it fails\n\n\
          A request is bad that failed or took longer than the timeout. A cause is named where a counter moved and \
-         explains at \
-         least half of the bad requests; where none is bad, half of the time, or of the requests slower than 0.95 s. \
-         It is \
-         *likely* until a remedy was tried.\n\n{cells}"
+         explains at least half of the bad requests; where none is bad, half of the time, or of the requests slower \
+         than 0.95 s. It is *likely* until a remedy was tried.\n\n{cells}"
     )
 }
 
@@ -34,7 +32,8 @@ pub(super) fn explained(cell: &Diagnosed, remedies: &[TriedRemedy]) -> String {
     }
     let client =
         if cell.client.is_default() { String::new() } else { format!(", client {}", cell.client.name()) };
-    explained_at(cell, &format!(" at {}{client}", count(u64::from(cell.connections))), remedies)
+    let tool = cell.tool.map_or_else(String::new, |tool| format!(" by {}", tool.name()));
+    explained_at(cell, &format!(" at {}{tool}{client}", count(u64::from(cell.connections))), remedies)
 }
 
 /// The same where the load is more than connections: `at` says what it was.

@@ -65,10 +65,9 @@ pub fn markdown(runs: Both<&Measured>, between: &Between) -> String {
 fn relative(between: &Between, reference: &str) -> String {
     format!(
         "## Relative to {reference}\n\nWithin each run a server's figures are divided by {reference}'s of the same \
-         block, and \
-         then the two runs are compared. A machine that is slower as a whole slows both, so it cancels to first \
-         order: read \
-         this table first. It holds as far as {reference} itself is the same program in both runs.\n\n{}\n{}\n\n",
+         block, and then the two runs are compared. A machine that is slower as a whole slows both, so it cancels to \
+         first order: read this table first. It holds as far as {reference} itself is the same program in both \
+         runs.\n\n{}\n{}\n\n",
         table(between, &between.relative, true).markdown(),
         drift(between, reference)
     )
@@ -89,12 +88,10 @@ fn drift(between: &Between, reference: &str) -> String {
         "That is within the margin everywhere, so the absolute ratios below are evidence too."
     } else if findings().flatten().any(|finding| finding.verdict.claims_difference()) {
         "So the machine, or this server, changed between the runs. Where it did, the absolute ratios below are no \
-         evidence of \
-         what the other servers did."
+         evidence of what the other servers did."
     } else {
         "That is not known to be within the margin everywhere, so the absolute ratios below are weak evidence: what \
-         they show \
-         may be the machine."
+         they show may be the machine."
     };
     format!("{out}\n\n{verdict}")
 }
@@ -124,8 +121,7 @@ fn absolute(between: &Between) -> String {
 
 fn table(between: &Between, changes: &[Change], more_blocks_help: bool) -> Table {
     let headers = "workload | server | connections | ratio of rates | by rate | ratio of CPU per request | by CPU per \
-        request | \
-                   ratio of p99 | blocks before, after";
+        request | ratio of p99 | blocks before, after";
     let shown = |finding: &Option<Finding>| known(*finding, MISSING, |finding| ratio(finding.ratio));
     let said =
         |finding: &Option<Finding>| known(*finding, MISSING, |finding| words(&finding, more_blocks_help));
@@ -173,28 +169,19 @@ fn how_to_read(between: &Between) -> String {
     let Both { before, after } = between.invalid_trials;
     format!(
         "## How to read this\n\nThe margin is {}, the second run's: what lies within it does not matter. In each \
-         table all cells \
-         share an error of 5 % for each of the two judged ratios (Holm); the estimate is the Hodges–Lehmann shift of \
-         the \
-         logarithms, the interval that of Mann and Whitney. The ratio of p99s is not judged; its interval is right by \
-         itself \
-         with 95 %. Trials from which the hypervisor or the control group took time are left out: {before} before, \
-         {after} \
-         after.\n\n\
+         table all cells share an error of 5 % for each of the two judged ratios (Holm); the estimate is the \
+         Hodges–Lehmann shift of the logarithms, the interval that of Mann and Whitney. The ratio of p99s is not \
+         judged; its interval is right by itself with 95 %. Trials from which the hypervisor or the control group \
+         took time are left out: {before} before, {after} after.\n\n\
          These intervals are wider than those of a campaign. Within a campaign two servers stand in the same block, \
-         next to each \
-         other, and what the machine does then hits both and cancels. Blocks of two runs can't be paired, so \
-         all that drifts from block to block stays in the absolute ratios. What lies between the runs is worse: the \
-         intervals do not know of it at all. A machine that was slower in that hour shows as servers that are slower, \
-         with a \
-         narrow interval around the wrong value. An absolute ratio of two runs is evidence only where the reference \
-         server's \
-         own ratio is near 1, or where nothing else can be had. The relative ratios cancel what slows all servers \
-         alike, \
-         not what slows one kind of work more than another (system calls more than parsing, say), nor what changes \
-         from one \
-         trial to the next. The best comparison of two \
-         versions is one campaign that holds both as servers.\n",
+         next to each other, and what the machine does then hits both and cancels. Blocks of two runs can't be \
+         paired, so all that drifts from block to block stays in the absolute ratios. What lies between the runs is \
+         worse: the intervals do not know of it at all. A machine that was slower in that hour shows as servers that \
+         are slower, with a narrow interval around the wrong value. An absolute ratio of two runs is evidence only \
+         where the reference server's own ratio is near 1, or where nothing else can be had. The relative ratios \
+         cancel what slows all servers alike, not what slows one kind of work more than another (system calls more \
+         than parsing, say), nor what changes from one trial to the next. The best comparison of two versions is one \
+         campaign that holds both as servers.\n",
         between.margin
     )
 }

@@ -24,10 +24,8 @@ pub(super) fn tables(run: &Run) -> String {
     let mut out: String = run.summary.crossed.iter().map(|crossed| one(run, crossed) + "\n").collect();
     out.push_str(
         "Each ratio was measured and none is modelled. Intervals of ratios allow for all comparisons of the run; \
-         those of \
-         shares and of the product are by block and right by themselves with 95 %. What HTTP's and JSON-RPC's shares \
-         leave over is \
-         what changing one does to the cost of the other, and noise.\n",
+         those of shares and of the product are by block and right by themselves with 95 %. What HTTP's and \
+         JSON-RPC's shares leave over is what changing one does to the cost of the other, and noise.\n",
     );
     out
 }

@@ -41,15 +41,11 @@ pub(super) fn section(duets: &Run) -> String {
     });
     format!(
         "## Side by side\n\nThe two servers of a pair run at the same time on one core, each with a load generator of \
-         its own: \
-         what slows one slows the other, and their ratio keeps still where single figures jump. So this is the \
-         sharpest \
-         comparison of CPU time per request that this machine allows; the figures of one server alone are those of a \
-         core that \
-         four processes share. Rates are not compared here, because the kernel divides the \
-         core.\n\n{}\n{PAIRED_RATIOS} Judged after {} \
-         valid blocks; \
-         all {} comparisons and all interim analyses share an error of 5 %. Windows of {} ms.\n{}{}",
+         its own: what slows one slows the other, and their ratio keeps still where single figures jump. So this is \
+         the sharpest comparison of CPU time per request that this machine allows; the figures of one server alone \
+         are those of a core that four processes share. Rates are not compared here, because the kernel divides the \
+         core.\n\n{}\n{PAIRED_RATIOS} Judged after {} valid blocks; all {} comparisons and all interim analyses share \
+         an error of 5 %. Windows of {} ms.\n{}{}",
         Table::of(headers, 2, rows).markdown(),
         list(&duets.summary.block_counts),
         duets.summary.comparisons.len(),

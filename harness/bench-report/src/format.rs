@@ -80,8 +80,7 @@ pub const PAIRED_RATIOS: &str = "Ratios are medians of per-block ratios (Hodges-
 
 /// Whose failure a request is that was never sent. `docs/METHODOLOGY.md` and `docs/OPEN-LOOP.md` say the same.
 pub const NEVER_SENT: &str = "A request that was due and never sent is a failure where the server held all \
-    connections; where the load \
-     tool was late by itself, the window was not at the requested rate.";
+    connections; where the load tool was late by itself, the window was not at the requested rate.";
 
 /// Characters to which a column's cells are filled up: a longer one stands out, and fills no other row with blanks.
 const WIDEST: usize = 1_000;

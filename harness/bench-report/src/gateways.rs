@@ -28,13 +28,11 @@ pub(super) fn section(run: &Run) -> String {
         (server.upstream.is_some() || is_compared(server)).then(|| row(run, server, cell))
     });
     let headers = "request | server | p50 | p99 | p50 above direct | p99 above direct | CPU µs/request | CPU \
-        µs/request behind it | \
-                   peak memory | peak memory behind it | failed requests | trials";
+        µs/request behind it | peak memory | peak memory behind it | failed requests | trials";
     format!(
-        "## What a gateway adds\n\nThe same requests to a server itself, and through a gateway in front of \
-         it. \"Above direct\" is the \
-         difference in the same block, the median over blocks with its interval; the server behind the gateway is \
-         started afresh for each trial too.\n\n{}",
+        "## What a gateway adds\n\nThe same requests to a server itself, and through a gateway in front of it. \
+         \"Above direct\" is the difference in the same block, the median over blocks with its interval; the server \
+         behind the gateway is started afresh for each trial too.\n\n{}",
         Table::of(headers, 2, rows).markdown()
     ) + &curves(run)
         + &kept_answers(run)
@@ -121,8 +119,7 @@ fn kept_answers(run: &Run) -> String {
     }
     format!(
         "\n### What the cache saves\n\nCPU of the gateway and of the server behind it together. The same request \
-         again and again is the most \
-         that a cache can save.\n\n{}",
+         again and again is the most that a cache can save.\n\n{}",
         table.markdown()
     )
 }

@@ -34,10 +34,9 @@ pub(super) fn section(run: &Run) -> String {
     let method = &first.method;
     format!(
         "## Head-of-line blocking\n\nLatency of {method} alone from when it was due, by itself and as a part of this \
-         mix at the same rate \
-         of requests: {mix}. The other calls of the mix also cost the server time, so only the ways to reach a server \
-         compare with each \
-         other. Ratios are paired by block, each with its own 95 % interval, and are not judged.\n\n{}\n{}",
+         mix at the same rate of requests: {mix}. The other calls of the mix also cost the server time, so only the \
+         ways to reach a server compare with each other. Ratios are paired by block, each with its own 95 % interval, \
+         and are not judged.\n\n{}\n{}",
         each.markdown(),
         ways(run, found)
     )

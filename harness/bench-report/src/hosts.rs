@@ -75,16 +75,15 @@ fn notes(hosts: &[HostSummary]) -> Vec<String> {
     });
     notes.push(
         "Counts and rates are sums. Percentiles in all other tables are those of all requests together: from the \
-         records of every request in an \
-         open loop, from added histograms in a closed loop. A tool that prints percentiles alone (bombardier) has \
-         none for several hosts; they are left out there and stand for each host here."
+         records of every request in an open loop, from added histograms in a closed loop. A tool that prints \
+         percentiles alone (bombardier) has none for several hosts; they are left out there and stand for each host \
+         here."
             .to_owned(),
     );
     notes.push(
         "A trial is void where hosts started further apart than 1 % of the window. *Busiest* is the share of its \
-         processors that a host's load \
-         tool used in its busiest trial; from 90 % on, a cell is marked as client-bound. The clock is compared by \
-         messages through the shared folder."
+         processors that a host's load tool used in its busiest trial; from 90 % on, a cell is marked as \
+         client-bound. The clock is compared by messages through the shared folder."
             .to_owned(),
     );
     notes

@@ -23,23 +23,18 @@ pub(super) fn section(run: &Run) -> String {
     let memory = Table::of(headers, 2, lines);
     let storms = held.iter().flat_map(|of| of.storms.iter().map(|storm| self::storm(run, of, storm)));
     let headers = "server | transport | connections | connect p50 | connect p99 | all within | server CPU for a \
-        connection | memory | failed | \
-                   trials";
+        connection | memory | failed | trials";
     let storms = Table::of(headers, 2, storms);
     let counts = list(run.plan.connections().into_iter().map(|connections| count(connections.into())));
     let picture = chart(run).map_or_else(String::new, |picture| picture.markdown() + "\n");
     format!(
         "## Connections that carry nothing\n\nConnections: {counts}, each number on a server of its own that was \
-         started for it. All of them are \
-         opened at once and held; nothing is sent, so over HTTP a server has accepted them and read nothing. A line \
-         through the server's memory by relative error in each block: its rise is the \
+         started for it. All of them are opened at once and held; nothing is sent, so over HTTP a server has accepted \
+         them and read nothing. A line through the server's memory by relative error in each block: its rise is the \
          memory for a connection, as a median over blocks with a 95 % interval.\n\n{picture}{}\n### Connecting all at \
-         once\n\nEach \
-         connection's time is from the call of `connect` until it can carry a request: the handshake of TCP and, over \
-         WebSocket, its own after \
-         that, which HTTP does not have. The load tool's threads share the cores with the server. p50 and p99 are of \
-         a trial's connections; \
-         medians over trials.\n\n{}",
+         once\n\nEach connection's time is from the call of `connect` until it can carry a request: the handshake of \
+         TCP and, over WebSocket, its own after that, which HTTP does not have. The load tool's threads share the \
+         cores with the server. p50 and p99 are of a trial's connections; medians over trials.\n\n{}",
         memory.markdown(),
         storms.markdown()
     )

@@ -67,8 +67,8 @@ fn settings(run: &Run) -> String {
     });
     format!(
         "Each arm is a server with settings of its own; all others are the environment's: {}. One slot of a chain in \
-         twenty is \
-         skipped. The walk of a block store is *simulated*: the thread that answers is kept busy for that time.\n\n{}",
+         twenty is skipped. The walk of a block store is *simulated*: the thread that answers is kept busy for that \
+         time.\n\n{}",
         common(&campaign.environment, run.plan.threads),
         Table::of("arm | server | settings of its own", 3, rows).markdown()
     )
@@ -142,8 +142,8 @@ fn repeated(run: &Run, original: &Original, workload: &str, level: Level) -> Str
     }
     format!(
         "{}\nRequests/s hold those that failed, as bombardier prints them; answered/s do not. Connections at work are \
-         answers a second times the \
-         median latency (Little's law): that many were served all the time, and the others waited.\n",
+         answers a second times the median latency (Little's law): that many were served all the time, and the others \
+         waited.\n",
         table.markdown()
     )
 }
@@ -189,8 +189,7 @@ fn effect(before: &Printed, after: &Printed) -> String {
 /// What as many workers as the original's would answer, each on a core of its own.
 fn predicted(run: &Run, original: &Original) -> String {
     let headers = "arm | request | CPU µs/request here | workers there | predicted answers/s | the original's \
-        answers/s | \
-                   original / predicted | of a gigabit line";
+        answers/s | original / predicted | of a gigabit line";
     let mut table = Table::of(headers, 2, []);
     for (arm, branch) in bases(run, original) {
         for there in &branch.runs {
@@ -214,12 +213,10 @@ fn predicted(run: &Run, original: &Original) -> String {
     }
     format!(
         "### Predicted\n\nThis machine has {} cores for server and load generator together, so what more workers do \
-         is **predicted and \
-         not measured**: workers over the CPU time that a request takes here, as if each worker had a core like these \
-         to itself and \
-         nothing else held it back. The workers of the original are inferred. Its bytes a second are compared with \
-         what a gigabit \
-         line carries one way; where they come close, the line was the limit.\n\n{}",
+         is **predicted and not measured**: workers over the CPU time that a request takes here, as if each worker \
+         had a core like these to itself and nothing else held it back. The workers of the original are inferred. Its \
+         bytes a second are compared with what a gigabit line carries one way; where they come close, the line was \
+         the limit.\n\n{}",
         run.conditions.host.cores,
         table.markdown()
     )
@@ -269,9 +266,8 @@ fn ratios(run: &Run) -> Result<String> {
         "## Compared with the original test\n\n{}\n\
          The original test gave these requests/s: {}; in the order legacy, jsonrpsee, actix. Only ratios compare: two \
          machines were used there, and branches of a real validator answered from its block store; here server and \
-         load \
-         generator share one machine, and every server reads the same ledger in memory. `just original` \
-         repeats it with what its figures say that it ran on.\n",
+         load generator share one machine, and every server reads the same ledger in memory. `just original` repeats \
+         it with what its figures say that it ran on.\n",
         table.markdown(),
         said.join("; ")
     ))

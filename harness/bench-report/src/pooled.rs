@@ -176,28 +176,21 @@ pub fn files(pooled: &PooledRuns) -> Result<Vec<(&'static str, String)>> {
 
 const HOW_TO_READ: &str = "\
 **By processor** has a column for each model of processor: the ratio with its 95 % interval and the number of runs. \
-**All models** is the \
-range from the smallest to the largest of them; from three models on a mean over models with its 95 % interval stands \
-behind it. Few models \
-were measured, and another one may lie outside of the range.
+**All models** is the range from the smallest to the largest of them; from three models on a mean over models with \
+its 95 % interval stands behind it. Few models were measured, and another one may lie outside of the range.
 
-Within a model ratios are pooled on logarithms by a random-effects model: the mean over runs with the 95 % interval \
-of Hartung and Knapp, the variance between runs \
-by restricted maximum likelihood. **Within** is the typical standard error of one run's ratio, worked back from the \
-interval that its \
-report prints; **between** is the standard deviation of the true ratios from run to run, which no single run knows \
-of; **I²** is the share \
-of the variance that lies between runs. **A new run** is the 95 % prediction interval of Higgins, Thompson and \
-Spiegelhalter for the true \
-ratio of one more run on the same model; what that run prints is off by its own error within, too. Below three runs \
-there is none, and of few runs the spread \
-between them is known badly, which makes these intervals wide. Only runs with the same request, answer length, \
-connections, placement, \
-tuning, threads and ledger are pooled, and only where both servers have the same title, effective settings and build: \
-sources, versions of \
-all crates, profile and compiler. Runs without a fingerprint of these are pooled where they are of one commit. Length \
-of windows, number of \
-blocks, kernel and the rest of the repository may differ: they are part of what varies between runs.
+Within a \
+model ratios are pooled on logarithms by a random-effects model: the mean over runs with the 95 % interval of Hartung \
+and Knapp, the variance between runs by restricted maximum likelihood. **Within** is the typical standard error of \
+one run's ratio, worked back from the interval that its report prints; **between** is the standard deviation of the \
+true ratios from run to run, which no single run knows of; **I²** is the share of the variance that lies between \
+runs. **A new run** is the 95 % prediction interval of Higgins, Thompson and Spiegelhalter for the true ratio of one \
+more run on the same model; what that run prints is off by its own error within, too. Below three runs there is none, \
+and of few runs the spread between them is known badly, which makes these intervals wide. Only runs with the same \
+request, answer length, connections, placement, tuning, threads and ledger are pooled, and only where both servers \
+have the same title, effective settings and build: sources, versions of all crates, profile and compiler. Runs \
+without a fingerprint of these are pooled where they are of one commit. Length of windows, number of blocks, kernel \
+and the rest of the repository may differ: they are part of what varies between runs.
 ";
 
 /// The models of processors that groups have, in the order of their names.

@@ -22,11 +22,11 @@ pub(super) fn section(run: &Run) -> String {
         decides";
     format!(
         "## Why\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a request. \
-         So a server is \
-         faster because it uses more of the machine, or because it needs less of it for a request:\n\n{}\n\
+         So a server is faster because it uses more of the machine, or because it needs less of it for a \
+         request:\n\n{}\n\
          Paired by block, over all of them; each interval is right by itself with 95 %. What the CPU time is made of \
-         (the method, \
-         the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections {}`.\n",
+         (the method, the framework, HTTP, the kernel) takes a run of its own: `just why {} {} {} --connections \
+         {}`.\n",
         Table::of(headers, 2, rows).markdown(),
         first.server,
         first.over,

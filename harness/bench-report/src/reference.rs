@@ -96,10 +96,8 @@ pub(super) fn section(run: &Run) -> String {
     let first = references.first().copied().unwrap_or_default();
     format!(
         "## Where answers differ from those of {first}\n\nBoth servers got each request at about the same time, \
-         before, in and after each \
-         window. A place is a JSON pointer, with `*` for any item of an array; the values are those of the first \
-         answer that differed \
-         there.\n\n{}",
+         before, in and after each window. A place is a JSON pointer, with `*` for any item of an array; the values \
+         are those of the first answer that differed there.\n\n{}",
         table.markdown()
     )
 }

@@ -200,13 +200,11 @@ fn closed_loop(run: &Run) -> String {
     }
     let always = [
         "Each interval of a rate, a latency or a CPU time is right by itself with 95 % confidence; of twenty of them \
-         one \
-         may well be wrong. Those of comparisons are wider, so that all verdicts hold together.",
+         one may well be wrong. Those of comparisons are wider, so that all verdicts hold together.",
         "All intervals are about this run. Another run, of another hour, kernel or build, may lie outside of them: \
          `just compare --all` pools the kept runs and says how far apart they are and what one more may give.",
         "Latencies are those of a closed loop: a connection sends its next request only when it has its answer, so \
-         waiting that an \
-         independent user would see is not in them.",
+         waiting that an independent user would see is not in them.",
     ];
     items.extend(always.map(str::to_owned));
     bullets(items)
@@ -325,12 +323,9 @@ fn by_hand(run: &Run) -> String {
     }
     let mut out = format!(
         "## By hand\n\n`just bombard SERVER REQUEST CONNECTIONS` makes one trial's figures again. To the letter, with \
-         two \
-         terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count \
-         over the \
-         time taken, p99 the 99 % line; CPU per request is the growth of user and system time in `/proc/PID/stat` \
-         over the \
-         requests.\n\n```sh\n",
+         two terminals: start a server,\n\n```sh\n{}```\n\nand put the load of a row on it. The rate is the 2xx count \
+         over the time taken, p99 the 99 % line; CPU per request is the growth of user and system time in \
+         `/proc/PID/stat` over the requests.\n\n```sh\n",
         servers_by_hand(run)
     );
     for workload in &run.plan.workloads {

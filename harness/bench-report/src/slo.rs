@@ -95,8 +95,7 @@ fn note(search: &SloSearch, ceiling: Ceiling) -> String {
     if let Some(ToolLimited { rate: at, achieved, client_cores, server_cores }) = search.tool_limited {
         notes.push(format!(
             "the load tool was the limit in {} trials, first at {}: it sent {:.1} % of the rate with \
-             {client_cores:.2} cores, the server \
-             used {server_cores:.2}",
+             {client_cores:.2} cores, the server used {server_cores:.2}",
             found.tool_limited,
             rate(at),
             achieved * 100.0
@@ -161,8 +160,7 @@ pub fn section(run: &Run) -> String {
     let _ = writeln!(
         out,
         "\n{} trials, interleaved in a drawn order, each on a fresh server. *In time/s* is the conditional throughput \
-         of RFC 9971: the \
-         requests a second that met the level.",
+         of RFC 9971: the requests a second that met the level.",
         summary.trials
     );
     out.push_str(&chart(summary));
@@ -180,14 +178,10 @@ fn explanation(slo: &Slo) -> String {
         .map_or_else(|| "none of it".to_owned(), |share| format!("at most {share} of that time"));
     format!(
         "{} sends requests at a steady rate over at most {}, whether or not the server keeps up. The level: {}. \
-         Latency counts \
-         from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} of windows of \
-         {}, {tolerated} lies \
-         in windows that missed the level (RFC 9971, MLRsearch); the highest sustained rate lies at or above the one \
-         and below the \
-         other, {} apart. Windows of {} decided where to look. A window in which the load tool could not send at the \
-         requested rate does not \
-         count against the server.",
+         Latency counts from the moment at which a request was *meant* to be sent. A rate is *sustained* where, of {} \
+         of windows of {}, {tolerated} lies in windows that missed the level (RFC 9971, MLRsearch); the highest \
+         sustained rate lies at or above the one and below the other, {} apart. Windows of {} decided where to look. \
+         A window in which the load tool could not send at the requested rate does not count against the server.",
         slo.tool.name(),
         counted(slo.connections.into(), "connection"),
         level(slo),
@@ -219,10 +213,8 @@ fn chart(summary: &SloSummary) -> String {
     };
     let mut out = "\n![99th percentile of latency against the rate, trial by trial](slo.svg)\n\n\
          Each mark is a trial: filled where it met the level, hollow where it missed it, crossed where the load tool \
-         was the limit; small \
-         marks are short windows. The line is the level's limit; a trial below it that is hollow missed another part \
-         of the level. \
-         Both axes are logarithmic.\n"
+         was the limit; small marks are short windows. The line is the level's limit; a trial below it that is hollow \
+         missed another part of the level. Both axes are logarithmic.\n"
         .to_owned();
     let died = unseen(PointResult::Failed);
     if died > 0 {
@@ -237,8 +229,7 @@ pub(super) fn by_hand(run: &Run, summary: &SloSummary, servers: &str) -> String 
     let slo = &summary.slo;
     let mut out = format!(
         "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand send it one \
-         window of a highest rate, \
-         on `{}`, whose path `just tools {}` prints. {}\n\n```sh\n",
+         window of a highest rate, on `{}`, whose path `just tools {}` prints. {}\n\n```sh\n",
         slo.tool.name(),
         slo.tool.name(),
         match slo.tool.can().prints_from_due {
@@ -279,9 +270,8 @@ pub(super) fn distrust(run: &Run) -> String {
          server's own.\n\
          - {NEVER_SENT}\n\
          - An answer is no confidence interval: few windows decide a rate. Where a server's highest rate varies from \
-         window to window it \
-         may well lie a step too high; where single windows are disturbed, too low (docs/METHODOLOGY.md has how \
-         often, by simulation).\n\
+         window to window it may well lie a step too high; where single windows are disturbed, too low \
+         (docs/METHODOLOGY.md has how often, by simulation).\n\
          - A rate stands for a steady stream of requests; where they come in bursts a server may sustain less.\n"
     )
 }
@@ -294,9 +284,8 @@ fn why(summary: &SloSummary) -> String {
     }
     let mut out = format!(
         "\n### Why it misses the level there\n\nOf the trials at the lowest rate that is not sustained; a request is \
-         bad here that \
-         failed or took longer than {} ms, because the level takes the timeout's place. A cause is *likely* where a \
-         counter moved and explains at least half of the bad requests, or of the time.\n\n",
+         bad here that failed or took longer than {} ms, because the level takes the timeout's place. A cause is \
+         *likely* where a counter moved and explains at least half of the bad requests, or of the time.\n\n",
         summary.slo.p99_ms
     );
     for search in missed() {

@@ -62,11 +62,10 @@ pub(super) fn section(run: &Run) -> String {
     let table = Table::of(headers, 2, soaks.iter().map(row));
     format!(
         "## Soak\n\n{}\nA line through the means of twelve parts of the window, without its first tenth; the interval \
-         is Student's. It stands for the change through the \
-         window: *flat* where the whole interval is within 2 % of memory, or 20 % of p99; *growing* and *falling* \
-         where the whole interval is beyond that, but *one step* where two levels fit the parts better than a line; \
-         otherwise \
-         inconclusive, and a longer soak may show more.\n",
+         is Student's. It stands for the change through the window: *flat* where the whole interval is within 2 % of \
+         memory, or 20 % of p99; *growing* and *falling* where the whole interval is beyond that, but *one step* \
+         where two levels fit the parts better than a line; otherwise inconclusive, and a longer soak may show \
+         more.\n",
         table.markdown()
     )
 }

@@ -117,25 +117,23 @@ pub fn section(run: &Run) -> String {
     let mut notes = vec![
         format!(
             "Each user connects, sends one request a second and waits for its answer, which is compared with the true \
-             one (id and \
-             value). Users come and go evenly within a stage: {}.",
+             one (id and value). Users come and go evenly within a stage: {}.",
             words(stages)
         ),
         "Latency counts from the send to the answer on k6's clock, the same for both transports, without connecting; \
-         failed requests are \
-         in it. Connecting is TCP's handshake, and with WebSocket its own after that, which HTTP does not have."
+         failed requests are in it. Connecting is TCP's handshake, and with WebSocket its own after that, which HTTP \
+         does not have."
             .to_owned(),
         format!(
             "k6's share is that of the {} cores in the busiest twentieth of a trial; above {} its latencies are \
-             marked **{MARK}**. k6 \
-             keeps some ten samples of each request over HTTP and fewer over WebSocket.",
+             marked **{MARK}**. k6 keeps some ten samples of each request over HTTP and fewer over WebSocket.",
             run.conditions.host.cores,
             percent(BUSY_TOOL)
         ),
         format!(
             "Figures are medians of {} valid trials at most; failed requests and those whose user left before they \
-             ended are sums. \
-             What k6 printed, and its own dashboard, are in stages/tool-output until the run is packed.",
+             ended are sums. What k6 printed, and its own dashboard, are in stages/tool-output until the run is \
+             packed.",
             users.plan.campaign.max_blocks
         ),
     ];
@@ -189,8 +187,7 @@ fn table(run: &Run, stages: &Stages, users: &Run) -> Table {
     let behind = if has_gateway { "CPU/request behind it | peak memory behind it | " } else { "" };
     let headers = format!(
         "server | transport | request | requests | failed | p50 | p99 | slowest | connect p50 | connect p99 | server \
-         CPU/request | \
-         server's peak memory | {behind}k6's CPU | sent late, p99 | left | trials"
+         CPU/request | server's peak memory | {behind}k6's CPU | sent late, p99 | left | trials"
     );
     let cores = run.conditions.host.cores;
     let mut table = Table::of(&headers, 3, []);

@@ -98,8 +98,7 @@ pub fn section(run: &Run) -> String {
     }
     let mut out = format!(
         "## Block stores\n\nEach request from each store, at {}. `memory` holds the chain as ranges in memory; every \
-         other \
-         store is opened read-only and walked for each request.\n\n### CPU time per request\n\n{}\n\
+         other store is opened read-only and walked for each request.\n\n### CPU time per request\n\n{}\n\
          ### What reading a root costs\n\nCPU time beyond that from {}, over the roots that the store reads: those of \
          the range{}.\n\n{}",
         counted(stores.connections.into(), "connection"),
@@ -112,8 +111,7 @@ pub fn section(run: &Run) -> String {
         let _ = write!(
             out,
             "\n### {} meanwhile\n\nIts 99th percentile at {} requests/s, from the moment at which each was due, while \
-             {} ask \
-             for {}, each again once it has its answer.\n\n{}",
+             {} ask for {}, each again once it has its answer.\n\n{}",
             neighbour.workload,
             count(neighbour.rate.into()),
             counted(neighbour.beside_connections.into(), "connection"),

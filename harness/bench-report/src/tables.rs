@@ -62,8 +62,8 @@ pub(super) fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) ->
     let unit = unit(run);
     let headers = format!(
         "{unit} | server | CPU µs/request | of it in the kernel | server cores | client cores | peak memory | \
-         memory/connection | \
-         active connections | first half's CPU/request | queue overflows, all trials | retransmits, all trials"
+         memory/connection | active connections | first half's CPU/request | queue overflows, all trials | \
+         retransmits, all trials"
     );
     let row = |cell: &Cell| {
         vec![
@@ -112,11 +112,10 @@ pub(super) fn comparisons(run: &Run, workload: &str) -> String {
     });
     format!(
         "{}\n{PAIRED_RATIOS} The margin is {}: what lies within it does not matter. Comparisons are judged after {} \
-         valid blocks, and no sooner; \
-         all {} comparisons of the run and all interim analyses share an error of 5 % for each of the two ratios, so \
-         these intervals \
-         are wider than 95 % ones. \"Resolves\" is half of an interval's width: a smaller difference is not seen. The \
-         ratio of p99s is not judged; its interval is right by itself with 95 %.\n{}",
+         valid blocks, and no sooner; all {} comparisons of the run and all interim analyses share an error of 5 % \
+         for each of the two ratios, so these intervals are wider than 95 % ones. \"Resolves\" is half of an \
+         interval's width: a smaller difference is not seen. The ratio of p99s is not judged; its interval is right \
+         by itself with 95 %.\n{}",
         Table::of(&headers, 2, rows).markdown(),
         run.plan.campaign.margin,
         list(&run.summary.block_counts),

@@ -263,16 +263,11 @@ pub fn section(run: &Run) -> String {
     }
     let mut out = format!(
         "## Where it starts to fail\n\nA trial fails where any request is bad: it failed, or took longer than {}, the \
-         time to \
-         connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of {} do; \
-         in between \
-         it fails at times. The count from which a trial fails more often than not lies above the highest passing one \
-         and at or \
-         below the lowest failing one. Each trial has a fresh server, and all its connections are made at once; its \
-         window begins \
-         when the server holds 99 % of them. A trial in which that takes too long, and no request is bad, is not one \
-         at that \
-         count.\n\n{}",
+         time to connect included. A count is *passing* where none of {} trials fails, *failing* where at least {} of \
+         {} do; in between it fails at times. The count from which a trial fails more often than not lies above the \
+         highest passing one and at or below the lowest failing one. Each trial has a fresh server, and all its \
+         connections are made at once; its window begins when the server holds 99 % of them. A trial in which that \
+         takes too long, and no request is bad, is not one at that count.\n\n{}",
         time_us(summary.timeout_ms as f64 * 1e3),
         summary.confirmations,
         summary.bad_to_fail,
@@ -282,8 +277,7 @@ pub fn section(run: &Run) -> String {
     let _ = writeln!(
         out,
         "\n{} trials, interleaved in a drawn order; those that did not pass are kept whole in `threshold/`. One by \
-         hand: `just \
-         bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
+         hand: `just bombard SERVER REQUEST CONNECTIONS --tuning shipped --client http1`.",
         summary.trials
     );
     out.push_str(&connecting::table(summary));
@@ -329,9 +323,8 @@ fn why(run: &Run, summary: &ThresholdSummary) -> String {
     }
     format!(
         "\n### Why it fails there\n\nOf the failing trials at the count that fails most surely. A cause is *likely* \
-         where a \
-         counter moved and explains at least half of the bad requests (failed, or slower than the timeout), and \
-         *confirmed* where a remedy took the symptom away.\n\n{}",
+         where a counter moved and explains at least half of the bad requests (failed, or slower than the timeout), \
+         and *confirmed* where a remedy took the symptom away.\n\n{}",
         causes_of(run, summary)
     )
 }

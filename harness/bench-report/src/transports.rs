@@ -36,8 +36,7 @@ pub(super) fn section(run: &Run) -> String {
     };
     let headers = format!(
         "server | request | {cpu} | {rate} | p99 | p99 of HTTP | of WebSocket | memory per connection of HTTP | of \
-         WebSocket | \
-         blocks"
+         WebSocket | blocks"
     );
     let side_by_side = known(run.duets.as_ref(), "", |duets| {
         let each = known(duets.plan.levels().first().copied(), "-", load);
@@ -48,11 +47,9 @@ pub(super) fn section(run: &Run) -> String {
     });
     format!(
         "## WebSocket over HTTP\n\nEach ratio is a server's figure over WebSocket, divided by its own over HTTP, at \
-         {} and by the same load \
-         tool; below 1, WebSocket takes less. In bold: the difference is decided.{side_by_side} The ratio of p99s is \
-         not judged. Memory \
-         per connection is the growth of the server's memory from its start to its peak, divided by the connections \
-         held.\n\n{}",
+         {} and by the same load tool; below 1, WebSocket takes less. In bold: the difference is \
+         decided.{side_by_side} The ratio of p99s is not judged. Memory per connection is the growth of the server's \
+         memory from its start to its peak, divided by the connections held.\n\n{}",
         load(first.level),
         Table::of(&headers, 2, rows).markdown()
     )

@@ -222,8 +222,7 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     if !view.over.is_empty() {
         notes.push(format!(
             "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
-             right by itself with 95 %; \
-             of twenty without a difference one excludes 1.",
+             right by itself with 95 %; of twenty without a difference one excludes 1.",
             over(shown)
         ));
     }

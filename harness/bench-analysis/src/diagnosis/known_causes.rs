@@ -184,8 +184,7 @@ pub const TABLE: &[CauseRow] = &[
         sentence: |facts| {
             format!(
                 "the server accepts no connections any more: {} stood in the listen queue and none was accepted \
-                 through the second \
-                 half of the window; the server held {} of {}",
+                 through the second half of the window; the server held {} of {}",
                 counted(facts.standing.unwrap_or(0), "connection"),
                 count(facts.held.unwrap_or(0).min(facts.connections)),
                 count(facts.connections)
@@ -359,8 +358,7 @@ pub const TABLE: &[CauseRow] = &[
         sentence: |facts| {
             format!(
                 "{} of the requests took about 40 ms: without TCP_NODELAY a small segment waits for the \
-                 acknowledgement of the \
-                 one before, which the client delays",
+                 acknowledgement of the one before, which the client delays",
                 percent(facts.share_38_50_ms)
             )
         },

@@ -45,9 +45,8 @@ pub(super) fn slow(facts: &Facts) -> Option<f64> {
 pub(super) fn sentence(facts: &Facts) -> String {
     format!(
         "the load generator, not the server: it serves about {} of its {} at a time. Half of the requests take {} and \
-         the mean {}, while \
-         the server waits for requests (it goes to sleep {:.1} times for each). Give the load generator processors of \
-         its own",
+         the mean {}, while the server waits for requests (it goes to sleep {:.1} times for each). Give the load \
+         generator processors of its own",
         count(facts.at_work().ceil() as u64),
         counted(facts.connections, "connection"),
         time(facts.p50_us),

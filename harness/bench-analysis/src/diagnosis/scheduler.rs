@@ -80,10 +80,8 @@ pub(super) fn sentence(facts: &Facts) -> String {
     };
     format!(
         "starved by the scheduler: about {} of {} were served again and again, half of their requests within {}, and \
-         the others \
-         waited: its {}, busy for {} of the time, {takes} tasks that do not fit into a queue of {OWN_QUEUE} each from \
-         a global \
-         queue, {how}{dropped}",
+         the others waited: its {}, busy for {} of the time, {takes} tasks that do not fit into a queue of \
+         {OWN_QUEUE} each from a global queue, {how}{dropped}",
         count(facts.at_work().round() as u64),
         counted(facts.connections, "connection"),
         time(facts.p50_us),

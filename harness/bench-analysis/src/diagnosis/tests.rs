@@ -155,8 +155,7 @@ fn a_full_accept_queue_is_named() {
     assert_eq!(
         sentence,
         "its listen queue holds 128; 2,355 connection attempts found it full and were dropped and sent again after 1 \
-         s or more; \
-         300 requests were slower than 950 ms: a step that a dropped connection attempt leaves"
+         s or more; 300 requests were slower than 950 ms: a step that a dropped connection attempt leaves"
     );
 }
 

@@ -175,8 +175,7 @@ fn userspace(
         let opened = end.inside(tun)?;
         let tun = opened.context(
             "no netem in this kernel and no TUN device: a network between load tool and server needs one of the two \
-             (modules sch_netem \
-             and veth, or tun); leave network out on this machine",
+             (modules sch_netem and veth, or tun); leave network out on this machine",
         )?;
         end.ip(&format!(
             "addr add {address}/30 dev {DEVICE}\nlink set {DEVICE} mtu {MTU} txqueuelen {MOST_PACKETS} up\n"

@@ -29,8 +29,7 @@ impl Namespace {
         });
         made.map(Self).context(
             "can't make a network namespace; a network between load tool and server needs root (CAP_SYS_ADMIN and \
-             CAP_NET_ADMIN): \
-             run as root, or leave network out",
+             CAP_NET_ADMIN): run as root, or leave network out",
         )
     }
 

@@ -84,8 +84,7 @@ fn handicap_build(server: Server) -> Result<Server> {
     let Some(Build { build, program }) = server.handicap.clone() else {
         bail!(
             "servers.toml, server {}: has no handicap build, which a calibration needs; add the field handicap, or \
-             name \
-             another server in calibration.toml",
+             name another server in calibration.toml",
             server.name
         );
     };

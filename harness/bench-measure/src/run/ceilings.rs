@@ -36,8 +36,7 @@ pub(super) fn with_rates(
         open.tools.iter().try_for_each(|tool| tools.need(*tool).map(drop))?;
         eprintln!(
             "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); \
-             where it did not \
-             keep up, the report says so",
+             where it did not keep up, the report says so",
             open.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(" and ")
         );
         let levels = open.levels(|_| None);
@@ -100,8 +99,7 @@ pub(super) fn on_ceiling(plan: &Plan) -> Result<Plan> {
     let name = campaign.ceiling.as_ref().with_context(|| {
         format!(
             "campaign {}: load tools are tried on the server that answers at once; name it: ceiling = \"control\". Or \
-             say which tool \
-             sends the rates, untried: open.tools = [\"rpc-load\"]",
+             say which tool sends the rates, untried: open.tools = [\"rpc-load\"]",
             campaign.name
         )
     })?;

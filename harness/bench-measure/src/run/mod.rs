@@ -109,8 +109,7 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
     ensure!(
         !held.is_empty() || campaign.connections.is_empty(),
         "campaign {name}: this machine holds at most {most} connections (open files, client ports), and every load \
-         needs \
-         more; see `just doctor`"
+         needs more; see `just doctor`"
     );
     let threads = campaign.environment.threads.unwrap_or_else(|| host::cores() as u32);
     if let Some(open) = &campaign.open {
@@ -118,8 +117,7 @@ fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Worklo
         ensure!(
             u64::from(open.connections) + background <= most,
             "campaign {name}: fields open.connections and open.background.connections: this machine holds at most \
-             {most} together; \
-             see `just doctor`"
+             {most} together; see `just doctor`"
         );
     }
     let trials = drawn(&Campaign { connections: held, ..campaign.clone() }, &servers);

@@ -108,8 +108,7 @@ fn check_transport(campaign: &Campaign, server: &Server) -> Result<()> {
     ensure!(
         batch == 1 || !(campaign.open.is_some() || campaign.slo.is_some() || server.answers_one_request()),
         "{}: batches of {batch} are sent in closed loops alone, whose rates count calls, and to servers that answer \
-         any request; leave \
-         batch out",
+         any request; leave batch out",
         place()
     );
     for tool in campaign.tools() {
@@ -168,8 +167,7 @@ pub fn check_one(server: &Server, workloads: &[Workload]) -> Result<()> {
         ensure!(
             files <= most,
             "server {}: field open_files: {files} is more than this user can give to a process, which is {most} \
-             (ulimit -Hn, fs.nr_open); \
-             give less, or leave it out",
+             (ulimit -Hn, fs.nr_open); give less, or leave it out",
             started.name
         );
     }
@@ -190,8 +188,7 @@ pub fn notes(server: &Server) -> Vec<String> {
     if !server.has_metrics() {
         notes.push(format!(
             "server {name}: has no metrics; CPU per request rests on the load tool's count, and an error inside HTTP \
-             200 is seen \
-             only in the answers that are checked"
+             200 is seen only in the answers that are checked"
         ));
     }
     if let Some(at) = server.running_at() {
@@ -203,8 +200,7 @@ pub fn notes(server: &Server) -> Vec<String> {
         if matches!(found, Ok((_, Process::Elsewhere))) {
             notes.push(format!(
                 "server {name}: no process of this machine that this user may inspect listens there, so its CPU time, \
-                 memory and open \
-                 files are unknown"
+                 memory and open files are unknown"
             ));
         }
         for workload in &at.own_answers {
@@ -267,8 +263,8 @@ fn check_answers(server: &Server, workload: &Workload) -> Result<()> {
     let part = format!("{part:?}").to_lowercase();
     bail!(
         "server {}: does not have the {part} of the campaign's ledger, from which the true answer of {method} \
-         (workload {}) comes; leave \
-         one of them out, or state the answer in a workload of your own (expected = {{ answer = … }})",
+         (workload {}) comes; leave one of them out, or state the answer in a workload of your own (expected = {{ \
+         answer = … }})",
         server.name,
         workload.name
     )

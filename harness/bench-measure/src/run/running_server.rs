@@ -52,8 +52,7 @@ fn sweep_of(campaign: &Campaign, server: &Server) -> Campaign {
     Campaign {
         why: format!(
             "The requests and connection counts of the campaign {}, on one server that runs already. The campaign's \
-             other servers, its \
-             duets and its searches are left out.",
+             other servers, its duets and its searches are left out.",
             campaign.name
         ),
         servers: vec![server.name.clone()],
@@ -72,15 +71,13 @@ fn check_bound(plan: &Plan, bound: MostLoad) -> Result<()> {
     ensure!(
         connections <= bound.connections,
         "campaign {name}: puts up to {connections} connections on the target, more than the bound of {}; if it may \
-         have them, give \
-         --max-connections {connections}",
+         have them, give --max-connections {connections}",
         bound.connections
     );
     ensure!(
         seconds <= bound.seconds,
         "campaign {name}: puts load on the target for up to {seconds} s, more than the bound of {} s; if it may, give \
-         --max-seconds \
-         {seconds}",
+         --max-seconds {seconds}",
         bound.seconds
     );
     Ok(())
@@ -148,8 +145,7 @@ fn reference(
     ensure!(
         Truth::from(first.clone()).without_context().accepts(&again),
         "it is not the campaign's ledger that it answers from, and two answers to the same request differ, so that \
-         nothing can be \
-         compared with them; leave the workload out"
+         nothing can be compared with them; leave the workload out"
     );
     Ok(Reference::Own(first))
 }

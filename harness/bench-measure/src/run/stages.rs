@@ -21,8 +21,7 @@ pub(super) fn check(stages: &Stages, servers: &[Server], most_connections: u64) 
         ensure!(
             server.takes_websockets() || stages.over_which(server).all(|over| over != Transport::WebSocket),
             "field stages.transports: servers.toml does not say where the ready line of server {} names a WebSocket; \
-             give \
-             ready.line.ws, or leave the server out",
+             give ready.line.ws, or leave the server out",
             server.name
         );
         ensure!(

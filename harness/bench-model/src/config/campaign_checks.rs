@@ -105,8 +105,7 @@ impl Campaign {
         ensure!(
             !has_other_parts && self.open.is_none() && !self.hold && self.remedy_trials == 0,
             "field layouts: they are drawn for closed loops and duets alone; leave it out, or leave out hold, \
-             remedy_trials, [open], \
-             [threshold], [slo], [stores], [stages] and [sizes]"
+             remedy_trials, [open], [threshold], [slo], [stores], [stages] and [sizes]"
         );
         Ok(())
     }
@@ -119,8 +118,7 @@ impl Campaign {
         ensure!(
             !self.hold || !(others || parts || compared || self.precision.is_some()),
             "field hold: connections that are held carry no requests; leave out what compares or sends any (baseline, \
-             comparisons, ceiling, \
-             pass, precision, [open], [duets], [threshold], [slo], [stores] and [stages])"
+             comparisons, ceiling, pass, precision, [open], [duets], [threshold], [slo], [stores] and [stages])"
         );
         ensure!(
             !self.hold || self.tool.can().holds,

@@ -108,8 +108,7 @@ impl Open {
         ensure!(
             !campaign.has_closed_loop(),
             "table [open]: the campaign also has closed loops (connections, [duets] or [threshold]); their figures \
-             don't \
-             compare, so give them a campaign of their own and write connections = []"
+             don't compare, so give them a campaign of their own and write connections = []"
         );
         ensure!(
             campaign.environment.placement == Placement::Free,

@@ -163,8 +163,7 @@ impl Sizes {
         ensure!(
             !others && !campaign.has_closed_loop(),
             "table [sizes]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo], \
-             [stores] or [stages]); \
-             give the boxes a campaign of their own and write connections = []"
+             [stores] or [stages]); give the boxes a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 100)?;
         let environment = &campaign.environment;

@@ -59,8 +59,7 @@ impl Slo {
         ensure!(
             !campaign.has_closed_loop() && campaign.open.is_none(),
             "table [slo]: the campaign also has other loads (connections, [open], [duets] or [threshold]); give the \
-             search a campaign \
-             of its own and write connections = []"
+             search a campaign of its own and write connections = []"
         );
         ensure!(
             campaign.environment.placement == Placement::Free,

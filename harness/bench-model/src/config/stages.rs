@@ -87,8 +87,7 @@ impl Stages {
         ensure!(
             !others && !campaign.has_closed_loop(),
             "table [stages]: the campaign also has other loads (connections, [open], [duets], [threshold], [slo] or \
-             [stores]); give the \
-             stages a campaign of their own and write connections = []"
+             [stores]); give the stages a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 1_000)?;
         ensure!(
@@ -100,8 +99,7 @@ impl Stages {
             campaign.environment.transport.is_none()
                 && (campaign.environment.in_flight(), campaign.environment.batch()) == (1, 1),
             "fields environment.transport, environment.in_flight and environment.batch: stages.transports says how \
-             users reach a server, \
-             and a user sends one call and waits for its answer; leave them out"
+             users reach a server, and a user sends one call and waits for its answer; leave them out"
         );
         ensure!(
             !self.ramp.is_empty(),

@@ -99,8 +99,7 @@ impl Stores {
         let Some(Build { build, program }) = server.stores.clone() else {
             bail!(
                 "servers.toml, server {}: has no build that reads from block stores, which [stores] needs; add the \
-                 field stores, or \
-                 name another server",
+                 field stores, or name another server",
                 server.name
             );
         };
@@ -130,8 +129,7 @@ impl Stores {
         ensure!(
             !campaign.has_closed_loop() && campaign.open.is_none() && campaign.slo.is_none(),
             "table [stores]: the campaign also has other loads (connections, [open], [duets], [threshold] or [slo]); \
-             give the stores a \
-             campaign of their own and write connections = []"
+             give the stores a campaign of their own and write connections = []"
         );
         within("max_blocks", campaign.max_blocks.into(), 1, 1_000)?;
         distinct("stores.blocks", &self.blocks)?;

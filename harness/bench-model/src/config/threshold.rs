@@ -76,8 +76,7 @@ impl Threshold {
         ensure!(
             window_ms > timeout_ms,
             "field threshold.window_ms: a window of {window_ms} ms can't show a request that takes longer than the \
-             timeout of \
-             {timeout_ms} ms; give more than {timeout_ms}"
+             timeout of {timeout_ms} ms; give more than {timeout_ms}"
         );
         Ok(())
     }

@@ -57,8 +57,7 @@ impl Driver for Bombardier {
         (major(version.trim_start_matches('v')) != major(pinned)).then(|| {
             format!(
                 "bombardier {version} was used, not {pinned}: version 2 differs in its clients and timeouts, so its \
-                 figures are not \
-                 comparable with those of {pinned}"
+                 figures are not comparable with those of {pinned}"
             )
         })
     }

@@ -45,7 +45,6 @@ pub fn words(plan: &Plan) -> Option<String> {
     };
     Some(format!(
         "{count} of each server (seed {seed}), one drawn for each block: all functions in a drawn order, and at 64 \
-         bytes in every second \
-         one. So intervals allow for what the layout of a build does{but}"
+         bytes in every second one. So intervals allow for what the layout of a build does{but}"
     ))
 }

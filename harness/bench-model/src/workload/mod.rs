@@ -231,8 +231,7 @@ impl Workload {
             Traffic::One { body, .. } => Ok(body),
             Traffic::Mix(_) | Traffic::Corpus(_) => bail!(
                 "workload {} has several requests, and this sends one body only; give a workload with a body, or put \
-                 the mix \
-                 in a campaign with tool = \"rpc-load\" or [open]",
+                 the mix in a campaign with tool = \"rpc-load\" or [open]",
                 self.name
             ),
         }

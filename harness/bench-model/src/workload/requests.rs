@@ -214,8 +214,7 @@ impl Drawn {
                 ensure!(
                     *slots <= first_above,
                     "field blocks: {slots} slots are requested, and the ledger has {first_above}; request fewer, or \
-                     raise \
-                     environment.slots of the campaign"
+                     raise environment.slots of the campaign"
                 );
                 let is_limit = *method == Method::GetBlocksWithLimit.name();
                 Params::Slots { slots: *slots, last_start: first_above - slots, from: *from, is_limit }

@@ -16,8 +16,7 @@ pub(super) use rows::{of, short};
 
 /// A test reads the campaigns.
 const NEVER_MEASURED: &str = "No campaign measures TLS or subscriptions. Only `mixes` measures other methods, and \
-    only `distance`, \
-                              `distance-batches` and `distance-rates` a network.";
+    only `distance`, `distance-batches` and `distance-rates` a network.";
 
 /// The chart of a run that has an answer.
 pub(super) fn chart(run: &Run) -> Option<Picture> {

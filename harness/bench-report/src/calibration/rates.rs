@@ -22,22 +22,18 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
     };
     format!(
         "## False verdicts and power, CPU time and rates\n\nCPU time is compared in duets. Rates are measured as a \
-         campaign's sweep \
-         measures them: one server after the other on all cores, at {}, in an order that is drawn for each block, \
-         each a fresh one for its \
-         window of {} ms. All that ran took turns and got the same time. Each comparison has blocks of its own and is \
-         judged by itself, with the whole error of \
-         5 %; one of several in a campaign shares the error and takes more blocks. For the twin each claim is a false \
-         verdict.\n\n{}\n\"Effect, as derived\" of CPU time is the handicap over what the base \
-         needed. Of a rate it is -h / (T + h): h is the handicap's CPU time and T what server and load tool together \
-         used for a request \
-         of the base. It holds as long as both use as many processors as without a handicap; \"over all blocks\" is \
-         what was measured.\n\n\
+         campaign's sweep measures them: one server after the other on all cores, at {}, in an order that is drawn \
+         for each block, each a fresh one for its window of {} ms. All that ran took turns and got the same time. \
+         Each comparison has blocks of its own and is judged by itself, with the whole error of 5 %; one of several \
+         in a campaign shares the error and takes more blocks. For the twin each claim is a false \
+         verdict.\n\n{}\n\"Effect, as derived\" of CPU time is the handicap over what the base needed. Of a rate it \
+         is -h / (T + h): h is the handicap's CPU time and T what server and load tool together used for a request of \
+         the base. It holds as long as both use as many processors as without a handicap; \"over all blocks\" is what \
+         was measured.\n\n\
          ## What a minute resolves\n\nBlocks of the server and its twin. \"Time of a block\" is that of two servers, \
-         with start, warm-up and \
-         lost blocks. The interval after a minute is that over all blocks, times the square root of the minutes that \
-         they took. The \
-         last three columns are from resampling the blocks, as below, and need 30 of them.\n\n{}",
+         with start, warm-up and lost blocks. The interval after a minute is that over all blocks, times the square \
+         root of the minutes that they took. The last three columns are from resampling the blocks, as below, and \
+         need 30 of them.\n\n{}",
         counted(rates.connections.into(), "connection"),
         rates.window_ms,
         verdicts(summary).markdown(),
@@ -48,8 +44,7 @@ pub(super) fn section(calibration: &Calibration, summary: &CalibrationSummary) -
 /// False verdicts and power.
 fn verdicts(summary: &CalibrationSummary) -> Table {
     let headers = "figure | handicap | effect, as derived | over all blocks | comparisons | claimed a difference | in \
-        the wrong \
-                   direction | spread of a block | blocks, median (most) | time, median (most)";
+        the wrong direction | spread of a block | blocks, median (most) | time, median (most)";
     let row = |figure: &str, power: &Power| {
         let relative = |value: f64| format!("{:+.2} %", value * 100.0);
         vec![
@@ -75,8 +70,7 @@ fn verdicts(summary: &CalibrationSummary) -> Table {
 /// What a minute resolves.
 fn minutes(summary: &CalibrationSummary) -> Table {
     let headers = "figure | blocks | spread of a block | time of a block | interval after a minute | after three | \
-        false \
-                   verdicts | smallest difference seen in 90 % | after";
+        false verdicts | smallest difference seen in 90 % | after";
     let row = |figure: &str, sharpness: Option<Sharpness>, resampled: &[Resampled]| {
         let often =
             |row: &&Resampled| row.difference > 0.0 && f64::from(row.claimed) >= OFTEN * f64::from(row.of);

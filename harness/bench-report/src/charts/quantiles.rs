@@ -18,8 +18,7 @@ const ENOUGH: u64 = 10;
 const HOW_TO_READ: &str =
     "Read it upwards: at 99, one request in a hundred took longer than the line's height";
 const HOW_FAR: &str = "A thin line with hollow marks: fewer than 10 requests of a trial took longer, so chance moves \
-    it a lot. Lines end \
-                       where not every trial has a slower request.";
+    it a lot. Lines end where not every trial has a slower request.";
 
 /// The place of a probability on the logarithmic axis: of how many requests one took longer.
 fn place(probability: f64) -> f64 {
@@ -98,16 +97,15 @@ pub(super) fn picture(run: &Run) -> Option<Picture> {
             "Quantile function of latency",
             format!(
                 "{HOW_TO_READ}; from 90 on each step to the right leaves a tenth of the requests. Points are medians \
-                 over blocks of that \
-                 percentile, at the headline's load. {HOW_FAR}"
+                 over blocks of that percentile, at the headline's load. {HOW_FAR}"
             ),
         ),
         Some(_) => (
             "Latency by percentile",
             format!(
                 "{HOW_TO_READ}, counted from the moment at which it was to be sent (by bombardier from the send); \
-                 from 90 on each step to \
-                 the right leaves a tenth of the requests. Medians over blocks, at the headline's rate. {HOW_FAR}"
+                 from 90 on each step to the right leaves a tenth of the requests. Medians over blocks, at the \
+                 headline's rate. {HOW_FAR}"
             ),
         ),
     };

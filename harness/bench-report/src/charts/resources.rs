@@ -75,9 +75,8 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         pictures.extend(run.measured_workloads().map(|workload| steps(run, &workload.name)));
         if let Some(last) = pictures.last_mut() {
             last.note =
-                "Each row has one scale, so that the steps of the rate compare. A part of the window holds \
-                few requests at a \
-                         low rate; of fewer than a hundred the 99th percentile is the slowest."
+                "Each row has one scale, so that the steps of the rate compare. A part of the window holds few \
+                requests at a low rate; of fewer than a hundred the 99th percentile is the slowest."
                     .to_owned();
         }
     }
@@ -89,8 +88,7 @@ fn at_headline(run: &Run, is_open: bool) -> Picture {
         "What a server used and held at one moment of the window, medians over blocks, at the headline's rate."
     } else {
         "Read it downwards, at one moment of the window: what a server used and held there, as the median over blocks \
-         at \
-         the headline's load. A line that is not level says that the window was not steady."
+         at the headline's load. A line that is not level says that the window was not steady."
     };
     let columns: Vec<(String, &str, u32)> = run
         .measured_workloads()

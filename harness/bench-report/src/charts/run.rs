@@ -85,8 +85,7 @@ fn against_load(run: &Run) -> Vec<Picture> {
             _ => "Server memory",
         };
         let note = "Points are medians over blocks, vertical lines their 95 % intervals; servers stand side by side \
-            at each load. Panels \
-                    side by side have the same scale.";
+            at each load. Panels side by side have the same scale.";
         let is_last = place + 1 == charts.len();
         Picture {
             file: file.to_owned(),
@@ -162,8 +161,7 @@ fn latency_against_rate(run: &Run) -> Option<Picture> {
         alt: "99th percentile of latency against the rate reached".to_owned(),
         note: format!(
             "Each line goes through the loads ({} {unit}), lowest first. Where it rises and no longer goes right, \
-             more {unit} \
-             bring only waiting.",
+             more {unit} bring only waiting.",
             loads.join(", ")
         ),
         chart: Chart {

@@ -50,8 +50,7 @@ pub(super) fn drawing(chart: &Chart, attributes: &str, before: impl FnOnce(&str)
     let before = before(&drawn);
     format!(
         "<svg {attributes}xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 \
-         {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"{FONT}\">\n{before}{drawn}</svg>\n"
+         {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"{FONT}\">\n{before}{drawn}</svg>\n"
     )
 }
 

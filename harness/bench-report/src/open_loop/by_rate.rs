@@ -13,12 +13,10 @@ pub(crate) fn pictures(run: &Run) -> Vec<Picture> {
             file: format!("curves-{workload}.svg"),
             alt: format!("{workload}: CPU, memory and CPU time for a request of each server, by rate"),
             note: "Every server has a panel in each row, and the panels of a row have the same axes, from zero \
-                upwards. Points are medians over \
-                   blocks, vertical lines reach from the lowest block to the highest. A hollow point is a rate that \
-                   the server did not hold in \
-                   every block: it stands where it was requested, and the table says what was answered. In the last \
-                   row the rates are on a \
-                   logarithmic scale, so that low ones are apart."
+                upwards. Points are medians over blocks, vertical lines reach from the lowest block to the highest. A \
+                hollow point is a rate that the server did not hold in every block: it stands where it was requested, \
+                and the table says what was answered. In the last row the rates are on a logarithmic scale, so that \
+                low ones are apart."
                 .to_owned(),
             chart: charts::by_rate(run, &servers)?,
         })
@@ -40,12 +38,10 @@ pub(crate) fn section(run: &Run) -> String {
     }
     format!(
         "## CPU and memory by rate\n\nA rate is held where 99 % of its requests were sent and answered, and 99 % were \
-         sent at most 10 ms late; \
-         \"held\" says in how many of the trials. Server and load tool share the machine's cores, so the rate at \
-         which a server no longer holds is that \
-         of both together. Memory is the most resident memory in the window. Latency counts from when a request was \
-         due. Below about a hundred requests \
-         in a window p99 is the slowest. All figures are medians over valid trials.\n\n{}",
+         sent at most 10 ms late; \"held\" says in how many of the trials. Server and load tool share the machine's \
+         cores, so the rate at which a server no longer holds is that of both together. Memory is the most resident \
+         memory in the window. Latency counts from when a request was due. Below about a hundred requests in a window \
+         p99 is the slowest. All figures are medians over valid trials.\n\n{}",
         parts.join("\n")
     )
 }

@@ -60,12 +60,10 @@ pub(super) fn tables(run: &Run, workload: &Workload) -> String {
     let cells = || run.summary.cells.iter().filter(|cell| &cell.workload == name);
     let mut out = format!(
         "{}\n### Latency at a rate\n\n{}\nLatency counts from the moment at which a request was to be sent, so what \
-         it waited for its turn \
-         is in it; \"from the send\" leaves that out. The send lag is by how much it was sent late: the tool was \
-         slow, or all of its \
-         connections waited for the server; where it was the tool by itself, **g** says so. bombardier does not know \
-         when a request was \
-         to be sent, so it has figures from the send alone.\n\n### What the server used\n\n{}",
+         it waited for its turn is in it; \"from the send\" leaves that out. The send lag is by how much it was sent \
+         late: the tool was slow, or all of its connections waited for the server; where it was the tool by itself, \
+         **g** says so. bombardier does not know when a request was to be sent, so it has figures from the send \
+         alone.\n\n### What the server used\n\n{}",
         checked_answers(cells()),
         latencies(run, cells()).markdown(),
         resources(run, cells()).markdown()
@@ -95,8 +93,7 @@ fn checked_answers<'a>(cells: impl Iterator<Item = &'a Cell>) -> String {
     };
     format!(
         "\nWhile the load was on, {} more requests were sent on a connection of their own, and each answer was \
-         compared with the \
-         true one: all were right{but}.\n",
+         compared with the true one: all were right{but}.\n",
         count(requested)
     )
 }
@@ -108,8 +105,7 @@ fn requested(level: Level) -> String {
 
 fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = "request | requested/s | server | sent by | achieved/s | p50 | p99 | p99.9 | slowest | p99 from the \
-        send | \
-                   p99 of the send lag | failed requests | trials";
+        send | p99 of the send lag | failed requests | trials";
     let row = |cell: &Cell| {
         let from_due = |figure: Figure| cell.figure(figure).filter(|_| cell.level.tool.tells_when_due());
         let time = |figure: Figure| dash(from_due(figure), |us| time_us(us.value));
@@ -134,8 +130,7 @@ fn latencies<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
 
 fn resources<'a>(run: &Run, cells: impl Iterator<Item = &'a Cell>) -> Table {
     let headers = "requested/s | server | sent by | CPU µs/request | of it in the kernel | server cores | load tool's \
-        cores | \
-                   peak memory | connections held";
+        cores | peak memory | connections held";
     let row = |cell: &Cell| {
         let cpu = cell.figure(Figure::CpuUsPerRequest).filter(|_| !cell.level.disturbed);
         vec![
@@ -170,12 +165,10 @@ fn comparisons(run: &Run, workload: &str) -> String {
     });
     format!(
         "{}\n{PAIRED_RATIOS} At a rate that all servers hold none is saturated, so CPU time for a request is the \
-         fairest comparison. It is judged \
-         after {} valid blocks, with a margin of {}; all {} comparisons of the run and all interim analyses share an \
-         error of 5 %. The ratios of \
-         p99s are not judged; each interval is right by itself with 95 %. What the load tool is late by is in both \
-         p99s and draws \
-         their ratio towards 1; those from the send are without it.\n{}",
+         fairest comparison. It is judged after {} valid blocks, with a margin of {}; all {} comparisons of the run \
+         and all interim analyses share an error of 5 %. The ratios of p99s are not judged; each interval is right by \
+         itself with 95 %. What the load tool is late by is in both p99s and draws their ratio towards 1; those from \
+         the send are without it.\n{}",
         Table::of(headers, 2, rows).markdown(),
         list(&run.summary.block_counts),
         run.plan.campaign.margin,
@@ -218,8 +211,7 @@ pub(super) fn distrust(run: &Run) -> String {
     items.extend(marked(run, |cell| place(&cell.workload, cell.level)));
     items.push(
         "The rate is held whatever the server does, so latency has the waiting that users see. It does not compare \
-         with a \
-         closed loop's."
+         with a closed loop's."
             .to_owned(),
     );
     bullets(items)
@@ -235,10 +227,8 @@ fn place(workload: &str, level: Level) -> String {
 pub(super) fn by_hand(run: &Run, servers: &str) -> String {
     let mut out = format!(
         "## By hand\n\nTo the letter, with two terminals: start a server,\n\n```sh\n{servers}```\n\nand put the load \
-         of a row on it. \
-         The tools' own reports count from the send (vegeta) or from the intended send (oha); `just tools oha` builds \
-         them and says \
-         where they are.\n\n```sh\n"
+         of a row on it. The tools' own reports count from the send (vegeta) or from the intended send (oha); `just \
+         tools oha` builds them and says where they are.\n\n```sh\n"
     );
     let window_ms = run.plan.campaign.window_ms;
     let mix = |workload: &Workload| format!("# a mix, drawn as it is sent: {}", workload.words());

@@ -81,10 +81,8 @@ fn isolation(run: &Run) -> String {
     });
     format!(
         "## Isolation\n\nHow many times as long a request takes with {} in the background on the same server; paired \
-         by block, each \
-         interval is right by itself with 95 %. What the load tool is late by is in both latencies from the intended \
-         send and draws \
-         their ratio towards 1; those from the send are without it.{}\n\n{}",
+         by block, each interval is right by itself with 95 %. What the load tool is late by is in both latencies \
+         from the intended send and draws their ratio towards 1; those from the send are without it.{}\n\n{}",
         other_load(other),
         of_ceiling(run),
         Table::of(headers, 2, rows).markdown()
@@ -154,10 +152,8 @@ fn recovery(run: &Run) -> String {
     let ended_ms = other.from_ms + other.for_ms.unwrap_or_default();
     format!(
         "## Recovery\n\nFrom {} to {} of the window the same server also gets {}. A server is back where p99 is no \
-         higher \
-         than it was at any time before, and stays so for a second. Connections that found the listen queue full are \
-         a trial's, on \
-         average; they count each try. *Of its requests* are those of {} that were due in the \
+         higher than it was at any time before, and stays so for a second. Connections that found the listen queue \
+         full are a trial's, on average; they count each try. *Of its requests* are those of {} that were due in the \
          overload.{}\n\n{}\n![p99 through the window](recovery.svg)\n\n\
          99th percentile of each part of the window, by when requests were to be sent; medians over trials.\n",
         time_us(other.from_ms as f64 * 1e3),
@@ -226,12 +222,10 @@ fn agreement(run: &Run) -> String {
     });
     format!(
         "## Do the load tools agree?\n\nThe same server at the same rate, loaded by each tool in turn. The median \
-         from the send is what \
-         all of them know; tools agree where it differs by no more than {:.0} %. *On the wire* is from a request's \
-         first segment on the \
-         loopback interface to its answer's first, by a clock that is no tool's; what a tool's median has beyond that \
-         it adds itself. \
-         bombardier held to a rate stays a closed loop: it does not report when a request was to be sent.\n\n{}{}",
+         from the send is what all of them know; tools agree where it differs by no more than {:.0} %. *On the wire* \
+         is from a request's first segment on the loopback interface to its answer's first, by a clock that is no \
+         tool's; what a tool's median has beyond that it adds itself. bombardier held to a rate stays a closed loop: \
+         it does not report when a request was to be sent.\n\n{}{}",
         AGREEMENT * 100.0,
         Table::of(headers, 3, rows).markdown(),
         why_they_differ(run, found)
@@ -257,8 +251,7 @@ fn why_they_differ(run: &Run, found: &[Agreement]) -> String {
         let why = reference.and_then(|reference| parts(agreement, reference)).unwrap_or_else(|| {
             format!(
                 "whose time it is was not measured, because the loopback interface was not captured ({}). The server \
-                 is the same, so the \
-                 tools make the difference.",
+                 is the same, so the tools make the difference.",
                 agreement.unseen.as_deref().unwrap_or("the campaign does not request it: open.wire")
             )
         });

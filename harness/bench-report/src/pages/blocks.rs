@@ -196,10 +196,9 @@ fn answer_of(alias: &str, what: &str, aliases: &Aliases, sources: &Sources) -> R
         days => format!(" **Some are of servers of {}**, not today's.", days.join(", ")),
     };
     Ok(format!(
-        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two \
-         values differ where their intervals of 95 % do not overlap. With three or more runs on a processor an \
-         interval covers one more \
-         run there; with fewer it is about that run alone. {}{mark}",
+        "{}\n![Each server's ratios to the baseline, run by run]({}{})\n\nHow sure: two values differ where their \
+         intervals of 95 % do not overlap. With three or more runs on a processor an interval covers one more run \
+         there; with fewer it is about that run alone. {}{mark}",
         answer::markdown(&answer),
         aliases.to_results,
         pooled::CHART,
@@ -226,8 +225,7 @@ fn measured_on(answer: &Answer, runs: &[Run]) -> Result<String> {
     Ok(match processors.as_slice() {
         [] => format!(
             "All figures are of {here}, which server and load generator share. **Other processors were not \
-             measured**, and \
-             ratios may differ there."
+             measured**, and ratios may differ there."
         ),
         several => format!(
             "CPU per request was measured on {} processors ({}); a range there is from the \
@@ -284,10 +282,8 @@ fn pooled_table(alias: &str, what: &str, sources: &Sources) -> Result<String> {
     };
     Ok(format!(
         "{of_all}{}From [all kept runs][{alias}]: the mean over runs with its 95 % interval, the typical standard \
-         error within a run, the \
-         standard deviation between runs, the share of the variance that lies between them, and the 95 % prediction \
-         interval for \
-         the ratio of one more run on the same processor.{mark}",
+         error within a run, the standard deviation between runs, the share of the variance that lies between them, \
+         and the 95 % prediction interval for the ratio of one more run on the same processor.{mark}",
         of_one.collect::<String>()
     ))
 }

@@ -16,16 +16,14 @@ const EXEMPT: &str = "<!-- not measured: ";
 
 /// Settings of campaigns and of the method, wherever they stand.
 const SETTINGS: &str = "2 s | 100 ms | 95 % | 90 % | 2 % | 5 % | 2,000 connections | 16,000 connections | 1,000 \
-    requests/s | \
-                        2,000 requests/s | 4,000 requests/s | 100,000 slots | 100,000 accounts";
+    requests/s | 2,000 requests/s | 4,000 requests/s | 100,000 slots | 100,000 accounts";
 
 /// Units of measured figures, as they stand behind a number.
 const UNITS: &str = "% ns us µs ms s seconds minutes B KiB MiB GiB kB MB times cores percent requests/s";
 
 /// What a version number stands behind.
 const VERSIONED: &str = "tokio jsonrpsee actix-web actix axum hyper jsonrpc-core jsonrpc-http-server Agave Rust Go \
-    Python Node HTTP \
-                         bombardier vegeta oha JSON-RPC soketto framework";
+    Python Node HTTP bombardier vegeta oha JSON-RPC soketto framework";
 
 /// A number that looks measured and is bound to no run.
 #[derive(Debug, Clone, PartialEq, Eq)]

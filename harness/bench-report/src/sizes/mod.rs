@@ -101,8 +101,7 @@ pub fn headline(run: &Run) -> String {
     let of_kind = |is: fn(&BoxVerdict) -> bool| found.cells.iter().filter(|cell| is(&cell.verdict)).count();
     lines.push(format!(
         "Why boxes hold no more, of {}: throttled in {}, out of memory in {}, processors of their set full in {}, the \
-         machine full or the load \
-         tool at its limit in {}, slow by themselves in {}{}.",
+         machine full or the load tool at its limit in {}, slow by themselves in {}{}.",
         found.cells.len(),
         of_kind(|verdict| matches!(verdict, BoxVerdict::Throttled { .. })),
         of_kind(|verdict| matches!(verdict, BoxVerdict::OutOfMemory { .. })),
@@ -151,13 +150,10 @@ fn under(heading: &str, text: String) -> String {
 fn explanation(run: &Run, sizes: &Sizes) -> String {
     format!(
         "Each server runs in boxes of limited processors and memory (cgroups); the load tool is outside, on the same \
-         {} cores. {} sends at a steady \
-         rate over at most {}, whether or not the server keeps up. A rate is *held* that met the level in {} windows \
-         of {}: {}. \
-         Latency counts from when a request was meant to be sent. A quota is given out every 100 ms: a server that \
-         has used it up waits for the next \
-         period. It is *throttled* where that happened in {} of the periods or more, and then no slower than its box; \
-         *slow* is only what misses the \
+         {} cores. {} sends at a steady rate over at most {}, whether or not the server keeps up. A rate is *held* \
+         that met the level in {} windows of {}: {}. Latency counts from when a request was meant to be sent. A quota \
+         is given out every 100 ms: a server that has used it up waits for the next period. It is *throttled* where \
+         that happened in {} of the periods or more, and then no slower than its box; *slow* is only what misses the \
          level unthrottled, with memory, and with less than {} of the processors used.",
         run.conditions.host.cores,
         run.plan.campaign.tool.name(),

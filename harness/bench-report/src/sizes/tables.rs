@@ -22,9 +22,8 @@ pub fn smallest_boxes(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String 
         }
     }
     let note = "Boxes are ordered by processors, then by memory. A dash: none of the measured boxes. *Throttled*: at \
-        that rate, the highest that \
-                the box holds, its quota was used up in a tenth of the periods or more, so latency has waits for the \
-                next one in it.";
+        that rate, the highest that the box holds, its quota was used up in a tenth of the periods or more, so \
+        latency has waits for the next one in it.";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 
@@ -68,16 +67,15 @@ pub fn costs(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         }
     }
     let note = "At the highest rate that a box holds, all day: a box that is used less costs more for a request. \
-        Prices are those of \
-                `bench-scripts/prices.toml` when the run began; the shipped ones are examples and no provider's.";
+        Prices are those of `bench-scripts/prices.toml` when the run began; the shipped ones are examples and no \
+        provider's.";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 
 /// Every box, with why it holds no more.
 pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
     let headers = "server | box | request | threads | held | not held | p99 there | throttled there | throttled above \
-        | closed loop | \
-                   closed loop's p99 | CPU/request | peak memory | killed | trials | why not more";
+        | closed loop | closed loop's p99 | CPU/request | peak memory | killed | trials | why not more";
     let mut table = Table::of(headers, 3, []);
     for workload in &run.plan.campaign.workloads {
         for server in &run.plan.servers {
@@ -112,10 +110,8 @@ pub fn every_box(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
     }
     let note = format!(
         "*There* is at the highest rate that is held, *above* at the lowest that is not. The closed loop has {}. \
-         Threads are those that the \
-         server said it had. Peak memory is that of the group, caches of files included. *Killed* counts trials in \
-         which the kernel killed the server \
-         for want of memory.",
+         Threads are those that the server said it had. Peak memory is that of the group, caches of files included. \
+         *Killed* counts trials in which the kernel killed the server for want of memory.",
         counted(sizes.closed_connections.into(), "connection")
     );
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
@@ -182,9 +178,8 @@ pub fn own_threads(run: &Run, sizes: &Sizes, found: &SizesSummary) -> String {
         }
     }
     let note = "Rust's standard library rounds a quota down when it says how many threads can run at once, to 1 at \
-        least: a server that starts \
-                a thread for each leaves half a processor of 1.5 unused where one thread is busy. Others round up \
-                (`num_cpus`).";
+        least: a server that starts a thread for each leaves half a processor of 1.5 unused where one thread is busy. \
+        Others round up (`num_cpus`).";
     if table.is_empty() { String::new() } else { format!("{}\n{note}\n", table.markdown()) }
 }
 

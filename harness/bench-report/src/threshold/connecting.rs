@@ -53,12 +53,9 @@ pub(super) fn table(summary: &ThresholdSummary) -> String {
     }
     format!(
         "\n### How long connecting takes\n\nUntil the server held 99 % of the connections, from the load tool's \
-         start: the median \
-         over the trials at a count. In brackets what went wrong meanwhile: trials in which it took longer than \
-         allowed and the \
-         most that they held, requests that failed because no connection could be made, and connection attempts that \
-         found the \
-         listen queue full.\n\n{}",
+         start: the median over the trials at a count. In brackets what went wrong meanwhile: trials in which it took \
+         longer than allowed and the most that they held, requests that failed because no connection could be made, \
+         and connection attempts that found the listen queue full.\n\n{}",
         table.markdown()
     )
 }

@@ -14,12 +14,9 @@ pub(super) fn section(summary: &WhySummary) -> String {
     }
     format!(
         "## Instructions by function\n\n{}\nInstructions for a {} request in process, from its bytes to those of its \
-         answer, by callgrind: \
-         in a function itself, without those of functions that it calls. What the compiler has put into a function \
-         counts as that \
-         function's. A list has what takes {} of a server's instructions or more. Instructions are no time: some take \
-         longer \
-         than others.\n",
+         answer, by callgrind: in a function itself, without those of functions that it calls. What the compiler has \
+         put into a function counts as that function's. A list has what takes {} of a server's instructions or more. \
+         Instructions are no time: some take longer than others.\n",
         table(counted).markdown(),
         summary.workload,
         percent(LISTED),

@@ -23,8 +23,7 @@ pub fn markdown(why: &WhyRun) -> String {
     sections([
         format!(
             "# Why {server} and {over} differ on {workload}\n\nCPU time for a request taken apart, its parts compared \
-             with the \
-             whole.\n"
+             with the whole.\n"
         ),
         format!("## Headline\n\n{}", headline(summary)),
         terms(summary),
@@ -56,10 +55,8 @@ fn terms(summary: &WhySummary) -> String {
     let three = |value: f64| format!("{value:.3}");
     format!(
         "## The two terms\n\nRequests a second are the cores that a server uses over the CPU time that it needs for a \
-         request. So the \
-         ratio of rates, {}, is that of cores, {}, over that of CPU time, {}; each paired by block. The servers ran \
-         one after \
-         the other, each with the machine to itself and the load generator.\n\n{}",
+         request. So the ratio of rates, {}, is that of cores, {}, over that of CPU time, {}; each paired by block. \
+         The servers ran one after the other, each with the machine to itself and the load generator.\n\n{}",
         estimate(terms.rate, three),
         estimate(terms.cores, three),
         estimate(terms.cpu, three),
@@ -82,14 +79,10 @@ fn ladder(summary: &WhySummary) -> String {
         "## The ladder\n\nCPU time for one {workload} request in microseconds, over {} blocks.\n\n\
          ![CPU time for a request, by part](ladder.svg)\n\n{}\n\
          Both servers ran at the same time on one core, over HTTP and in process, so that what disturbs one disturbs \
-         the other as \
-         much; their CPU times are those of that core. HTTP in the program is the user time of {transport} less its \
-         own dispatch in \
-         process: it was measured on another request, so the sum can miss. Time in the kernel was measured on \
-         {workload} itself \
-         and can't. Sides are medians over blocks; differences ({server} less {over}) are paired by block \
-         (Hodges–Lehmann), so neither \
-         adds up to the last digit.\n",
+         the other as much; their CPU times are those of that core. HTTP in the program is the user time of \
+         {transport} less its own dispatch in process: it was measured on another request, so the sum can miss. Time \
+         in the kernel was measured on {workload} itself and can't. Sides are medians over blocks; differences \
+         ({server} less {over}) are paired by block (Hodges–Lehmann), so neither adds up to the last digit.\n",
         ladder.blocks,
         ladder_table(summary, ladder).markdown()
     )
@@ -208,10 +201,8 @@ fn counts(summary: &WhySummary) -> String {
     let reasons = if reasons.is_empty() { String::new() } else { format!("\nUnavailable:\n\n{reasons}") };
     format!(
         "## Counts for a request\n\n{}{reasons}\nContext switches are of the timed trials. The rest was counted in \
-         runs that are not \
-         timed, under the same load: allocations by a build that counts them, system calls by a tracer, which slows \
-         the server \
-         down, so that it finds more requests waiting each time it reads.\n{}",
+         runs that are not timed, under the same load: allocations by a build that counts them, system calls by a \
+         tracer, which slows the server down, so that it finds more requests waiting each time it reads.\n{}",
         table.markdown(),
         calls_by_name(summary)
     )
@@ -283,11 +274,9 @@ fn slope(summary: &WhySummary) -> String {
     let connections = counted(slope.connections.into(), "connection");
     format!(
         "## The answer's length\n\n![CPU time for a request against slots returned](slope.svg)\n\n{}\nServer CPU time \
-         for a getBlocks \
-         request against the slots that it returns, at {connections}: a straight line for each block by least squares, \
-         weighted so that each length counts by its relative miss; figures are medians over blocks. The parts are \
-         fitted with the \
-         same weights and add up to the slope in every block.\n\n{}",
+         for a getBlocks request against the slots that it returns, at {connections}: a straight line for each block \
+         by least squares, weighted so that each length counts by its relative miss; figures are medians over blocks. \
+         The parts are fitted with the same weights and add up to the slope in every block.\n\n{}",
         Table::of(headers, 1, rows).markdown(),
         points(&slope.lines).markdown()
     )
@@ -320,11 +309,9 @@ fn points(lines: &[Line]) -> Table {
 fn distrust() -> String {
     "## What to distrust\n\n\
      - In process a request finds its code and data in the caches; over HTTP the kernel and the framework's other \
-     work have pushed \
-     some of it out. That makes the prediction too small, for both servers.\n\
+     work have pushed some of it out. That makes the prediction too small, for both servers.\n\
      - The kernel divides user from system time by ticks, about a hundred a second and core: in one window the split \
-     is known to \
-     a few percent, and the intervals hold that.\n\
+     is known to a few percent, and the intervals hold that.\n\
      - The parts say where the time goes, not what it would cost to do without them.\n\
      - Intervals are right by themselves with 95 % confidence each; of twenty one may well be wrong.\n"
         .to_owned()

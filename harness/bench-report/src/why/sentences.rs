@@ -99,8 +99,7 @@ fn explained(summary: &WhySummary, ladder: &Ladder) -> String {
     };
     format!(
         "The parts give **{}** of the difference ({user}): what runs in process and what HTTP costs on {} {predicts} \
-         what {} costs \
-         over HTTP.",
+         what {} costs over HTTP.",
         share(all),
         summary.transport,
         summary.workload

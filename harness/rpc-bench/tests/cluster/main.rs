@@ -71,11 +71,9 @@ impl<'a> Bench<'a> {
         fs::write(&launch, format!("#!/bin/sh\nrank=$SLURM_PROCID\n{wrapper}\nexec \"$@\"\n")).unwrap();
         fs::set_permissions(&launch, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let pool = format!(
-            "[slurm]\nhosts = {hosts}\nlisten = \"{}\"\nlead_ms = {}\nlauncher = \
-             [\"srun\", \"--overlap\", \"-N{{n}}\", \
-             \"--ntasks-per-node=1\", {launch:?}, \"{{agent}}\", \"agent\", \"--plan\", \"{{plan}}\", \"--start-at\", \
-             \"{{start_at}}\", \
-             \"--out\", \"{{out}}\"]\n",
+            "[slurm]\nhosts = {hosts}\nlisten = \"{}\"\nlead_ms = {}\nlauncher = [\"srun\", \"--overlap\", \
+             \"-N{{n}}\", \"--ntasks-per-node=1\", {launch:?}, \"{{agent}}\", \"agent\", \"--plan\", \"{{plan}}\", \
+             \"--start-at\", \"{{start_at}}\", \"--out\", \"{{out}}\"]\n",
             self.cluster.server(),
             self.lead_ms
         );

@@ -102,9 +102,8 @@ impl Machines {
         // One that wants a password, since it does not get the key.
         settings.push_str(&format!(
             "Host locked\n  HostName {}\n  HostKeyAlias load2\n  IdentityFile none\nHost load*\n  IdentityFile \
-             {dir}/key\nHost *\n  User root\n  \
-             IdentityAgent none\n  IdentitiesOnly yes\n  UserKnownHostsFile {dir}/known\n  GlobalKnownHostsFile \
-             none\n  StrictHostKeyChecking yes\n",
+             {dir}/key\nHost *\n  User root\n  IdentityAgent none\n  IdentitiesOnly yes\n  UserKnownHostsFile \
+             {dir}/known\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n",
             self.network.address(2)
         ));
         fs::write(self.path("known"), known).unwrap();

@@ -32,8 +32,7 @@ fn small() -> Option<Bench> {
         &format!(
             "{known}[[server]]\nname = \"faulty\"\ntitle = \"a test\"\nprogram = {program:?}\n\
              args = [\"--listen\", \"{{listen}}\", \"--metrics\", \"127.0.0.1:0\", \"--accounts\", \"{{accounts}}\", \
-             \"--slots\", \"{{slots}}\", \
-             \"--threads\", \"1\", \"--sleep-us\", \"2000\"]\n\
+             \"--slots\", \"{{slots}}\", \"--threads\", \"1\", \"--sleep-us\", \"2000\"]\n\
              ready = {{ line = {{ addr = \"/addr\", metrics = \"/metrics\" }} }}\n"
         ),
     );

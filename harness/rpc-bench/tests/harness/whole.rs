@@ -109,8 +109,7 @@ fn one_block_compares_nothing() {
     assert!(bench.run(&["run", "tiny"]).status.success());
     let report = bench.report();
     let checked = "answer to 1 request before and 1 after each window was the true one; under load, answers were \
-        counted by status and \
-                   time, and their content was not compared.";
+        counted by status and time, and their content was not compared.";
     assert!(report.contains("Everything works") && report.contains(checked), "{report}");
     assert!(report.contains("nothing is compared"), "{report}");
     assert!(!report.contains("inconclusive"), "{report}");

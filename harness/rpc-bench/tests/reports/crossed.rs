@@ -199,8 +199,7 @@ fn the_report_says_what_each_layer_does() {
     let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     for needed in [
         "**getBlocks** at 25 connections, each pair at the same time on one core: server CPU for a request, relative \
-         to \
-         jsonrpc-core.",
+         to jsonrpc-core.",
         "| HTTP \\ JSON-RPC |",
         "| hyper 0.14      |         1 (baseline) |         not built | not built ",
         "- **actix-web + hand-written JSON-RPC**: changing HTTP alone (from hyper 0.14 to actix-web, both with \

@@ -191,11 +191,11 @@ fn the_wire_separates_tool_and_server() {
     }
     for said in [
         "**oha against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 60.1 µs \
-         shorter. On the wire the server answers it \
-         2.00 µs later; oha itself adds 48.2 µs, vegeta 110 µs: mostly the tools' own work.",
+         shorter. On the wire the server answers it 2.00 µs later; oha itself adds 48.2 µs, vegeta 110 µs: mostly the \
+         tools' own work.",
         "**bombardier against vegeta**, actix-web + hand-written JSON-RPC, getBalance at 1,000/s: its median is 80.2 \
-         µs longer. On the wire the server answers it \
-         130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: mostly that bombardier sends in another rhythm",
+         µs longer. On the wire the server answers it 130 µs later; bombardier itself adds 60.5 µs, vegeta 110 µs: \
+         mostly that bombardier sends in another rhythm",
     ] {
         assert!(seen.contains(said), "{said}\n{seen}");
     }

@@ -105,8 +105,7 @@ fn the_report_compares_the_original_with_the_run_and_each_change_with_its_arm() 
          s | 2.05 s | 3.00 | 250 |",
         "| master (jsonrpc-core) | legacy as master / the original | 0.98 | 0.97 | 0.97 | 1.02 | 1.06 |",
         "- legacy as master, global queue interval 8: 2.08 times the answers/s, timeouts 1,250 to 0, p50 80.0 ms to \
-         80.0 ms, p99 \
-         2.00 s to 100 ms.",
+         80.0 ms, p99 2.00 s to 100 ms.",
         "**predicted and not measured**",
         "| legacy as master | getBlocks at 500 |",
         "--global-queue-interval=61 --walk-ns-per-slot=129",

@@ -59,8 +59,7 @@ fn the_first_screen_is_of_todays_servers() {
     assert!(
         older.is_empty(),
         "README's first screen quotes runs whose servers are not built from what is here now: {}. Commit, and measure \
-         them \
-         again: just reference (bench-scripts/reference.toml)",
+         them again: just reference (bench-scripts/reference.toml)",
         older.join("; ")
     );
 }

@@ -61,8 +61,8 @@ fn sources_and_pages_are_in_plain_english() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Not what others wrote, and not this list.
     let places = "servers bench-scripts harness examples load-generator docs README.md justfile \
-        :!servers/conformance/oracle \
-                  :!harness/*/tests/fixtures :!harness/rpc-bench/tests/repository/words.rs :!bench-scripts/tools";
+        :!servers/conformance/oracle :!harness/*/tests/fixtures :!harness/rpc-bench/tests/repository/words.rs \
+        :!bench-scripts/tools";
     let listed =
         Command::new("git").arg("-C").arg(&root).arg("ls-files").args(places.split_whitespace()).output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();

@@ -34,12 +34,9 @@ fn the_scheduler_is_named_without_the_one_thread() {
     assert_eq!(
         sentence,
         "starved by the scheduler: about 245 of 1,000 connections were served again and again, half of their requests \
-         within \
-         75.7 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit into a \
-         queue of 256 \
-         each from a global queue, once in 61 polls, so that each waits about 14.2 s; no connection attempt found the \
-         listen \
-         queue full"
+         within 75.7 ms, and the others waited: its 1 worker, busy for 97 % of the time, takes tasks that do not fit \
+         into a queue of 256 each from a global queue, once in 61 polls, so that each waits about 14.2 s; no \
+         connection attempt found the listen queue full"
     );
     // Where the interval is tokio's own their wait is unknown.
     let (kind, sentence) = only(&one_worker(None), starved_by_the_scheduler());

@@ -73,8 +73,7 @@ pub fn resolve(config: &ConfigDir, question: &Question<'_>) -> Result<Resolved> 
     ensure!(
         workload.name != transport.name,
         "{} is the request that the cost of HTTP is taken from (why.toml, field transport): it can't be compared with \
-         itself; \
-         give another one",
+         itself; give another one",
         transport.name
     );
     let connections = question.connections.unwrap_or(why.connections);
