@@ -9,6 +9,7 @@ use super::format::{
 use bench_analysis::stages::{BUSY_TOOL, StagedCell};
 use bench_model::config::{Percent, Server, Stages};
 use bench_model::transport::Transport;
+use bench_model::workload::Workload;
 
 /// The mark of latencies that may be the load tool's own.
 const MARK: &str = "k";
@@ -114,10 +115,13 @@ fn marked(latency: String, cell: &StagedCell, cores: usize) -> String {
 pub fn section(run: &Run) -> String {
     let Some((stages, users)) = of(run) else { return String::new() };
     let pictures: Vec<String> = pictures(run).iter().map(Picture::markdown).collect();
+    let checked = match knows_answers(run) {
+        true => "is compared with the true one (id and value)",
+        false => "must have its id and no error, and its value where that is stated",
+    };
     let mut notes = vec![
         format!(
-            "Each user connects, sends one request a second and waits for its answer, which is compared with the true \
-             one (id and value). Users come and go evenly within a stage: {}.",
+            "Each user connects, sends one request a second and waits for its answer, which {checked}. Users come and go evenly within a stage: {}.",
             words(stages)
         ),
         "Latency counts from the send to the answer on k6's clock, the same for both transports, without connecting; \
@@ -161,10 +165,16 @@ fn wrong(users: &Run) -> Option<String> {
         0 => "no trial had one".to_owned(),
         some => format!("**trials that had one, and so give no figure: {some}**"),
     };
-    Some(format!(
-        "In a mix each user has a request of its own, so that an answer to another user's shows as a wrong value: \
-         {wrong}."
-    ))
+    let shows = match knows_answers(users) {
+        true => "so that an answer to another user's shows as a wrong value",
+        false => "and an answer to another user's shows where its value is stated",
+    };
+    Some(format!("In a mix each user has a request of its own, {shows}: {wrong}."))
+}
+
+/// Whether the values of all answers to users are known.
+fn knows_answers(run: &Run) -> bool {
+    run.measured_workloads().all(Workload::knows_whole_answers)
 }
 
 /// The stages in words, and their scale.

@@ -320,25 +320,37 @@ impl Workload {
         }
     }
 
+    /// Whether each of its answers is known to the last value. Lines of a file may say otherwise of theirs.
+    pub fn knows_whole_answers(&self) -> bool {
+        self.all_stated().into_iter().all(|expected| match expected {
+            Expected::Ledger => true,
+            Expected::Answer(_, leeway) | Expected::Result(_, leeway) => leeway.is_none(),
+            Expected::NoError | Expected::Rises(_) | Expected::Schema(_) | Expected::Reference(..) => false,
+        })
+    }
+
     /// Refuses to resume a run whose schemas have changed since it was planned.
     ///
     /// # Errors
     /// One line with the schema's file.
     pub fn check_schemas_unchanged(&self) -> Result<()> {
-        let stated: Vec<&Expected> = match &self.traffic {
-            Traffic::One { expected, .. } => vec![expected],
-            Traffic::Corpus(corpus) => vec![&corpus.expected],
-            Traffic::Mix(requests) => {
-                requests.iter().filter_map(|request| request.expected.as_ref()).collect()
-            }
-        };
         let of_lines = match &self.traffic {
             Traffic::Corpus(corpus) => Some(corpus.schemas.values()),
             Traffic::One { .. } | Traffic::Mix(_) => None,
         };
         let mut schemas =
-            stated.into_iter().filter_map(Expected::schema).chain(of_lines.into_iter().flatten());
+            self.all_stated().into_iter().filter_map(Expected::schema).chain(of_lines.into_iter().flatten());
         schemas.try_for_each(Schema::check_unchanged)
+    }
+
+    fn all_stated(&self) -> Vec<&Expected> {
+        match &self.traffic {
+            Traffic::One { expected, .. } => vec![expected],
+            Traffic::Corpus(corpus) => vec![&corpus.expected],
+            Traffic::Mix(requests) => {
+                requests.iter().filter_map(|request| request.expected.as_ref()).collect()
+            }
+        }
     }
 
     /// The servers that its answers are compared with. Lines of a file may name others.
