@@ -7,6 +7,8 @@
 //!
 //! It takes decisions (which trial next, when a search ends) from `bench-analysis`, and never sees `bench-report`.
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod certificates;
 pub mod client;
 pub mod link;

@@ -12,6 +12,8 @@
 //!
 //! It draws no conclusion (`bench-analysis`), writes no report (`bench-report`) and measures nothing (`bench-measure`).
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod arithmetic;
 pub mod config;
 pub mod cost;

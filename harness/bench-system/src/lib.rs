@@ -8,7 +8,10 @@
 //! - [`cgroup`]: a limited part of the machine for a process.
 //! - [`repository`]: what git says of the sources.
 //! - [`interrupt`]: whether a person has asked to stop.
-//! - [`foreign_text`] and [`readable_numbers`]: text of other programs within bounds, and numbers for a person.
+//! - [`foreign_text`] and [`readable_numbers`]: text of other programs within bounds, and numbers for a person; [`say`]
+//!   prints it.
+
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod cgroup;
 pub mod foreign_text;
@@ -16,3 +19,4 @@ pub mod interrupt;
 pub mod probe;
 pub mod readable_numbers;
 pub mod repository;
+pub mod say;

@@ -1,5 +1,7 @@
 //! `rpc-bench`: the verbs a person types. Each stands in a file of its own under `commands`.
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod commands;
 
 use std::io::{Write, stdout};
@@ -134,7 +136,7 @@ fn main() -> ExitCode {
         Ok(ending) => ExitCode::from(ending.code()),
         Err(error) if error.is::<Interrupted>() => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
-            eprintln!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
+            bench_system::note!("rpc-bench: {}", format!("{error:#}").replace('\n', " "));
             ExitCode::from(EXIT_WRONG)
         }
     }

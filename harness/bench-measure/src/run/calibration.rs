@@ -54,7 +54,7 @@ pub fn begin(
     workload.body().context("calibration.toml, field workload")?;
     super::build_servers(std::slice::from_ref(&server))?;
     let folder = RunFolder::create(results, "calibrate")?;
-    eprintln!("results go to {}", folder.0.display());
+    bench_system::note!("results go to {}", folder.0.display());
     let plan = |calibration: &Calibration, others: &[Arm], blocks: u32| Plan {
         campaign: calibration.campaign(others.iter().map(|arm| arm.name.clone()).collect(), blocks),
         workloads: vec![workload.clone()],
@@ -108,7 +108,7 @@ fn size(
     command: &str,
     interrupt: &Interrupt,
 ) -> Result<Sizing> {
-    eprintln!("sizing the handicaps: {} trials", plan.campaign.max_blocks * 2);
+    bench_system::note!("sizing the handicaps: {} trials", plan.campaign.max_blocks * 2);
     let inner = RunFolder::create_inside(folder, "sizing")?;
     let plan = Plan { trials: plan::trials(&plan.campaign), ..plan.clone() };
     begin_folder(&inner, &plan, "", tools, command)?;
@@ -166,7 +166,7 @@ pub fn carry_out(
         let (name, wanted) = (least.name.clone(), least.calibration.full_comparisons);
         let count = least.finished();
         let minutes = began.elapsed().as_secs_f64() / 60.0;
-        eprintln!(
+        bench_system::note!(
             "{name}: block {block}, {count} comparisons with the twin are finished; {minutes:.0} min in all"
         );
         if is_late {

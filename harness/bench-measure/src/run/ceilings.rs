@@ -34,7 +34,7 @@ pub(super) fn with_rates(
     let Some(open) = &plan.campaign.open else { return Ok(plan.clone()) };
     if plan.campaign.ceiling.is_none() && !open.tools.is_empty() {
         open.tools.iter().try_for_each(|tool| tools.need(*tool).map(drop))?;
-        eprintln!(
+        bench_system::note!(
             "what {} can send here was not tried, since the campaign names no server that answers at once (ceiling); \
              where it did not keep up, the report says so",
             open.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(" and ")
@@ -86,7 +86,7 @@ fn say(ceiling: &Ceiling) {
     let held = held.map_or_else(|| "no rate".to_owned(), |rate| format!("{rate} requests/s"));
     let beyond = not_held
         .map_or_else(|| "no higher rate was tried".to_owned(), |rate| format!("and did not hold {rate}"));
-    eprintln!("{} held {held}, {beyond}", tool.name());
+    bench_system::note!("{} held {held}, {beyond}", tool.name());
 }
 
 /// The plan of the trials that show what a load tool can send: the campaign's ceiling and its first request, no

@@ -322,7 +322,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
                 subject.process.stop(interrupt)?;
             }
             Err(error) if error.is::<bench_system::interrupt::Interrupted>() => return Err(error),
-            Err(error) => eprintln!("{error:#}"),
+            Err(error) => bench_system::note!("{error:#}"),
         }
     }
     // The trials have files of their own.
@@ -350,7 +350,7 @@ pub fn build(plan: &Plan) -> Result<()> {
             server.name
         );
     }
-    eprintln!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
+    bench_system::note!("building what is not built yet of {}", counted(plan.servers.len() as u64, "server"));
     subject::layouts::build(plan)?;
     subject::build(&references::entries(plan))?;
     plan.campaign.stores.iter().try_for_each(|stores| stores::build(plan, stores))

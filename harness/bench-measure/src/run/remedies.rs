@@ -70,7 +70,7 @@ impl Stage<'_> {
         let with = if client.is_default() { String::new() } else { format!("-{}", client.name()) };
         let name = format!("{server}-{workload}-c{connections}{with}-{remedy:?}").to_lowercase();
         let stage = self.inside(&format!("{REMEDIES}/{name}"), |inner| {
-            eprintln!(
+            bench_system::note!(
                 "{server}, {workload} at {connections}: likely that {}; trying {}",
                 cause.sentence,
                 remedy.words()

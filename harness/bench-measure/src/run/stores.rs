@@ -72,7 +72,7 @@ fn ledger_folder(environment: &Environment, stores: &Stores, slots: u64) -> Stri
 /// Writes the ledger folder of a chain; what is there is kept.
 fn write_ledger(environment: &Environment, stores: &Stores, slots: u64) -> Result<()> {
     let folder = ledger_folder(environment, stores, slots);
-    eprintln!("ledger: {folder}");
+    bench_system::note!("ledger: {folder}");
     let (accounts, seed) = (environment.accounts.to_string(), environment.ledger_seed.to_string());
     let slots = slots.to_string();
     let args = [&folder, "--slots", &slots, "--accounts", &accounts, "--seed", &seed];

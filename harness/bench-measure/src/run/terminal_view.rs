@@ -44,7 +44,7 @@ impl View {
         // A terminal that takes no text is no reason to stop measuring.
         match self.is_shown() {
             true => drop(self.all.println(text)),
-            false => eprintln!("{text}"),
+            false => bench_system::note!("{text}"),
         }
     }
 

@@ -90,7 +90,10 @@ fn kept_ledger(ledgers: &Path, spec: &SeededSpec) -> Result<PathBuf> {
     }
     let ledger = Ledger::seeded(spec);
     if !path.exists() {
-        eprintln!("writing the ledger of {accounts} accounts and {slots} slots to {}", path.display());
+        bench_system::note!(
+            "writing the ledger of {accounts} accounts and {slots} slots to {}",
+            path.display()
+        );
         let context = || format!("can't write {}", ledgers.display());
         fs::create_dir_all(ledgers).with_context(context)?;
         // Under its own name only once it is whole; another harness may be as far.

@@ -43,7 +43,7 @@ fn row(row: &Row) -> String {
         }
         Row::Forest(Forest { names, columns }) => format!(
             "Ratios of {} for {}.",
-            joined(&mut columns.iter().map(|(title, _)| title.as_str())),
+            joined(&mut columns.iter().map(|column| column.title.as_str())),
             joined(&mut names.iter().map(String::as_str))
         ),
         Row::Heat(heat) => format!(

@@ -94,8 +94,16 @@ pub(super) fn heat_chart(title: String, heat: Heat) -> Chart {
 /// Ratios with their intervals: a row for each name, a column for each figure, all on one logarithmic scale around 1.
 pub(super) struct Forest {
     pub names: Vec<String>,
-    /// A column's title, and a ratio for each row.
-    pub columns: Vec<(String, Vec<Option<Ratio>>)>,
+    pub columns: Vec<Ratios>,
+}
+
+/// A column of a forest plot.
+pub(super) struct Ratios {
+    pub title: String,
+    /// Whether its scale falls to the right, where what is better stands.
+    pub falls: bool,
+    /// One for each row.
+    pub ratios: Vec<Option<Ratio>>,
 }
 
 /// One ratio of a forest plot.

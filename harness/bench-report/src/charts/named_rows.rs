@@ -3,7 +3,7 @@
 use super::palette::{GRID, INK, PAPER};
 use super::scale::{Scale, range};
 use super::svg::{LINE, Page, RIGHT, WIDTH, width};
-use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio};
+use super::{Axis, Bar, Bars, Forest, Kind, Mark, Ratio, Ratios};
 use crate::format::spanned;
 
 /// Ticks of a scale of ratios; how much of a logarithmic range's room a forest plot leaves out.
@@ -82,7 +82,7 @@ impl Page {
 
     pub fn forest(&mut self, forest: &Forest) {
         const ROW: f64 = 26.0;
-        let all = || forest.columns.iter().flat_map(|(_, column)| column.iter().flatten());
+        let all = || forest.columns.iter().flat_map(|column| column.ratios.iter().flatten());
         let ends = |ratio: &Ratio| {
             let interval = ratio.interval.into_iter().flat_map(|(low, high)| [low, high]);
             [1.0, ratio.value]
@@ -101,12 +101,13 @@ impl Page {
         for (row, name) in forest.names.iter().enumerate() {
             self.text((left - 14.0, begin + ROW * (row as f64 + 0.5)), "end", "", name);
         }
-        for (column, (title, ratios)) in forest.columns.iter().enumerate() {
-            let left = left + column as f64 * wide;
+        for (place, Ratios { title, falls, ratios }) in forest.columns.iter().enumerate() {
+            let left = left + place as f64 * wide;
             self.text((left, self.y + LINE / 2.0), "start", "", title);
             let has_values = wide >= 3.0 * VALUES;
             let end_of_scale = left + wide - 24.0 - if has_values { VALUES } else { 0.0 };
-            let scale = Scale { kind: Kind::Log, values, pixels: (left, end_of_scale) };
+            let pixels = if *falls { (end_of_scale, left) } else { (left, end_of_scale) };
+            let scale = Scale { kind: Kind::Log, values, pixels };
             for (x, text) in scale.ticks(&axis, |text| width(text) + 10.0) {
                 self.line((x, begin), (x, end), GRID, 1.0);
                 self.text((x, end + LINE / 2.0), "middle", "", &text);

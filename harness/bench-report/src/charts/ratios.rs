@@ -7,7 +7,7 @@ use super::super::Run;
 use super::super::answer::short;
 use super::super::sections::is_duet;
 use super::series::{known_colour, known_label, styles};
-use super::{COLOURS, Chart, Forest, Picture, Ratio, Row, Style};
+use super::{COLOURS, Chart, Forest, Picture, Ratio, Ratios, Row, Style};
 use bench_analysis::pooled::{Across, Group, Model, PooledFigure};
 use bench_analysis::{Comparison, Finding, JUDGED};
 use bench_stats::Estimate;
@@ -63,9 +63,12 @@ pub(crate) fn picture(run: &Run) -> Option<Picture> {
     }
     let labels: Vec<&str> = shown.iter().map(|server| servers[*server].0.label()).collect();
     let names = short(&labels);
-    let titles = columns.into_iter().map(|column| column.title);
-    let take = |mut column: Vec<Option<Ratio>>| shown.iter().map(|server| column[*server].take()).collect();
-    let forest = Forest { names, columns: titles.zip(all.into_iter().map(take)).collect() };
+    let take = |(column, mut ratios): (Column<'_>, Vec<Option<Ratio>>)| Ratios {
+        title: column.title,
+        falls: column.figure != 0,
+        ratios: shown.iter().map(|server| ratios[*server].take()).collect(),
+    };
+    let forest = Forest { names, columns: columns.into_iter().zip(all).map(take).collect() };
     let chart = chart(run.label(baseline), forest, "its interval; dots: blocks");
     Some(Picture {
         file: "ratios.svg".to_owned(),
@@ -93,7 +96,8 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
         };
         format!("{}: {figure}, {} conn.", setting.workload, setting.connections)
     };
-    let mut titles: Vec<String> = shown.iter().map(|group| column(group)).collect();
+    let mut titles: Vec<(String, bool)> =
+        shown.iter().map(|group| (column(group), group.setting.figure == PooledFigure::Cpu)).collect();
     titles.sort();
     titles.dedup();
     let mut names: Vec<String> = shown.iter().map(|group| group.setting.server.clone()).collect();
@@ -111,8 +115,9 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
         let blocks = group.runs().map(|run| run.ratio.value).collect();
         Some(Ratio { style: Style { colour, variant: 0 }, value, interval, blocks })
     };
-    let columns = titles.iter().map(|title| {
-        (title.clone(), names.iter().map(|name| ratio(title, name)).collect::<Vec<Option<Ratio>>>())
+    let columns = titles.into_iter().map(|(title, falls)| {
+        let ratios = names.iter().map(|name| ratio(&title, name)).collect();
+        Ratios { title, falls, ratios }
     });
     let columns = columns.collect();
     let names = short(&names.iter().map(|name| known_label(name)).collect::<Vec<_>>());
@@ -124,14 +129,16 @@ pub(crate) fn pooled(groups: &[Group]) -> Option<Chart> {
 }
 
 fn chart(baseline: &str, forest: Forest, key: &str) -> Chart {
-    let has_rates = forest.columns.iter().any(|(title, _)| title.contains("requests/s"));
+    let falls = match forest.columns.iter().any(|column| column.falls) {
+        true => ", so the scale of CPU/request falls to the right",
+        false => "",
+    };
     Chart {
         title: format!("Ratio to {baseline}"),
         rows: vec![Row::Forest(forest)],
         note: format!(
-            "Vertical line: equal. {}CPU/request: left of it is better. Large mark: the ratio; bar: {key}. \
-             Logarithmic scale, the same in all panels.",
-            if has_rates { "Requests/s: right of it is better. " } else { "" }
+            "Vertical line: equal; right of it is better{falls}. Large mark: the ratio; bar: {key}. Logarithmic \
+             scale, of the same length in all panels."
         ),
         ..Chart::default()
     }

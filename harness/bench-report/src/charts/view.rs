@@ -7,8 +7,8 @@ use super::super::format::{bytes, thousands};
 use super::super::views::{axis, is_bytes};
 use super::series::known_colour;
 use super::{
-    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Piece, Plot, Point, Ratio, Row, Series, Style,
-    short, time_tick,
+    Axis, Bar, Bars, COLOURS, Chart, Forest, Key, Mark, Panel, Piece, Plot, Point, Ratio, Ratios, Row,
+    Series, Style, short, time_tick,
 };
 use bench_analysis::views::{self, Shown};
 use bench_model::config::Along;
@@ -254,6 +254,10 @@ fn forest(shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style) -> Fores
     };
     Forest {
         names: with().map(|(panel, series, point)| row_name(panel, series, point)).collect(),
-        columns: vec![(format!("ratio of {}", figure.described().0), with().map(ratio).collect())],
+        columns: vec![Ratios {
+            title: format!("ratio of {}", figure.described().0),
+            falls: false,
+            ratios: with().map(ratio).collect(),
+        }],
     }
 }

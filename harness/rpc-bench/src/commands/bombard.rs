@@ -64,7 +64,7 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     if let Err(answer) = client::verify(&subject.target, body, &truth)? {
         bail!("{} answers {} wrongly: {answer}", server.name, workload.name);
     }
-    println!(
+    bench_system::say!(
         "{} on {}; its answer to {} is the true one\n",
         server.name,
         subject.target.addr(),
@@ -88,11 +88,11 @@ pub fn bombard(config: &ConfigDir, args: &Args) -> Result<bool> {
     let used = cpu(&subject)?.zip(cpu_before).map(|(now, before)| now.since(before).total_s());
     if let (Some(before), Some(after)) = (before, counts(&subject)?) {
         let served = after.requests - before.requests;
-        println!(
+        bench_system::say!(
             "\nthe server counted {served} calls, {} of them answered with an error",
             after.errors - before.errors
         );
-        println!("server CPU per request: {:.2} µs", used.unwrap_or(0.0) * 1e6 / served as f64);
+        bench_system::say!("server CPU per request: {:.2} µs", used.unwrap_or(0.0) * 1e6 / served as f64);
     }
     subject.process.stop(&interrupt)?;
     Ok(true)

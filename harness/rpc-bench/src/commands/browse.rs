@@ -36,9 +36,9 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
     let index = html::write_index(results)?;
     // After the list, so that the page links to it.
     let page = html::make(&folder)?;
-    println!("{}\nAll kept runs: {}", page.display(), index.display());
+    bench_system::say!("{}\nAll kept runs: {}", page.display(), index.display());
     if left_out > 0 {
-        println!("{left_out} runs are of another format; the list links to their report.md.");
+        bench_system::say!("{left_out} runs are of another format; the list links to their report.md.");
     }
     show(&page);
     Ok(true)
@@ -47,9 +47,9 @@ pub fn open(results: &Path, run: Option<&Path>) -> Result<bool> {
 /// Writes all runs as a static site.
 pub fn pages(results: &Path, to: &Path) -> Result<bool> {
     let (pages, others) = html::write_site(results, to)?;
-    println!("{}: the list, and pages of {pages} runs", to.join("index.html").display());
+    bench_system::say!("{}: the list, and pages of {pages} runs", to.join("index.html").display());
     if others > 0 {
-        println!("{others} runs are of another format; the list links to their report.md.");
+        bench_system::say!("{others} runs are of another format; the list links to their report.md.");
     }
     Ok(true)
 }
@@ -65,7 +65,7 @@ fn show(page: &Path) {
         .stderr(Stdio::null())
         .status();
     if !opened.is_ok_and(|status| status.success()) {
-        println!("{OPENER} could not open it; open the file in a browser.");
+        bench_system::say!("{OPENER} could not open it; open the file in a browser.");
     }
 }
 

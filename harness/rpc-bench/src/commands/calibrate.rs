@@ -65,12 +65,12 @@ pub fn calibrate(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
     if let Err(error) = carry_out(&folder, &tools, until, args.only.as_deref(), &interrupt) {
         let kept = bench_report::calibration::summary(&folder).map_or(0, |summary| summary.all_trials());
         let again = format!("cargo rpc-bench calibrate --resume {}", folder.0.display());
-        eprintln!("\n{kept} trials are kept; resume with: {again}");
+        bench_system::note!("\n{kept} trials are kept; resume with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
         return Err(error);
     }
     let summary = bench_report::calibration::write(&folder)?;
-    println!(
+    bench_system::say!(
         "\n{}\nThe whole report: {}",
         bench_report::calibration::headline(&summary),
         folder.0.join("report.md").display()

@@ -35,14 +35,14 @@ pub fn compare(results: &Path, args: &Args) -> Result<bool> {
     let runs = load(&RunFolder::open(before)?, &RunFolder::open(after)?)?;
     let runs = Both { before: &runs.before, after: &runs.after };
     let between = between(runs, args.reference.as_deref())?;
-    print!("{}", compare::markdown(runs, &between));
+    super::print(&compare::markdown(runs, &between));
     Ok(true)
 }
 
 /// Prints what all kept runs show together.
 fn all(results: &Path, write: bool) -> Result<bool> {
     let pooled = pooled::load(results)?;
-    print!("{}", pooled::markdown(&pooled));
+    super::print(&pooled::markdown(&pooled));
     if write {
         for (name, text) in pooled::files(&pooled)? {
             let path = results.join(name);

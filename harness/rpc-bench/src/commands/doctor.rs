@@ -42,14 +42,14 @@ pub fn doctor(config: &ConfigDir, results: &Path) -> Result<bool> {
     findings.push(tool(config));
     for Finding { what, found, remedy } in &findings {
         let sign = if remedy.is_some() { "!" } else { " " };
-        println!("{sign} {what:<18} {found}");
+        bench_system::say!("{sign} {what:<18} {found}");
         if let Some(remedy) = remedy {
-            println!("{:<21}-> {remedy}", "");
+            bench_system::say!("{:<21}-> {remedy}", "");
         }
     }
-    println!("\n{}", resolution(config, results, &host));
+    bench_system::say!("\n{}", resolution(config, results, &host));
     let well = findings.iter().all(|finding| finding.remedy.is_none());
-    println!(
+    bench_system::say!(
         "\n{}",
         if well {
             "nothing that would spoil a measurement"

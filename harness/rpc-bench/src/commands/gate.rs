@@ -86,7 +86,7 @@ pub fn gate(config: &ConfigDir, results: &Path, args: &Args) -> Result<Ending> {
     let runs = super::compare::load(&base, &run)?;
     let runs = Both { before: &runs.before, after: &runs.after };
     let (text, gate) = compare::gate(runs, &between(runs, args.reference.as_deref())?);
-    print!("{text}");
+    super::print(&text);
     Ok(match gate {
         Gate::Passes => Ending::Well,
         Gate::Open => Ending::Open,

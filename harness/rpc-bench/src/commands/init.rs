@@ -60,7 +60,7 @@ pub fn init(args: &Args) -> Result<bool> {
         }
         bail!("{error:#}");
     }
-    println!(
+    bench_system::say!(
         "{0} has servers.toml, workloads/calls.toml and campaigns/first.toml. Measure:\n\n  cargo rpc-bench --config \
          {0} run first\n\n\
          What can stand in them: docs/ANY-SERVICE.md",

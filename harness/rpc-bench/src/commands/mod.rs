@@ -24,6 +24,13 @@ pub mod try_call;
 pub mod watch;
 pub mod why;
 
+use std::io::{Write, stdout};
+
+/// Prints a whole text. One that closes its input has read enough.
+pub fn print(text: &str) {
+    let _ = stdout().write_all(text.as_bytes());
+}
+
 /// How a verb ended that ran well by itself.
 pub enum Ending {
     /// All is well.

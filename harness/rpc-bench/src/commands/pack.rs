@@ -9,7 +9,7 @@ use bench_model::results::RunFolder;
 pub fn pack(runs: &[PathBuf]) -> Result<bool> {
     for run in runs {
         RunFolder(run.clone()).pack()?;
-        println!("packed {}", run.display());
+        bench_system::say!("packed {}", run.display());
     }
     Ok(true)
 }

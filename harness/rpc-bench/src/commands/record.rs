@@ -96,7 +96,7 @@ pub fn record(args: &Args) -> Result<bool> {
     let written = Written { file, methods: BTreeMap::new(), left_out: 0, error: None };
     let recorder = Arc::new(Recorder { left_out, most: args.calls, written: Mutex::new(written) });
     let at = server.server_addr().to_ip().context("it listens on no address")?;
-    println!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
+    bench_system::say!("send calls to http://{at}/ in the place of {}; Ctrl-C ends it", target);
     let server = Arc::new(server);
     for _ in 0..AT_ONCE {
         let (server, target, recorder) = (Arc::clone(&server), target.clone(), Arc::clone(&recorder));
@@ -114,12 +114,15 @@ pub fn record(args: &Args) -> Result<bool> {
         return Err(anyhow!("{}: {error}", args.to.display()));
     }
     let calls: u64 = written.methods.values().sum();
-    println!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
+    bench_system::say!("{} of {} in {}", counted(calls, "call"), methods(&written), args.to.display());
     if written.left_out > 0 {
-        println!("{} left out, as --leave-out and its defaults say", counted(written.left_out, "call"));
+        bench_system::say!(
+            "{} left out, as --leave-out and its defaults say",
+            counted(written.left_out, "call")
+        );
     }
     if calls > 0 {
-        println!(
+        bench_system::say!(
             "to send them, in a workload: requests = {:?}, order = \"file\", expected = \"no error\"",
             args.to.file_name().unwrap_or_default()
         );

@@ -85,7 +85,7 @@ pub fn reference(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool
         let command = wanted.command().with_context(|| path.display().to_string())?;
         let mut found = there(results, wanted)?;
         let missing = wanted.times.saturating_sub(found.len());
-        println!("{}: {} of {} there", command.join(" "), found.len(), wanted.times);
+        bench_system::say!("{}: {} of {} there", command.join(" "), found.len(), wanted.times);
         all_there &= missing == 0;
         if args.check {
             continue;

@@ -22,7 +22,7 @@ pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> 
     }
     if folder.is_calibration() {
         let summary = bench_report::calibration::write(&folder)?;
-        println!(
+        bench_system::say!(
             "{}\nThe whole report: {}",
             bench_report::calibration::headline(&summary),
             folder.0.join("report.md").display()
@@ -31,7 +31,7 @@ pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> 
     }
     if folder.is_why() {
         let summary = bench_report::why::write(&folder)?;
-        println!(
+        bench_system::say!(
             "{}The whole report: {}",
             bench_report::why::headline(&summary),
             folder.0.join("report.md").display()
@@ -39,7 +39,11 @@ pub fn report(results: &Path, run: &Path, views: Option<&Path>) -> Result<bool> 
         return Ok(true);
     }
     let run = bench_report::write(&folder)?;
-    println!("{}\nThe whole report: {}", bench_report::headline(&run), folder.0.join("report.md").display());
+    bench_system::say!(
+        "{}\nThe whole report: {}",
+        bench_report::headline(&run),
+        folder.0.join("report.md").display()
+    );
     print_agreement(&folder, results);
     Ok(true)
 }
@@ -58,7 +62,7 @@ pub fn print_as(run: &Path, format: Format) -> Result<bool> {
     let is_campaign = !folder.is_calibration() && !folder.is_why();
     ensure!(is_campaign, "{}: --format is for runs of campaigns", run.display());
     let text = Run::load(&folder).and_then(|run| export(&run, format));
-    print!("{}", text.with_context(|| run.display().to_string())?);
+    super::print(&text.with_context(|| run.display().to_string())?);
     Ok(true)
 }
 
@@ -66,8 +70,8 @@ pub fn print_as(run: &Path, format: Format) -> Result<bool> {
 /// folder.
 pub(super) fn print_agreement(folder: &RunFolder, results: &Path) {
     match pooled::next_to_kept(folder, results) {
-        Ok(Some(found)) => println!("\n{}", pooled::agreement_words(&found)),
+        Ok(Some(found)) => bench_system::say!("\n{}", pooled::agreement_words(&found)),
         Ok(None) => {}
-        Err(error) => eprintln!("not compared with the kept runs: {error:#}"),
+        Err(error) => bench_system::note!("not compared with the kept runs: {error:#}"),
     }
 }

@@ -128,7 +128,7 @@ impl Args {
     fn watch(&self) -> Result<()> {
         if let Some(addr) = self.prometheus {
             let bound = watch::begin(addr, &self.prometheus_targets)?;
-            eprintln!(
+            bench_system::note!(
                 "progress and samples are at http://{bound}/metrics; who reads them takes CPU time from what is \
                  measured"
             );
@@ -178,7 +178,7 @@ pub fn run(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
                 bound,
             )?;
             let MostLoad { connections, seconds } = resolved.0.most_load();
-            eprintln!(
+            bench_system::note!(
                 "target: at most {} at one time and {seconds} s of load in all",
                 counted(connections.into(), "connection")
             );
@@ -242,11 +242,11 @@ pub(super) fn measure(
         Some(folder) => folder.conditions()?.open_loop_tools,
         None => Vec::new(),
     };
-    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| eprintln!("{note}"));
+    plan.servers.iter().flat_map(run::requirements::notes).for_each(|note| bench_system::note!("{note}"));
     let building = Instant::now();
     let mut tools = Tools::find(&needed(&plan, &begun_with), &config.tools())?;
     run::build(&plan)?;
-    eprintln!("built in {} s; now measuring", building.elapsed().as_secs());
+    bench_system::note!("built in {} s; now measuring", building.elapsed().as_secs());
     let folder = match opened {
         Some(folder) => {
             check_as_begun(&folder, &tools)?;
@@ -257,13 +257,13 @@ pub(super) fn measure(
             let begun = run::begin(results, &plan, &text, &mut tools, &command, interrupt);
             begun.inspect_err(|error| {
                 if error.is::<Interrupted>() {
-                    eprintln!("\n{error}; start again with: {again}");
+                    bench_system::note!("\n{error}; start again with: {again}");
                 }
             })?
         }
     };
     let _locked = locked.map_or_else(|| folder.lock(), Ok)?;
-    eprintln!("results go to {}", folder.0.display());
+    bench_system::note!("results go to {}", folder.0.display());
     let carried_out = run::carry_out(&folder, &tools, interrupt, &print_so_far);
     watch::end();
     match carried_out {
@@ -271,13 +271,13 @@ pub(super) fn measure(
         Err(error) => {
             let kept = folder.kept_trials();
             let again = format!("cargo rpc-bench run --resume {}", folder.0.display());
-            eprintln!("\n{kept} trials are kept; resume the run with: {again}");
+            bench_system::note!("\n{kept} trials are kept; resume the run with: {again}");
             ensure!(!error.is::<Interrupted>(), Interrupted);
             return Err(error);
         }
     }
     let run = bench_report::write(&folder)?;
-    println!(
+    bench_system::say!(
         "\n{}\nThe whole report: {}",
         bench_report::headline(&run),
         folder.0.join("report.md").display()
@@ -289,7 +289,7 @@ pub(super) fn measure(
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        eprintln!("exit code 1: {first}{more}");
+        bench_system::note!("exit code 1: {first}{more}");
     }
     Ok(shortcomings.is_empty())
 }
@@ -298,12 +298,12 @@ pub(super) fn measure(
 fn print_so_far(folder: &RunFolder) {
     match bench_report::Run::load(folder) {
         Ok(run) => {
-            println!(
+            bench_system::say!(
                 "\nSo far:\n\n{}\nThe other loads and the searches follow.\n",
                 bench_report::so_far(&run)
             )
         }
-        Err(error) => eprintln!("no first screen yet: {error:#}"),
+        Err(error) => bench_system::note!("no first screen yet: {error:#}"),
     }
 }
 

@@ -8,7 +8,7 @@ use bench_model::results::RunFolder;
 /// Writes a run into one file.
 pub fn send(run: &Path, to: &Path) -> Result<bool> {
     let path = RunFolder::open(run)?.send(to)?;
-    println!("{} holds the run; docs/USING.md says where to send it", path.display());
+    bench_system::say!("{} holds the run; docs/USING.md says where to send it", path.display());
     Ok(true)
 }
 
@@ -18,7 +18,7 @@ pub fn take(results: &Path, archives: &[PathBuf]) -> Result<bool> {
         let run = RunFolder::take(archive, results)?;
         let host = run.conditions()?.host;
         let path = run.0.display();
-        println!(
+        bench_system::say!(
             "{path}: {} cores of {}; read its report, and keep it with: git add {path} && just compare --all --write \
              && just splice",
             host.cores,

@@ -64,11 +64,15 @@ fn print_hints(server: &Server, workload: &Workload, request: &str, addr: &str) 
     let load = Load { connections: 125, duration_ms: 10_000, timeout_ms: 2_000, ..Load::default() };
     let mut bombard = vec!["bombardier".to_owned()];
     bombard.extend(bombardier::arguments(&load, request, &url, &[]));
-    println!("{}: {}\n", server.name, server.title);
+    bench_system::say!("{}: {}\n", server.name, server.title);
     if workload.is_mix() {
-        println!("{} is a mix, of which this is one request: {}\n", workload.name, workload.words());
+        bench_system::say!(
+            "{} is a mix, of which this is one request: {}\n",
+            workload.name,
+            workload.words()
+        );
     }
-    println!("{}\n", shell(&curl));
-    println!("{}\n", shell(&bombard));
-    println!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");
+    bench_system::say!("{}\n", shell(&curl));
+    bench_system::say!("{}\n", shell(&bombard));
+    bench_system::say!("(`just tools` says where the pinned bombardier is; Ctrl-C ends the server)\n");
 }

@@ -28,7 +28,7 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
         for of_line in found.chunk_by(|a, b| a.line == b.line) {
             all_well = false;
             let figures: Vec<&str> = of_line.iter().map(|unbound| unbound.figure.as_str()).collect();
-            println!(
+            bench_system::say!(
                 "{shown}:{}: bound to no run: {}. Quote a run (docs/METHODOLOGY.md, Figures on pages) or say <!-- not \
                  measured: why -->",
                 of_line[0].line,
@@ -37,7 +37,7 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
         }
         for difference in &spliced.differences {
             let pages::Difference { line, printed, recomputed } = difference;
-            println!(
+            bench_system::say!(
                 "{shown}:{line}: {} {printed:?} by {recomputed:?}",
                 if args.check { "replace" } else { "replaced" }
             );
@@ -49,7 +49,7 @@ pub fn splice(results: &Path, args: &Args) -> Result<bool> {
         }
     }
     if !all_well {
-        println!("The pages don't agree with their runs; `just splice` renews what is quoted.");
+        bench_system::say!("The pages don't agree with their runs; `just splice` renews what is quoted.");
     }
     Ok(all_well)
 }
@@ -68,11 +68,14 @@ fn pooled_is_current(results: &Path, check: bool) -> Result<bool> {
             continue;
         }
         if check {
-            println!("{} is not what the kept runs give; run: just compare --all --write", path.display());
+            bench_system::say!(
+                "{} is not what the kept runs give; run: just compare --all --write",
+                path.display()
+            );
             current = false;
         } else {
             std::fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
-            println!("{} is written again from the kept runs", path.display());
+            bench_system::say!("{} is written again from the kept runs", path.display());
         }
     }
     Ok(current)

@@ -27,9 +27,9 @@ pub fn tools(config: &ConfigDir, args: &Args) -> Result<bool> {
     };
     for tool in tools {
         let tool = Tool::find(tool, &config.tools())?;
-        println!("{} {} at {}", tool.name, tool.version, tool.path.display());
+        bench_system::say!("{} {} at {}", tool.name, tool.version, tool.path.display());
         if let Some(caveat) = tool.caveat() {
-            println!("note: {caveat}");
+            bench_system::say!("note: {caveat}");
         }
     }
     Ok(true)

@@ -79,14 +79,14 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
     write_config(&config.0.join("watch"), args)?;
     let mut started = Vec::new();
     let listens = start_prometheus(&prometheus, args, &interrupt, &mut started)?;
-    println!("Prometheus: http://{listens}/graph");
+    bench_system::say!("Prometheus: http://{listens}/graph");
     match host::on_path("prometheus-node-exporter").or_else(|| host::on_path("node_exporter")) {
         Some(program) => {
             let address = format!("--web.listen-address={}", args.node_listen);
             started.push(start("node_exporter", &program, &[address], &args.folder)?);
-            println!("node_exporter: http://{}/metrics", args.node_listen);
+            bench_system::say!("node_exporter: http://{}/metrics", args.node_listen);
         }
-        None => println!(
+        None => bench_system::say!(
             "node_exporter: not installed, so the board's last row stays empty: apt-get install \
              prometheus-node-exporter"
         ),
@@ -95,17 +95,17 @@ pub fn watch(config: &ConfigDir, args: &Args) -> Result<bool> {
         Some(program) => {
             let sources = config.0.join("watch/grafana-sources.yml");
             started.push(start_grafana(&program, &sources, listens, args)?);
-            println!("Grafana: http://{}/d/rpc-bench", args.grafana_listen);
+            bench_system::say!("Grafana: http://{}/d/rpc-bench", args.grafana_listen);
         }
-        None => println!(
+        None => bench_system::say!(
             "Grafana: not installed; its board is bench-scripts/watch/board.json: https://grafana.com/grafana/download"
         ),
     }
-    println!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
-    println!(
+    bench_system::say!("now start a run: just bench-all smoke --prometheus 127.0.0.1:0");
+    bench_system::say!(
         "k6's own samples: K6_PROMETHEUS_RW_SERVER_URL=http://{listens}/api/v1/write before the command"
     );
-    println!("(Ctrl-C ends what was started here)");
+    bench_system::say!("(Ctrl-C ends what was started here)");
     let ended = interrupt.wait(WATCHES_FOR, || {
         for one in &mut started {
             if let Some(status) = one.process.ended()? {

@@ -42,17 +42,17 @@ pub fn why(config: &ConfigDir, results: &Path, args: &Args) -> Result<bool> {
             (folder, locked)
         }
     };
-    eprintln!("results go to {}", folder.0.display());
+    bench_system::note!("results go to {}", folder.0.display());
     let tools = Tools::find(&[], &config.tools())?;
     super::run::check_as_begun(&folder, &tools)?;
     let again = format!("cargo rpc-bench why --resume {}", folder.0.display());
     if let Err(error) = carry_out(&folder, &tools, &interrupt) {
-        eprintln!("\nwhat was observed is kept; resume with: {again}");
+        bench_system::note!("\nwhat was observed is kept; resume with: {again}");
         ensure!(!error.is::<Interrupted>(), Interrupted);
         return Err(error);
     }
     let summary = bench_report::why::write(&folder)?;
-    println!(
+    bench_system::say!(
         "\n{}The whole report: {}",
         bench_report::why::headline(&summary),
         folder.0.join("report.md").display()

@@ -193,3 +193,14 @@ fn few_open_files() {
     assert_eq!(bench.outcomes().len(), 2, "900 connections are left out");
     assert!(bench.report().contains("can't hold that many connections: 900"), "{}", bench.report());
 }
+
+#[test]
+fn a_run_goes_on_where_nobody_reads_what_it_prints() {
+    let Some(bench) = Bench::new(1) else { return };
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = bench.command(&["run", "tiny"]);
+    let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(bench.outcomes(), ["completed", "completed"]);
+}

@@ -159,7 +159,7 @@ fn remove(folder: &Path) -> Result<()> {
 impl Drop for Checkout {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.folder) {
-            eprintln!("{} could not be removed: {error:#}", self.folder.display());
+            bench_system::note!("{} could not be removed: {error:#}", self.folder.display());
         }
     }
 }

@@ -244,7 +244,7 @@ impl Sides {
             let counter = Counter { workload, environment, folder: &outputs, interrupt };
             for Pair { now, base } in self.pairs.iter().filter(|pair| self.is_drawn(pair)) {
                 let of = |server: &Server| counter.per_request(&layouts::in_layout(server, LAYOUTS, 1));
-                eprintln!("counting instructions of {} {}", now.name, workload.name);
+                bench_system::note!("counting instructions of {} {}", now.name, workload.name);
                 counted.push(Counted {
                     server: now.name.clone(),
                     workload: workload.name.clone(),

@@ -32,7 +32,7 @@ pub(super) fn find(folder: &RunFolder, outer: &Stage<'_>, slo: &Slo) -> Result<C
     let truths = Truths::of(&plan)?;
     let Stage { tools, interrupt, .. } = *outer;
     let bench = Bench { folder: &inner, plan: &plan, tools, truths: &truths, interrupt };
-    eprintln!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
+    bench_system::note!("slo: what {} can send, measured on {}", slo.tool.name(), plan.campaign.servers[0]);
     let mut search = Search::new(slo.from, slo.most, RULES);
     let mut number = 0;
     let (server, workload) = (&plan.campaign.servers[0], &plan.campaign.workloads[0]);
@@ -44,7 +44,7 @@ pub(super) fn find(folder: &RunFolder, outer: &Stage<'_>, slo: &Slo) -> Result<C
         inner.append(&observation)?;
         let judgement = judgement(&observation);
         let held = if judgement.passed() == Some(true) { "held" } else { "not held" };
-        eprintln!("  {:>6}/s {held}", load.rate);
+        bench_system::note!("  {:>6}/s {held}", load.rate);
         search.take(judgement);
     }
     let found = search.found();

@@ -49,7 +49,7 @@ impl Part<'_> {
                     CountKind::Instructions => self.instructions(server, counting.workload, &truths),
                 };
                 let outcome = recorded(outcome, |reason| {
-                    eprintln!("{}: {kind:?} unavailable: {reason}", server.name);
+                    bench_system::note!("{}: {kind:?} unavailable: {reason}", server.name);
                     CountOutcome::Unavailable { reason }
                 })?;
                 folder.append_to(COUNTS, &CountObservation { server: server.name.clone(), kind, outcome })?;

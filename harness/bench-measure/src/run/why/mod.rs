@@ -127,7 +127,7 @@ pub fn build(servers: &[Server]) -> Result<()> {
             if done.insert(command) {
                 let alone = Server { build: command.clone(), ..server.clone() };
                 if let Err(error) = subject::build(&[alone]) {
-                    eprintln!("{error:#}; the report will say what is unavailable for it");
+                    bench_system::note!("{error:#}; the report will say what is unavailable for it");
                 }
             }
         }

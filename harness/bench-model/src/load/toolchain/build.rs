@@ -60,7 +60,7 @@ pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Resu
         pins.join("go.mod").display()
     );
     let bin = std::path::absolute(bin).context("the tools' folder has no absolute path")?;
-    eprintln!("building {name} from {}", pins.join("go.mod").display());
+    bench_system::note!("building {name} from {}", pins.join("go.mod").display());
     // The sums in go.sum are checked by Go itself; nothing in the environment may turn the checksum database off.
     let output = Command::new("go")
         .args(["install", "-trimpath", package])
@@ -84,7 +84,7 @@ pub(super) fn go(tool: LoadTool, package: &str, pins: &Path, bin: &Path) -> Resu
 /// Builds a pinned tool from its crate, with the versions of its lock file.
 pub(super) fn cargo(tool: LoadTool, root: &Path) -> Result<()> {
     let About { name, version, .. } = tool.can();
-    eprintln!("building {name} {version} from its crate; this takes about 5 minutes, once");
+    bench_system::note!("building {name} {version} from its crate; this takes about 5 minutes, once");
     let output = Command::new(cargos_program(tool)?)
         .args(["install", "--locked", "--quiet", name, "--version", version, "--root"])
         .arg(root)

@@ -42,7 +42,7 @@ struct Document<'a> {
 
 impl Args {
     fn say(&self, text: &str) {
-        if self.json { eprintln!("{text}") } else { println!("{text}") }
+        if self.json { bench_system::note!("{text}") } else { bench_system::say!("{text}") }
     }
 
     /// Adds to the page of a CI's job, where there is one.
@@ -55,7 +55,7 @@ impl Args {
 
     fn print(&self, document: &Document<'_>) -> Result<()> {
         if self.json {
-            println!("{}", serde_json::to_string_pretty(document)?);
+            bench_system::say!("{}", serde_json::to_string_pretty(document)?);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ fn measure(
     let text = format!("# Put together by: rpc-bench {call}\n");
     let folder = run::begin(results, &plan, &text, &mut tools, &format!("just {call}"), interrupt)?;
     let _locked = folder.lock()?;
-    eprintln!("results go to {}", folder.0.display());
+    bench_system::note!("results go to {}", folder.0.display());
     run::carry_out(&folder, &tools, interrupt, &|_| ())?;
     let mut counted = Vec::new();
     if instructions::is_possible() {
