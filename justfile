@@ -48,7 +48,6 @@ doctor:
 # Run every test that takes no minutes and needs no special machine; what is missing here is skipped, and said
 test:
     {{cargo_test}} --no-fail-fast
-    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
 
 # Find out whether a server's memory or latency grows in half an hour: just soak actix (--minutes N, --rate N, --workload NAME, --connections N)
 [group('measure')]
@@ -170,13 +169,18 @@ build-rocksdb:
 build-node:
     cargo build --release --locked --manifest-path servers/agave-node/Cargo.toml --target-dir target/agave-node
 
-# Run every test: also those of axum-ajj, of images, of load hosts, of RocksDB and of the node
+# Test the servers' other builds: with a handicap, with counted allocations, with timed calls
 [group('develop')]
-test-all: test test-ajj test-images cluster-test test-rocksdb test-node
+test-builds:
+    {{cargo_test}} --exclude rpc-bench --exclude conformance --features handicap,count-allocations,calls --lib --test handicap --test calls -- handicap allocat calls
 
-# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of images where these changed, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
+# Run every test: also those of the servers' other builds, of axum-ajj, of images, of load hosts, of RocksDB and of the node
 [group('develop')]
-ci: check-fmt lint deny smoke test-after-a-run test-changed-images test-built-ajj test-rocksdb test-node check-bench check-moves
+test-all: test test-builds test-ajj test-images cluster-test test-rocksdb test-node
+
+# What CI runs: format, clippy, licences and sources of crates, the smoke campaign and whether its report is whole, tests with that run in results/, those of the servers' other builds, those of images where these changed, and of axum-ajj, RocksDB and the node where they are built, each micro-benchmark once, servers against themselves at the last accepted commit where their sources changed; tests say whether the pages agree with their runs
+[group('develop')]
+ci: check-fmt lint deny smoke test-after-a-run test-builds test-changed-images test-built-ajj test-rocksdb test-node check-bench check-moves
 
 # Press every server as hard as the contract demands, for some seven minutes, and write the figures into results/
 [group('develop')]

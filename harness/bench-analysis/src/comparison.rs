@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_counts::planned_block_counts;
 use super::interim_analyses::{Decision, PairedRatios, Rules, fits, next_block_count, replay};
-use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios};
+use super::observed::{Fate, Lost, Observed, Place, Samples, log_ratios, log_ratios_of};
 use super::verdict::{Better, Demand, Finding};
 use bench_model::config::{Campaign, Placement};
 use bench_model::figure::Figure;
@@ -352,6 +352,15 @@ impl Pair {
 /// The ratio of a figure between two cells, paired by block, with an interval that is right by itself. `None` where no
 /// block has both.
 pub fn ratio(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> Option<Estimate> {
-    let ratios: Vec<f64> = log_ratios(figure, a, b).into_values().collect();
-    Some(hodges_lehmann(&ratios)?.map(f64::exp))
+    of_logs(log_ratios(figure, a, b))
+}
+
+/// The same of values by block.
+pub(super) fn ratio_of(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> Option<Estimate> {
+    of_logs(log_ratios_of(a, b))
+}
+
+fn of_logs(logs: BTreeMap<u32, f64>) -> Option<Estimate> {
+    let logs: Vec<f64> = logs.into_values().collect();
+    Some(hodges_lehmann(&logs)?.map(f64::exp))
 }

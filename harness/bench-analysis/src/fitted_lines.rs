@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observed::{Observed, median_of};
-use bench_model::figure::Figure;
-use bench_model::load::Level;
+use super::observed::median_of;
 use bench_stats::{Estimate, Weighted};
 
 /// A straight line through a server's points.
@@ -52,26 +50,6 @@ impl FittedLine {
             points.iter().map(distance).max_by(f64::total_cmp)
         });
         Self { points, intercept, slope, misfit, blocks: fits.len() }
-    }
-}
-
-impl FittedLine {
-    /// Through the most resident memory of a server in a window, in bytes, at each of some loads; a place is what a
-    /// load stands at.
-    pub(super) fn of_memory(
-        observed: &Observed<'_>,
-        server: &str,
-        workload: &str,
-        loads: &[(f64, Level)],
-    ) -> Self {
-        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        for &(place, level) in loads {
-            for (block, sample) in observed.samples(server, workload, level) {
-                let bytes = sample.figure(Figure::HeldMemoryBytes);
-                blocks.entry(block).or_default().extend(bytes.map(|bytes| (place, bytes)));
-            }
-        }
-        Self::new(&blocks)
     }
 }
 

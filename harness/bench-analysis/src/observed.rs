@@ -213,8 +213,17 @@ pub(super) fn quantile_us(sample: &Sample, probability: f64) -> Option<f64> {
 
 /// ln(a / b) of a figure by block, where both were measured and have it.
 pub fn log_ratios(figure: Figure, a: &Samples<'_>, b: &Samples<'_>) -> BTreeMap<u32, f64> {
-    let ratio = |(block, sample): (&u32, &&Sample)| {
-        let ratio = (sample.figure(figure)? / b.get(block)?.figure(figure)?).ln();
+    let by_block = |samples: &Samples<'_>| {
+        let value = |(block, sample): (&u32, &&Sample)| Some((*block, sample.figure(figure)?));
+        samples.iter().filter_map(value).collect()
+    };
+    log_ratios_of(&by_block(a), &by_block(b))
+}
+
+/// ln(a / b) of values by block, where both have one.
+pub(super) fn log_ratios_of(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
+    let ratio = |(block, value): (&u32, &f64)| {
+        let ratio = (value / b.get(block)?).ln();
         ratio.is_finite().then_some((*block, ratio))
     };
     a.iter().filter_map(ratio).collect()

@@ -3,15 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::boxed::{Boxed, is_answer};
-use super::by_rate::ByRate;
 use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
 use super::gateways::GatewayAdds;
-use super::head_of_line::HeadOfLine;
 use super::hosts::{HostSummary, hosts};
-use super::idle_connections::Held;
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency_course::latency_course;
 use super::observed::{Observed, median_of, valid};
@@ -95,18 +92,9 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
-    /// Short calls by themselves and among calls with long answers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub head_of_line: Vec<HeadOfLine>,
     /// What gateways add to the latency of the server behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayAdds>,
-    /// Connections that were held and carried nothing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
-    /// What servers used, rate by rate, in an open loop with several rates.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_rate: Vec<ByRate>,
     /// Connections that were held in boxes of limited memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxed: Vec<Boxed>,
@@ -261,11 +249,8 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
-        head_of_line: Vec::new(),
         gateways: Vec::new(),
-        held: Vec::new(),
         boxed: Vec::new(),
-        by_rate: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),
         carriers: carriers(observations),

@@ -6,19 +6,24 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ceilings::holds;
 use super::cell::Cell;
-use super::comparison::ratio;
+use super::comparison::ratio_of;
 use super::fitted_lines::FittedLine;
-use super::observed::Observed;
+use super::observed::{Observed, Samples, median_of};
 use bench_model::config::{Along, Fit, Overrides, View, variable, written};
 use bench_model::figure::Figure;
 use bench_model::load::LoadTool;
-use bench_model::observation::Observation;
+use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
+use bench_system::readable_numbers::count;
 
 /// The fewest points that a line is fitted through.
 const LEAST_POINTS: usize = 3;
+
+/// The fewest rates that make a curve by itself.
+const LEAST_RATES: usize = 4;
 
 /// A view of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,6 +84,9 @@ pub struct Point {
     pub failed_requests: u64,
     /// Valid trials.
     pub trials: usize,
+    /// Trials that held their rate, by the rule by which load tools are judged; only in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<usize>,
 }
 
 /// Where a cell stands on an axis.
@@ -103,14 +111,32 @@ struct Located<'a> {
 /// A view names an axis that there is not.
 pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Result<Vec<Shown>> {
     let campaign = &plan.campaign;
-    if campaign.views.is_empty() && campaign.axes.is_empty() && !campaign.has_network() {
-        return Ok(Vec::new());
-    }
     let located = located(plan, cells);
-    let suggested = if campaign.views.is_empty() { suggested(&located) } else { Vec::new() };
+    let suggested = match campaign.views.is_empty() {
+        false => Vec::new(),
+        true if campaign.hold => of_held(),
+        true if has_rates(plan) => by_rate(),
+        true if campaign.axes.is_empty() && !campaign.has_network() => return Ok(Vec::new()),
+        true => suggested(&located),
+    };
     let views = campaign.views.iter().chain(&suggested);
     let observed = Observed::new(observations);
-    views.map(|view| show(view, &located, &observed)).collect()
+    views.map(|view| show(plan, view, &located, &observed)).collect()
+}
+
+/// Whether an open loop's rates make a curve: there are several, sent by one load tool, and nothing else disturbs the
+/// servers or is a part of what they use.
+fn has_rates(plan: &Plan) -> bool {
+    let Some(open) = &plan.campaign.open else { return false };
+    let rates: BTreeSet<u32> = plan.levels().iter().filter_map(|level| level.rate).collect();
+    let has_gateway = plan.servers.iter().any(|server| server.upstream.is_some());
+    let is_disturbed = open.background.is_some() || open.stall.is_some();
+    let has_one_tool = rates.len() == plan.levels().len();
+    plan.campaign.axes.is_empty()
+        && rates.len() >= LEAST_RATES
+        && has_one_tool
+        && !is_disturbed
+        && !has_gateway
 }
 
 /// Every cell but those of the ceiling and of duets.
@@ -130,7 +156,7 @@ fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
     let workloads = campaign.workloads.iter().map(String::as_str).collect();
     places.insert(Along::Workload, words(&cell.workload, named(workloads, &cell.workload)));
     let amount = f64::from(cell.level.amount());
-    let load = format!("{} {}", cell.level.amount(), cell.level.unit_of(cell.level.amount()));
+    let load = format!("{} {}", count(cell.level.amount().into()), cell.level.unit_of(cell.level.amount()));
     places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
     let tool = LoadTool::ALL.iter().position(|tool| *tool == cell.level.tool).unwrap_or(0);
     places.insert(Along::Tool, words(cell.level.tool.name(), tool as f64));
@@ -174,18 +200,8 @@ fn suggested(all: &[Located<'_>]) -> Vec<View> {
         varied.iter().filter(|axis| **axis != server && **axis != Along::Workload).max_by_key(values);
     let x = longest.unwrap_or(&load);
     let name = x.name();
-    let view = |title: &str, figure| View {
-        title: format!("{title} by {}", name.replace('_', " ")),
-        figure: vec![figure],
-        x: name.clone(),
-        series: "server".to_owned(),
-        panels: None,
-        only: BTreeMap::new(),
-        over: BTreeMap::new(),
-        fit: None,
-        bound: None,
-        headline: None,
-    };
+    let view =
+        |title: &str, figure| View::of(&format!("{title} by {}", name.replace('_', " ")), &[figure], &name);
     vec![
         view("Rate", Figure::RequestsPerSecond),
         view("CPU time", Figure::CpuUsPerRequest),
@@ -193,7 +209,39 @@ fn suggested(all: &[Located<'_>]) -> Vec<View> {
     ]
 }
 
-fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
+/// Views of an open loop with several rates.
+fn by_rate() -> Vec<View> {
+    let all = [
+        Figure::CpuUsPerRequest,
+        Figure::ServerCores,
+        Figure::HeldMemoryBytes,
+        Figure::RequestsPerSecond,
+        Figure::P50Us,
+        Figure::P99Us,
+    ];
+    let rate = Along::Load.name();
+    vec![
+        View::of("CPU time for a request, by rate", &all, &rate),
+        View::of("Processors, by rate", &[Figure::ServerCores], &rate),
+        View::of("Memory, by rate", &[Figure::HeldMemoryBytes], &rate),
+    ]
+}
+
+/// Views of connections that are held and carry nothing.
+fn of_held() -> Vec<View> {
+    let connections = Along::Load.name();
+    let connecting =
+        [Figure::ConnectP99Us, Figure::ConnectP50Us, Figure::ConnectAllUs, Figure::CpuUsPerConnection];
+    vec![
+        View {
+            fit: Some(Fit::Line),
+            ..View::of("Memory of connections that carry nothing", &[Figure::HeldMemoryBytes], &connections)
+        },
+        View::of("Connecting all at once", &connecting, &connections),
+    ]
+}
+
+fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
     let only = view.only()?;
     let is_shown = |one: &&Located<'_>| {
         only.iter().all(|(axis, values)| values.iter().any(|value| one.is_at(axis, value)))
@@ -216,7 +264,7 @@ fn show(view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Sho
     found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
         let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
-        let context = Context { view, x: &x, over: &over, all: &all, observed };
+        let context = Context { plan, view, x: &x, over: &over, all: &all, observed };
         Panel { name, series: context.series(&series, &cells) }
     };
     let panel_axes = names.iter().map(|axis| axis.name()).collect();
@@ -236,6 +284,7 @@ pub fn behind(x: &Along) -> Option<Along> {
 
 /// What a point is made from.
 struct Context<'a> {
+    plan: &'a Plan,
     view: &'a View,
     x: &'a Along,
     over: &'a [(Along, &'a Value)],
@@ -279,7 +328,9 @@ impl Context<'_> {
                 None => (0.0, String::new(), None),
             },
         };
-        let figures = self.view.figure.iter().filter_map(|figure| Some((*figure, cell.figure(*figure)?)));
+        let samples = self.samples(cell);
+        let figures = self.view.figure.iter();
+        let figures = figures.filter_map(|figure| Some((*figure, self.estimate(cell, &samples, *figure)?)));
         let of = |name: &str| {
             let (along, times) = variable(name)?;
             let number = match along {
@@ -301,18 +352,50 @@ impl Context<'_> {
             bound,
             failed_requests: cell.failed_requests.values().sum(),
             trials: cell.completed,
+            held: cell.level.rate.map(|_| samples.values().filter(|sample| holds(&sample.load)).count()),
         };
         (order, point)
+    }
+
+    fn samples(&self, cell: &Cell) -> Samples<'_> {
+        self.observed.samples(&cell.server, &cell.workload, cell.level)
+    }
+
+    fn estimate(&self, cell: &Cell, samples: &Samples<'_>, figure: Figure) -> Option<Estimate> {
+        match &self.view.method {
+            None => cell.figure(figure),
+            Some(_) => median_of(samples.values().filter_map(|sample| self.value(cell, sample, figure))),
+        }
+    }
+
+    /// A figure of a cell's trial; where the view names a method, of its calls alone. None where the trial has no such
+    /// calls, or its load tool does not report latency by method.
+    fn value(&self, cell: &Cell, sample: &Sample, figure: Figure) -> Option<f64> {
+        let Some(method) = &self.view.method else { return sample.figure(figure) };
+        let workload = self.plan.workloads.iter().find(|workload| workload.name == cell.workload)?;
+        if !workload.is_mix() {
+            return sample.figure(figure).filter(|_| workload.method() == *method);
+        }
+        let of = sample.load.details.methods.iter().find(|of| of.method == *method)?;
+        match figure {
+            Figure::P50Us => Some(of.latency_us.p50),
+            Figure::P99Us => Some(of.latency_us.p99),
+            Figure::P999Us => of.latency_us.p999,
+            Figure::MaxUs => Some(of.latency_us.max),
+            _ => None,
+        }
     }
 
     /// A cell's figures over those of the cell that the view's `over` names; none of that cell itself.
     fn ratios(&self, one: &Located<'_>) -> BTreeMap<Figure, Estimate> {
         let Some(other) = self.reference(one) else { return BTreeMap::new() };
-        let samples = |cell: &Cell| self.observed.samples(&cell.server, &cell.workload, cell.level);
-        let (own, others) = (samples(one.cell), samples(other.cell));
-        let ratios =
-            self.view.figure.iter().filter_map(|figure| Some((*figure, ratio(*figure, &own, &others)?)));
-        ratios.collect()
+        let by_block = |cell: &Cell, figure| -> BTreeMap<u32, f64> {
+            let samples = self.samples(cell);
+            let value = |(block, sample): (&u32, &&Sample)| Some((*block, self.value(cell, sample, figure)?));
+            samples.iter().filter_map(value).collect()
+        };
+        let of = |figure| ratio_of(&by_block(one.cell, figure), &by_block(other.cell, figure));
+        self.view.figure.iter().filter_map(|figure| Some((*figure, of(*figure)?))).collect()
     }
 
     fn reference(&self, one: &Located<'_>) -> Option<&Located<'_>> {
@@ -336,13 +419,12 @@ impl Context<'_> {
         let figure = *self.view.figure.first()?;
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for one in cells {
-            let Cell { server, workload, level, .. } = one.cell;
-            for (block, sample) in self.observed.samples(server, workload, *level) {
+            for (block, sample) in self.samples(one.cell) {
                 let x = match self.x {
                     Along::Figure(figure) => sample.figure(*figure),
                     axis => one.places.get(axis).and_then(|place| place.number),
                 };
-                let point = x.zip(sample.figure(figure)).filter(|(_, y)| *y > 0.0);
+                let point = x.zip(self.value(one.cell, sample, figure)).filter(|(_, y)| *y > 0.0);
                 blocks.entry(block).or_default().extend(point);
             }
         }

@@ -76,11 +76,19 @@ pub enum Figure {
     SegmentsSentAgain,
     /// Bytes of one answer.
     AnswerBytes,
+    /// Median time from the call of `connect` until a connection can carry a request, in microseconds.
+    ConnectP50Us,
+    /// 99th percentile of that time, in microseconds.
+    ConnectP99Us,
+    /// Time until all connections of a load were established or had failed, in microseconds.
+    ConnectAllUs,
+    /// CPU time of the server for each connection that it held, in microseconds; only where nothing is sent on them.
+    CpuUsPerConnection,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -116,6 +124,10 @@ impl Figure {
         Self::PacketsPerSecond,
         Self::SegmentsSentAgain,
         Self::AnswerBytes,
+        Self::ConnectP50Us,
+        Self::ConnectP99Us,
+        Self::ConnectAllUs,
+        Self::CpuUsPerConnection,
     ];
 
     /// The figure of that name, as campaigns have it.
@@ -127,6 +139,11 @@ impl Figure {
     pub fn name(self) -> String {
         let name = serde_json::to_value(self).ok();
         name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// Whether it is a latency of requests from when they were due.
+    pub const fn is_latency(self) -> bool {
+        matches!(self, Self::P50Us | Self::P99Us | Self::P999Us | Self::MaxUs)
     }
 
     /// What a reader knows it by, and its unit.
@@ -167,6 +184,10 @@ impl Figure {
             Self::PacketsPerSecond => ("packets/s", Unit::Number),
             Self::SegmentsSentAgain => ("segments sent again in a window", Unit::Number),
             Self::AnswerBytes => ("bytes of an answer", Unit::Bytes),
+            Self::ConnectP50Us => ("time to connect, p50", Unit::Us),
+            Self::ConnectP99Us => ("time to connect, p99", Unit::Us),
+            Self::ConnectAllUs => ("all connected within", Unit::Us),
+            Self::CpuUsPerConnection => ("CPU time per connection", Unit::Us),
         }
     }
 }

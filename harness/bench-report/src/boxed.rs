@@ -1,10 +1,10 @@
 //! The report of connections that are held in boxes: how many fit, predicted and tried.
 
 use super::Run;
-use super::arms::{name, transport};
 use super::charts::{self, Picture};
 use super::format::{Table, bullets, bytes, count, dash, estimate, known};
 use bench_analysis::boxed::{Boxed, BoxedLevel, BoxedVerdict};
+use bench_model::transport::Transport;
 
 /// The chart's file.
 const FILE: &str = "boxed-connections.svg";
@@ -66,9 +66,15 @@ pub(super) fn section(run: &Run) -> String {
     )
 }
 
+/// How a server is reached.
+pub(super) fn transport(run: &Run, server: &str) -> Transport {
+    let server = run.plan.servers.iter().find(|known| known.name == server);
+    server.map_or_else(Transport::default, |server| run.plan.environment_of(server).transport())
+}
+
 fn names(run: &Run, of: &Boxed) -> [String; 3] {
     [
-        name(run, &of.server).to_owned(),
+        run.plan.campaign.entry_of(&of.server).to_owned(),
         transport(run, &of.server).name().to_owned(),
         bytes(of.memory_max_bytes as f64),
     ]

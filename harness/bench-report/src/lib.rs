@@ -4,7 +4,6 @@
 
 mod already_running;
 mod answer;
-mod arms;
 mod boxed;
 pub mod calibration;
 mod causes;
@@ -17,11 +16,9 @@ mod duets;
 pub mod export;
 mod format;
 mod gateways;
-mod head_of_line;
 mod headline;
 mod hosts;
 pub mod html;
-mod idle_connections;
 mod invalid_trials;
 pub mod moves;
 mod network;
@@ -40,7 +37,6 @@ mod stages;
 mod stores;
 mod tables;
 mod threshold;
-mod transports;
 mod views;
 pub mod why;
 
@@ -108,11 +104,8 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.stages = bench_analysis::stages::staged(&plan, &observations);
-        summary.head_of_line = bench_analysis::head_of_line::head_of_line(&plan, &observations);
         summary.gateways = bench_analysis::gateways::gateway_adds(&plan, &observations);
-        summary.held = bench_analysis::idle_connections::held(&plan, &observations);
         summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
-        summary.by_rate = bench_analysis::by_rate::by_rate(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
         // The part of a run that has the trials knows the boxes, too.
         summary.sizes = folder.inside(SIZES).map(|inner| bench_analysis::sizes::read(&inner)).transpose()?;
@@ -268,18 +261,42 @@ pub fn write(folder: &RunFolder) -> Result<Run> {
         }
     }
     let drawn = drawn(&run)?;
-    let text = sections::markdown(&run);
+    write_text(folder, &run, &drawn)?;
+    html::write(folder, &sections::markdown(&run, false), &drawn)?;
+    Ok(run)
+}
+
+/// Writes what of a packed run's report is kept: its text and the charts in it. The other charts are removed.
+///
+/// # Errors
+/// The run can't be read, or its folder can't be changed.
+pub fn write_brief(folder: &RunFolder) -> Result<()> {
+    let run = Run::load(folder)?;
+    let drawn = drawn(&run)?;
+    let shown = write_text(folder, &run, &drawn)?;
+    let others = drawn.iter().map(|(file, _)| file.as_str()).filter(|file| !shown.contains(file));
+    folder.remove_charts(others)
+}
+
+/// Writes the text of a report, brief where the run is packed, and its charts, whose files it gives.
+fn write_text<'a>(
+    folder: &RunFolder,
+    run: &Run,
+    drawn: &'a [(String, charts::Chart)],
+) -> Result<Vec<&'a str>> {
+    let text = sections::markdown(run, folder.is_packed());
+    let mut shown = Vec::new();
     for (file, chart) in drawn.iter().filter(|(file, _)| text.contains(&format!("({file})"))) {
         folder.write_derived(file, &charts::svg(chart))?;
+        shown.push(file.as_str());
     }
     folder.write_derived(REPORT, &text)?;
-    html::write(folder, &text, &drawn)?;
-    Ok(run)
+    Ok(shown)
 }
 
 /// The version of `summary.json`, whose form is in `schemas/summary.schema.json`. Raised where a field changes its
 /// meaning or goes.
-const SUMMARY_VERSION: u32 = 3;
+const SUMMARY_VERSION: u32 = 4;
 
 fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
     #[derive(Serialize)]
@@ -295,8 +312,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
     let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
-    let pictures = pictures.chain(idle_connections::chart(run)).chain(boxed::chart(run));
-    let pictures = pictures.chain(open_loop::curves(run));
+    let pictures = pictures.chain(boxed::chart(run));
     let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

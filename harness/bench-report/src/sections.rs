@@ -6,9 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, gateways, head_of_line,
-    hosts, idle_connections, network, open_loop, original, ratio_terms, reference, sizes, slo, soak, stages,
-    stores, threshold, transports, views,
+    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, gateways, hosts, network,
+    open_loop, original, ratio_terms, reference, sizes, slo, soak, stages, stores, threshold, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -17,8 +16,9 @@ use bench_model::load::toolchain::Tool;
 use bench_model::plan::layouts;
 use bench_model::workload::Workload;
 
-/// The whole report: the answer, what belongs to it, and the rest folded away.
-pub fn markdown(run: &Run) -> String {
+/// The whole report: the answer, what belongs to it, and the rest folded away. `brief` leaves out the charts that would
+/// be folded, and says where they are.
+pub fn markdown(run: &Run, brief: bool) -> String {
     let campaign = &run.plan.campaign;
     if campaign.hold {
         return of_held(run);
@@ -26,11 +26,6 @@ pub fn markdown(run: &Run) -> String {
     let answers = answer::of(run).is_some();
     // What a campaign is for stays in sight, unless the answer has said it already.
     let main = |section: String| if answers { folded(section) } else { section };
-    // What a campaign's own views show is not shown again by rules that were made for other campaigns.
-    let unless_viewed = |section: fn(&Run) -> String| match run.summary.views.is_empty() {
-        true => section(run),
-        false => String::new(),
-    };
     let workloads = run.measured_workloads().map(|workload| folded(tables(run, workload)));
     sections([
         format!("# Benchmark report: {}\n\n{}\n", campaign.name, campaign.why),
@@ -38,13 +33,10 @@ pub fn markdown(run: &Run) -> String {
         reference::section(run),
         views::sections(run),
         folded(network::section(run)),
-        unless_viewed(transports::section),
         gateways::section(run),
-        head_of_line::section(run),
-        open_loop::curves_section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
-        main(charts(run)),
+        charts_of_all(run, brief, answers || !run.summary.views.is_empty()),
         bounds(run),
         main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
@@ -82,7 +74,8 @@ fn of_held(run: &Run) -> String {
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
         boxed::section(run),
-        idle_connections::section(run),
+        format!("## Headline\n\n{}", views::headline(run)),
+        views::sections(run),
         folded(failed(run)),
         folded(environment(run)),
         folded(by_hand(run)),
@@ -121,6 +114,21 @@ fn charts(run: &Run) -> String {
         return String::new();
     }
     format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
+}
+
+/// The charts that every campaign has. Where an answer or views have charts of their own, these are folded, and left
+/// out of a brief report.
+fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
+    let charts = charts(run);
+    match (has_others, brief) {
+        _ if charts.is_empty() => charts,
+        (false, _) => charts,
+        (true, false) => folded(charts),
+        (true, true) => format!(
+            "## Charts\n\nRate, latency, CPU and memory by load: `just open results/{}` draws them.\n",
+            run.name
+        ),
+    }
 }
 
 fn bounds(run: &Run) -> String {

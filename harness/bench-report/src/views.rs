@@ -3,7 +3,7 @@
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
-    Table, bullets, bytes, capitalised, count, dash, estimate, percent, ratio, significant, thousands,
+    Table, bullets, bytes, capitalised, count, dash, estimate, known, percent, ratio, significant, thousands,
     time_us,
 };
 use bench_analysis::views::{Panel, Point, Series, Shown, behind, range, shares};
@@ -105,6 +105,12 @@ fn failures(failed: u64) -> String {
 
 fn points(shown: &Shown) -> impl Iterator<Item = &Point> + Clone {
     shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
+}
+
+/// Whether views have a point for each rate of an open loop: charts and figures of one rate say less then.
+pub(super) fn show_rates(run: &Run) -> bool {
+    let is_along_load = |shown: &Shown| Along::named(&shown.view.x) == Some(Along::Load);
+    run.plan.campaign.open.is_some() && run.summary.views.iter().any(is_along_load)
 }
 
 /// A series of a panel, in words.
@@ -232,6 +238,17 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     if let Some(bound) = &view.bound {
         notes.push(format!("What arithmetic allows is {bound}."));
     }
+    if let Some(method) = &view.method {
+        let mixes = run.measured_workloads().filter(|workload| workload.is_mix());
+        let mixes = mixes.map(|mix| format!(" {} sends: {}.", mix.name, mix.words())).collect::<String>();
+        notes.push(format!("Latency is of {method} alone, counted from when a call was due.{mixes}"));
+    }
+    if points(shown).any(|point| point.held.is_some_and(|held| held < point.trials)) {
+        notes.push(
+            "A rate is held where 99 % of its requests were sent and answered, and 99 % were sent at most 10 ms late; \
+             *held* says in how many trials. Server and load tool share the machine's cores.".to_owned(),
+        );
+    }
     if view.fit.is_some() {
         notes.push(
             "Lines are fitted in each block by relative error; their two numbers are medians over blocks with 95 % \
@@ -262,7 +279,10 @@ fn table(run: &Run, shown: &Shown) -> Table {
     if view.bound.is_some() {
         headers.extend(["allowed".to_owned(), "of it".to_owned()]);
     }
-    headers.extend(["failed requests".to_owned(), "trials".to_owned()]);
+    let shows_held = points(shown).any(|point| point.held.is_some());
+    headers.extend(shows_held.then(|| "held".to_owned()));
+    headers.push(if run.plan.campaign.hold { "failed connections" } else { "failed requests" }.to_owned());
+    headers.push("trials".to_owned());
     // Where no row has an interval, a note says so once.
     let has_intervals = has_intervals(shown);
     let written = |text: String| if has_intervals { text } else { text.replace(NO_INTERVAL, "") };
@@ -285,6 +305,7 @@ fn table(run: &Run, shown: &Shown) -> Table {
             row.push(dash(point.bound.zip(first), |(bound, figure)| writer(*figure)(bound)));
             row.push(dash(value.zip(point.bound), |(value, bound)| percent(value / bound)));
         }
+        row.extend(shows_held.then(|| known(point.held, "-", |held| share_held(held, point.trials))));
         row.extend([count(point.failed_requests), count(point.trials as u64)]);
         row
     };
@@ -296,6 +317,12 @@ fn table(run: &Run, shown: &Shown) -> Table {
         }
     }
     table
+}
+
+/// In how many trials a rate was held; bold where not in all.
+fn share_held(held: usize, trials: usize) -> String {
+    let share = format!("{held} of {trials}");
+    if held == trials { share } else { format!("**{share}**") }
 }
 
 /// Whether any estimate of a view has an interval.

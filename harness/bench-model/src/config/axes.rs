@@ -185,16 +185,19 @@ impl Campaign {
             .only
             .iter()
             .flat_map(|(axis, value)| one_or_several(value).iter().map(move |value| ("only", axis, value)));
-        for (field, axis, value) in over.chain(only) {
-            let is_there = match axis.as_str() {
-                // They may stand outside of the axes.
-                WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
-                TOOL => self.tools().any(|known| value == known.name()),
-                CONNECTIONS | RATE => self.amounts().iter().any(|known| value == known),
-                axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
-            };
-            ensure!(is_there, "field {field}.{axis}: {value} is not among the axis's values");
-        }
+        over.chain(only).try_for_each(|(field, axis, value)| self.check_value(field, axis, value))
+    }
+
+    /// Whether an axis has that value.
+    fn check_value(&self, field: &str, axis: &str, value: &Value) -> Result<()> {
+        let is_there = match axis {
+            // They may stand outside of the axes.
+            WORKLOAD => self.workloads.iter().any(|known| value == known.as_str()),
+            TOOL => self.tools().any(|known| value == known.name()),
+            CONNECTIONS | RATE => self.amounts().iter().any(|known| value == known),
+            axis => self.axes.values(axis).iter().any(|known| is_same(axis, known, value)),
+        };
+        ensure!(is_there, "field {field}.{axis}: {value} is not among the axis's values");
         Ok(())
     }
 
@@ -213,6 +216,7 @@ impl Campaign {
                 self.excepts.is_empty(),
                 "table [[except]]: there are no [axes] that it could leave out of"
             );
+            ensure!(self.over.is_empty(), "field over: it names values of axes, and there are no [axes]");
             return Ok(());
         }
         let axes = self.axes.clone();
@@ -255,8 +259,21 @@ impl Campaign {
             arm.settings.is_empty() && arm.loads.is_empty() && arm.variant.is_none()
         };
         if arms.iter().all(is_plain) && arms.len() == servers.len() {
+            ensure!(
+                self.over.is_empty(),
+                "field over: the axes differ in servers alone; name a baseline in its place"
+            );
             self.servers.splice(0..0, servers);
             return Ok(());
+        }
+        for (axis, value) in &self.over {
+            // An arm is at each load and request itself.
+            let is_of_arms = ![WORKLOAD, TOOL, CONNECTIONS, RATE].contains(&axis.as_str());
+            ensure!(
+                is_of_arms,
+                "field over.{axis}: give a server or a setting; a view's over may name the others"
+            );
+            self.check_value("over", axis, value)?;
         }
         self.compare_within(&arms, &servers)?;
         self.arms.splice(0..0, arms.into_iter().map(|(arm, _)| arm));

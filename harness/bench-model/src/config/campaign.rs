@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::layouts::Layouts;
 use super::{
@@ -46,6 +47,9 @@ pub struct Campaign {
     pub views: Vec<View>,
     /// The server that the others are compared with.
     pub baseline: Option<String>,
+    /// Values of some axes: each subject is compared with the one that has these and is the same in all else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub over: BTreeMap<String, Value>,
     /// The server that shows the most this machine and this load generator can do.
     pub ceiling: Option<String>,
     /// The requests, by name.

@@ -36,6 +36,9 @@ pub struct View {
     /// same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub over: BTreeMap<String, Value>,
+    /// The method whose calls latencies are of, also where a workload mixes several: what other calls do to these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
     /// What is fitted through each series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
@@ -115,6 +118,23 @@ fn default_series() -> String {
 }
 
 impl View {
+    /// Figures of each server along an axis.
+    pub fn of(title: &str, figure: &[Figure], x: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            figure: figure.to_vec(),
+            x: x.to_owned(),
+            series: default_series(),
+            panels: None,
+            only: BTreeMap::new(),
+            over: BTreeMap::new(),
+            method: None,
+            fit: None,
+            bound: None,
+            headline: None,
+        }
+    }
+
     /// What the figures stand against.
     ///
     /// # Errors
@@ -174,6 +194,12 @@ impl View {
             panels.is_none_or(|panels| panels != x && panels != series),
             "field panels: {:?} is x or series already; name another axis",
             self.panels.as_deref().unwrap_or_default()
+        );
+        let of_all = self.figure.iter().find(|figure| !figure.is_latency() && self.method.is_some());
+        ensure!(
+            of_all.is_none(),
+            "field method: {} is of all calls of a mix; give a latency such as p99_us, or leave method out",
+            of_all.map_or_else(String::new, |figure| figure.name())
         );
         let unknown = self.bound.iter().flat_map(|bound| bound.variables()).find(|name| {
             let found = variable(name).map(|(along, _)| along);
@@ -252,6 +278,7 @@ mod tests {
             ("figure = \"p99_us\"\nx = \"server\"", "fields x and series"),
             ("figure = \"p99_us\"\nx = \"batch\"\npanels = \"batch\"", "field panels"),
             ("figure = \"p99_us\"\nx = \"batch\"\nover = { p50_us = 1 }", "field over"),
+            ("figure = \"stalls\"\nx = \"batch\"\nmethod = \"getBalance\"", "field method: stalls is of all"),
             ("figure = \"p99_us\"\nx = \"batch\"\nonly = { colour = 1 }", "field only"),
             ("figure = \"p99_us\"\nx = \"batch\"\nbound = \"2 *\"", "bound"),
             (

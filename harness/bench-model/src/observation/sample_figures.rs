@@ -55,6 +55,10 @@ impl Sample {
             Figure::PacketsPerSecond => self.link.as_ref()?.packets? as f64 / self.window_s,
             Figure::SegmentsSentAgain => self.network.retransmits? as f64,
             Figure::AnswerBytes => self.answer_bytes as f64,
+            Figure::ConnectP50Us => self.load.details.connects?.each_us.p50,
+            Figure::ConnectP99Us => self.load.details.connects?.each_us.p99,
+            Figure::ConnectAllUs => self.load.details.connects?.all_s * 1e6,
+            Figure::CpuUsPerConnection => cpu_us_per_connection(self)?,
             Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })
     }
@@ -103,7 +107,18 @@ const fn of_held_connections(figure: Figure) -> bool {
             | Figure::HeldMemoryBytes
             | Figure::ConnectionMemoryBytes
             | Figure::EstablishedConnections
+            | Figure::ConnectP50Us
+            | Figure::ConnectP99Us
+            | Figure::ConnectAllUs
+            | Figure::CpuUsPerConnection
     )
+}
+
+/// In the whole window, in which the server does nothing else.
+fn cpu_us_per_connection(sample: &Sample) -> Option<f64> {
+    let connections =
+        sample.established.filter(|connections| *connections > 0 && sample.load.details.held)?;
+    Some(sample.server_cpu?.total_s() * 1e6 / connections as f64)
 }
 
 /// What the server held at most in the window, above what it held before, for each connection that it held.

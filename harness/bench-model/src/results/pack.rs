@@ -19,6 +19,27 @@ use super::{PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
 pub(super) const REMOVED: [&str; 3] = ["campaign.toml", SUMMARY, "report.html"];
 
 impl RunFolder {
+    /// Whether it is packed.
+    pub fn is_packed(&self) -> bool {
+        is_packed(&self.0)
+    }
+
+    /// Removes charts of its report, by their files' names; one that is not there is none.
+    ///
+    /// # Errors
+    /// A name is no chart's, or something else than a plain file has it, or it can't be removed.
+    pub fn remove_charts<'a>(&self, names: impl Iterator<Item = &'a str>) -> Result<()> {
+        let mut removal = Removal::default();
+        for name in names {
+            ensure!(name.ends_with(".svg") && !name.contains('/'), "{name} is no chart");
+            let path = self.0.join(name);
+            let Ok(found) = path.symlink_metadata() else { continue };
+            ensure!(found.is_file(), "{} is no plain file; remove it", path.display());
+            removal.file(path);
+        }
+        removal.carry_out()
+    }
+
     /// Opens the folder of a run to resume it.
     ///
     /// # Errors

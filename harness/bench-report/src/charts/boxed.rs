@@ -2,10 +2,10 @@
 //! transport and box.
 
 use super::super::Run;
-use super::super::arms;
+use super::super::boxed::transport;
 use super::super::format::{bytes, thousands};
 use super::series::style;
-use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, short};
+use super::{Axis, Chart, Key, Mark, Panel, Plot, Point, Row, Series, Style, short};
 use bench_analysis::boxed::{Boxed, is_fitted};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -15,7 +15,7 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
     let boxed = &run.summary.boxed;
     boxed.first()?;
     let title = |of: &Boxed| {
-        let transport = arms::transport(run, &of.server).name();
+        let transport = transport(run, &of.server).name();
         format!("{transport}, a box of {}", bytes(of.memory_max_bytes as f64))
     };
     let mut titles: Vec<String> = boxed.iter().map(title).collect();
@@ -36,15 +36,12 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
     };
     let mut servers: Vec<&str> = Vec::new();
     for of in boxed {
-        let server = arms::name(run, &of.server);
+        let server = run.plan.campaign.entry_of(&of.server);
         if !servers.contains(&server) {
             servers.push(server);
         }
     }
-    let key = |server: &&str| {
-        let label = arms::named(run, server).map_or(*server, |server| server.label());
-        (Key::Line(style(run, server), 2.0, Mark::Full), label.to_owned())
-    };
+    let key = |server: &&str| (Key::Line(style_of(run, server), 2.0, Mark::Full), (*server).to_owned());
     let plot = Plot {
         title: String::new(),
         axes: [Axis::linear("connections", thousands), Axis::linear("group's memory, MiB", short)],
@@ -55,11 +52,18 @@ pub(crate) fn chart(run: &Run) -> Option<Chart> {
     Some(Chart { legend: servers.iter().map(key).collect(), rows: vec![Row::Plot(plot)], ..Chart::default() })
 }
 
+/// The style of a server, by its name or that of one of its arms: it is the same in each panel.
+fn style_of(run: &Run, server: &str) -> Style {
+    let entry = |name| run.plan.campaign.entry_of(name);
+    let first = run.plan.servers.iter().find(|known| entry(&known.name) == entry(server));
+    style(run, first.map_or(server, |first| &first.name))
+}
+
 /// From no connections to the limit.
 fn line(run: &Run, of: &Boxed) -> Option<Series> {
     let ((at_0, each), at) = of.line.zip(of.predicted)?;
     let points = [(0.0, at_0), (at.value, at_0 + each * at.value)].map(|(x, y)| (x, y / MIB));
-    Some(Series::line(style(run, arms::name(run, &of.server)), 1.5, &points))
+    Some(Series::line(style_of(run, &of.server), 1.5, &points))
 }
 
 fn held(run: &Run, of: &Boxed) -> Series {
@@ -68,7 +72,7 @@ fn held(run: &Run, of: &Boxed) -> Series {
         let mark = if is_fitted(memory, of.memory_max_bytes) { Mark::Full } else { Mark::Hollow };
         Some(Point { x: level.connections.into(), y: memory / MIB, interval: None, mark })
     });
-    Series { style: style(run, arms::name(run, &of.server)), width: 0.0, points: points.collect() }
+    Series { style: style_of(run, &of.server), width: 0.0, points: points.collect() }
 }
 
 /// Crossed on the limit.
@@ -76,5 +80,5 @@ fn killed(run: &Run, of: &Boxed) -> Series {
     let limit = of.memory_max_bytes as f64 / MIB;
     // More connections than the fewest say nothing more.
     let point = of.least_killed.map(|x| Point { x: x.into(), y: limit, interval: None, mark: Mark::Crossed });
-    Series { style: style(run, arms::name(run, &of.server)), width: 0.0, points: point.into_iter().collect() }
+    Series { style: style_of(run, &of.server), width: 0.0, points: point.into_iter().collect() }
 }

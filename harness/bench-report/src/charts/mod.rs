@@ -5,8 +5,6 @@
 //! dark, as its reader prefers ([`palette`]).
 
 mod boxed;
-mod by_rate;
-mod curves;
 mod gateways;
 mod heat;
 mod inline;
@@ -29,8 +27,6 @@ mod view;
 mod why;
 
 pub(super) use boxed::chart as boxed;
-pub(super) use by_rate::chart as by_rate;
-pub(super) use curves::{Curve, curves};
 pub(super) use gateways::chart as gateways;
 pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;

@@ -1,8 +1,8 @@
 //! Each server through the window: a row for each resource. At the headline's load of each workload, or, in a chart for
 //! each workload, at each rate of an open loop with its latency.
 
-use super::super::Run;
 use super::super::format::{at, thousands};
+use super::super::{Run, views};
 use super::series::{legend, series};
 use super::{Axis, Chart, Key, Panel, Picture, Plot, Row, Series, short};
 use bench_analysis::{Cell, Moment};
@@ -68,7 +68,7 @@ pub(super) fn pictures(run: &Run) -> Vec<Picture> {
         return Vec::new();
     }
     let open = run.plan.campaign.open.as_ref();
-    let has_curves = !run.summary.by_rate.is_empty();
+    let has_curves = views::show_rates(run);
     let mut pictures: Vec<Picture> =
         (!has_curves).then(|| at_headline(run, open.is_some())).into_iter().collect();
     if open.is_some_and(|open| open.tools.len() <= 1) && run.plan.amounts().len() > 1 {

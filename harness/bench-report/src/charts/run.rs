@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::super::format::{at, thousands, time_us};
-use super::super::{Run, original as report_original, sections};
+use super::super::{Run, original as report_original, sections, views};
 use super::series::{SeriesOf, legend, series, styles};
 use super::{
     Axis, Bar, Bars, Chart, Mark, Panel, Picture, Piece, Plot, Point, Row, Series, Style, original,
@@ -46,7 +46,7 @@ pub(crate) fn pictures(run: &Run) -> Result<Vec<Picture>> {
     pictures.extend(latency_against_rate(run));
     pictures.extend(cpu_bars(run));
     // Curves are of all rates; these charts are of one.
-    if run.summary.by_rate.is_empty() {
+    if !views::show_rates(run) {
         pictures.extend(quantiles::picture(run));
     }
     pictures.extend(resources::pictures(run));
@@ -65,7 +65,7 @@ fn against_load(run: &Run) -> Vec<Picture> {
     }
     let is_open = run.plan.campaign.open.is_some();
     // Curves show CPU and memory already.
-    let open: &[AgainstLoad] = if run.summary.by_rate.is_empty() { &OPEN } else { &[P99] };
+    let open: &[AgainstLoad] = if views::show_rates(run) { &[P99] } else { &OPEN };
     let charts = if is_open { open } else { &CLOSED };
     let against = if is_open { "the rate" } else { unit_of(run) };
     let picture = |(place, chart): (usize, &AgainstLoad)| {

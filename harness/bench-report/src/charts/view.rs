@@ -26,6 +26,9 @@ const BAR: (f64, f64) = (16.0, 6.0);
 /// An axis whose values span more than this is logarithmic.
 const WIDE: f64 = 8.0;
 
+/// What a hollow point is.
+const HOLLOW: &str = "Hollow: the rate was not held in every block.";
+
 /// The chart; `None` where nothing was measured.
 pub(crate) fn chart(run: &Run, shown: &Shown) -> Option<Chart> {
     let figure = *shown.view.figure.first()?;
@@ -122,7 +125,9 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
     let measured = |series: &views::Series| {
         let point = |point: &views::Point| {
             let (x, y) = (point.x?, point.figures.get(&figure)?);
-            Some(Point { x, y: y.value, interval: y.interval, mark: Mark::Full })
+            let is_held = point.held.is_none_or(|held| held == point.trials);
+            let mark = if is_held { Mark::Full } else { Mark::Hollow };
+            Some(Point { x, y: y.value, interval: y.interval, mark })
         };
         let width = if series.line.is_some() { 0.0 } else { WIDTHS.0 };
         Series { style: style(&series.name), width, points: series.points.iter().filter_map(point).collect() }
@@ -201,7 +206,9 @@ fn lines(run: &Run, shown: &Shown, figure: Figure, style: impl Fn(&str) -> Style
     if let Some(bound) = &shown.view.bound {
         legend.push((Key::Line(ALLOWED, WIDTHS.1, Mark::None), bound.to_string()));
     }
-    Chart { rows, legend, ..Chart::default() }
+    let has_held_all = each(shown).all(|(.., point)| point.held.is_none_or(|held| held == point.trials));
+    let note = if has_held_all { String::new() } else { HOLLOW.to_owned() };
+    Chart { rows, legend, note, ..Chart::default() }
 }
 
 /// A row's name: the panel, the series and the place on x.

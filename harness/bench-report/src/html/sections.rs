@@ -56,12 +56,11 @@ impl Tab {
             | "How many connections fit in a box" => Self::Answer,
             "Charts"
             | "Do the load tools agree?"
-            | "WebSocket over HTTP"
             | "What a gateway adds"
             | "Users in stages"
             | "Block stores" => Self::Curves,
-            "Isolation" | "Head-of-line blocking" => Self::Latency,
-            "CPU and memory by rate" | "Connections that carry nothing" | "Soak" => Self::Resources,
+            "Isolation" => Self::Latency,
+            "Soak" => Self::Resources,
             "Where it starts to fail"
             | "Why it fails"
             | "Sizes"

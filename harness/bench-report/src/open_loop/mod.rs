@@ -3,7 +3,6 @@
 //!
 //! It holds no figure of a closed loop: the two answer different questions.
 
-mod by_rate;
 mod sections;
 
 use std::fmt::Write;
@@ -23,7 +22,6 @@ use bench_model::load::Level;
 use bench_model::observation::Checked;
 use bench_model::workload::Workload;
 
-pub(super) use by_rate::{pictures as curves, section as curves_section};
 pub(super) use sections::sections;
 
 /// The campaign's open loop, where it is one.

@@ -111,7 +111,7 @@ impl Sources {
         } else if folder.is_why() {
             crate::why::markdown(&WhyRun::load(&folder)?)
         } else {
-            crate::markdown(&Run::load(&folder)?)
+            crate::markdown(&Run::load(&folder)?, false)
         };
         let text: Rc<str> = text.into();
         self.reports.borrow_mut().insert(run.to_owned(), Rc::clone(&text));

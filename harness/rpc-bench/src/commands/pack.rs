@@ -8,7 +8,11 @@ use bench_model::results::RunFolder;
 /// Packs each run.
 pub fn pack(runs: &[PathBuf]) -> Result<bool> {
     for run in runs {
-        RunFolder(run.clone()).pack()?;
+        let folder = RunFolder(run.clone());
+        folder.pack()?;
+        if !folder.is_why() && !folder.is_calibration() {
+            bench_report::write_brief(&RunFolder::open(run)?)?;
+        }
         bench_system::say!("packed {}", run.display());
     }
     Ok(true)

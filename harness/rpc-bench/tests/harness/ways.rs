@@ -66,7 +66,11 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
     let head = "ceiling = \"control\"\nworkloads = [\"getBalance\", \"mix\"]\nconnections = []\ncomparisons = \
         [[\"actix-one\", \"actix\"]]\n\
                 [open]\nrates = [200]\nconnections = 8\ntools = [\"rpc-load\"]";
-    let Some(bench) = small(head, arms, 2_000) else { return };
+    let arms = format!(
+        "{arms}[[view]]\ntitle = \"What others do to getBalance\"\nfigure = \"p99_us\"\nx = \"workload\"\nmethod = \
+         \"getBalance\"\nover = {{ workload = \"getBalance\" }}\n"
+    );
+    let Some(bench) = small(head, &arms, 2_000) else { return };
     bench.replace("campaigns/small.toml", "servers = [\"actix\"]", "servers = [\"actix\", \"control\"]");
     let balance = fs::read_to_string(bench.path("workloads/getBalance.toml")).unwrap();
     assert!(balance.contains("4EVAJ81v9fLjz2wp44SZmxgTbvYB8dBRZ6s1SAqP99eZ"));
@@ -91,7 +95,8 @@ fn a_mix_at_a_rate_has_the_latency_of_each_method() {
     assert_eq!(seen, 3, "the ceiling, too");
     let report = bench.report();
     assert!(
-        report.contains("## Head-of-line blocking") && report.contains("p99 in the mix over alone"),
+        report.contains("## What others do to getBalance")
+            && report.contains("Latency is of getBalance alone"),
         "{report}"
     );
 }
@@ -116,7 +121,7 @@ fn connections_are_held_without_a_request() {
     }
     let report = bench.report();
     assert!(
-        report.contains("## Connections that carry nothing") && !report.contains("requests/s"),
+        report.contains("## Memory of connections that carry nothing") && !report.contains("requests/s"),
         "{report}"
     );
 }

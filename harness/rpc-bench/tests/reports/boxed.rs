@@ -23,6 +23,15 @@ fn wobble(trial: &Trial) -> u64 {
     u64::from(trial.connections * 7 + trial.block * 13) % 5 * (20 << 10)
 }
 
+/// The names of a server's arms.
+fn http(server: &str) -> String {
+    format!("{server}-memory-max-32mib-transport-http")
+}
+
+fn websocket(server: &str) -> String {
+    format!("{server}-memory-max-64mib-transport-websocket")
+}
+
 fn linear(trial: &Trial) -> u64 {
     AT_REST + EACH * u64::from(trial.connections) + wobble(trial)
 }
@@ -82,9 +91,9 @@ fn the_number_that_fits_is_found_from_few_and_agrees_with_what_was_tried() {
     let (run, report, _dir) = reported(linear);
     assert_eq!(run.summary.boxed.len(), 8, "four servers over two transports");
     for (server, limit, most_held, least_killed) in
-        [("axum", 32_u64 << 20, 500, 1_000), ("axum-ws", 64 << 20, 1_000, 1_500)]
+        [(http("axum"), 32_u64 << 20, 500, 1_000), (websocket("axum"), 64 << 20, 1_000, 1_500)]
     {
-        let of = of(&run, server);
+        let of = of(&run, &server);
         let truth = (limit - AT_REST) as f64 / EACH as f64;
         let predicted = of.predicted.unwrap();
         let (low, high) = predicted.interval.unwrap();
@@ -120,23 +129,23 @@ fn a_server_that_takes_more_the_more_it_holds_makes_the_prediction_too_high() {
     // Beyond half of either box each connection takes four times as much.
     let (run, report, _dir) = reported(|trial| {
         let more = u64::from(trial.connections).saturating_sub(150);
-        linear(trial) + if trial.server == "actix" { 3 * EACH * more } else { 0 }
+        linear(trial) + if trial.server == http("actix") { 3 * EACH * more } else { 0 }
     });
-    let actix = of(&run, "actix");
+    let actix = of(&run, &http("actix"));
     assert_eq!(actix.verdict, BoxedVerdict::TooHigh, "{actix:?}");
     assert!(row(&report, "actix", "HTTP")[10].contains("too high"));
-    assert_eq!(of(&run, "axum").verdict, BoxedVerdict::Agrees);
+    assert_eq!(of(&run, &http("axum")).verdict, BoxedVerdict::Agrees);
 }
 
 #[test]
 fn a_server_that_is_never_killed_and_one_that_is_always_killed_test_nothing() {
-    let (run, report, _dir) = reported(|trial| match trial.server.as_str() {
-        "actix" => AT_REST + wobble(trial) + u64::from(trial.connections) * 512,
-        "legacy" => u64::MAX,
+    let (run, report, _dir) = reported(|trial| match &trial.server {
+        server if *server == http("actix") => AT_REST + wobble(trial) + u64::from(trial.connections) * 512,
+        server if *server == http("legacy") => u64::MAX,
         _ => linear(trial),
     });
-    assert_eq!(of(&run, "actix").verdict, BoxedVerdict::NotReached);
-    let legacy = of(&run, "legacy");
+    assert_eq!(of(&run, &http("actix")).verdict, BoxedVerdict::NotReached);
+    let legacy = of(&run, &http("legacy"));
     assert_eq!((legacy.verdict, legacy.most_held), (BoxedVerdict::NotPredicted, None));
     assert_eq!(row(&report, "legacy", "HTTP")[8..10], ["none", "1"], "{report}");
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bench_measure::run;
 use bench_model::config::{Campaign, ConfigDir};
+use bench_model::figure::Figure;
 use bench_model::load::{Latency, LoadTool, OpenWindow};
 use bench_model::observation::{Observation, Outcome, Sample};
 use bench_model::plan::{self, Plan, Trial};
@@ -75,7 +76,8 @@ fn reported(dir: &Path, rates: Option<&[u32]>) -> (Run, String) {
 
 /// The cells of a server's row at a rate in the section.
 fn row(report: &str, server: &str, rate: &str) -> Vec<String> {
-    let section = report.split("## CPU and memory by rate").nth(1).unwrap().split("\n## ").next().unwrap();
+    let section =
+        report.split("## CPU time for a request, by rate").nth(1).unwrap().split("\n## ").next().unwrap();
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let rows =
         section.lines().map(cells).filter(|row| row.len() > 3 && row[1].contains(server) && row[2] == rate);
@@ -88,35 +90,34 @@ fn row(report: &str, server: &str, rate: &str) -> Vec<String> {
 fn a_rate_that_is_not_held_shows_what_was_answered_and_is_hollow() {
     let dir = tempfile::tempdir().unwrap();
     let (run, report) = reported(dir.path(), None);
-    assert_eq!(run.summary.by_rate.len(), 4, "control shows what the load tool can send, and is no server");
-    for of in &run.summary.by_rate {
-        assert_eq!(of.points.len(), 10, "{}", of.server);
+    let [panel] = run.summary.views[0].panels.as_slice() else { panic!("{:?}", run.summary.views) };
+    assert_eq!(panel.series.len(), 4, "control shows what the load tool can send, and is no server");
+    for of in &panel.series {
+        assert_eq!(of.points.len(), 10, "{}", of.name);
         for point in &of.points {
-            let is_held = of.server != "legacy" || point.requested <= MOST;
-            assert_eq!(point.held, if is_held { 3 } else { 0 }, "{} at {}", of.server, point.requested);
-            let cpu = point.cpu_us.unwrap();
-            let true_us = cpu_us(&of.server);
-            for (found, expected) in [(cpu.low, 1.0), (cpu.median, 1.1), (cpu.high, 1.2)] {
-                assert!((found / (true_us * expected) - 1.0).abs() < 1e-6, "{} {cpu:?}", of.server);
-            }
+            let is_held = of.name != "legacy" || point.amount <= MOST;
+            assert_eq!(point.held, Some(if is_held { 3 } else { 0 }), "{} at {}", of.name, point.amount);
+            let cpu = point.figures[&Figure::CpuUsPerRequest].value;
+            assert!((cpu / (cpu_us(&of.name) * 1.1) - 1.0).abs() < 1e-6, "{} {cpu}", of.name);
         }
     }
-    let held = row(&report, "jsonrpc-core", "16,000");
+    let held = row(&report, "legacy", "16,000 requests/s");
     assert_eq!(
-        [&held[3], &held[4], &held[6], &held[9]],
-        ["16,000", "0.704", "26.0 MiB", "3 of 3"],
+        [&held[4], &held[5], &held[6], &held[9]],
+        ["0.704", "26.0 MiB", "16,000", "3 of 3"],
         "{held:?}"
     );
-    let missed = row(&report, "jsonrpc-core", "32,000");
-    assert_eq!([&missed[3], &missed[9]], ["20,000", "**0 of 3**"], "{missed:?}");
-    let drawn = std::fs::read_to_string(dir.path().join(&run.name).join("curves-getBalance.svg")).unwrap();
-    // legacy's three highest rates are hollow, in each of the three rows of panels, and a group there.
-    let hollow = drawn.split("fill-opacity=\"0.6\"").skip(1).map(|rest| rest.split("</g>").next().unwrap());
-    assert_eq!(hollow.map(|group| group.lines().skip(1).count()).collect::<Vec<_>>(), [3; 3], "{drawn}");
-    for said in ["resident memory of the server", "cores", "µs/request", "(log scale)"] {
-        assert!(drawn.contains(said), "{said}");
+    let missed = row(&report, "legacy", "32,000 requests/s");
+    assert_eq!([&missed[6], &missed[9]], ["20,000", "**0 of 3**"], "{missed:?}");
+    for chart in ["view-1.svg", "view-2.svg", "view-3.svg"] {
+        let drawn = std::fs::read_to_string(dir.path().join(&run.name).join(chart)).unwrap();
+        // legacy's three highest rates are hollow, in one group.
+        let hollow =
+            drawn.split("fill-opacity=\"0.6\"").skip(1).map(|rest| rest.split("</g>").next().unwrap());
+        assert_eq!(hollow.map(|group| group.lines().skip(1).count()).collect::<Vec<_>>(), [3], "{drawn}");
+        assert!(drawn.contains("Hollow: the rate was not held") && drawn.contains("(log scale)"), "{drawn}");
+        assert!(report.contains(&format!("]({chart})")), "{report}");
     }
-    assert!(report.contains("](curves-getBalance.svg)"), "{report}");
     assert!(
         !report.contains("](cpu.svg)") && report.contains("](p99.svg)"),
         "it has these already: {report}"
@@ -127,9 +128,9 @@ fn a_rate_that_is_not_held_shows_what_was_answered_and_is_hollow() {
 fn few_rates_are_no_curve() {
     let dir = tempfile::tempdir().unwrap();
     let (run, report) = reported(dir.path(), Some(&[1_000, 2_000, 4_000]));
-    assert!(run.summary.by_rate.is_empty());
-    assert!(!report.contains("CPU and memory by rate") && report.contains("](cpu.svg)"), "{report}");
-    assert!(!dir.path().join(&run.name).join("curves-getBalance.svg").exists());
+    assert!(run.summary.views.is_empty());
+    assert!(!report.contains("CPU time for a request, by rate") && report.contains("](cpu.svg)"), "{report}");
+    assert!(!dir.path().join(&run.name).join("view-1.svg").exists());
 }
 
 /// Its first line says how long it takes.

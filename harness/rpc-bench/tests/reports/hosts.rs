@@ -49,7 +49,7 @@ fn reported(plan: &Plan, hosts: impl Fn(u32) -> [HostShare; 3]) -> (bench_report
         folder.append(&observation(trial, hosts(trial.number).into())).unwrap();
     }
     let run = bench_report::Run::load(&folder).unwrap();
-    let text = bench_report::markdown(&run);
+    let text = bench_report::markdown(&run, false);
     (run, text)
 }
 

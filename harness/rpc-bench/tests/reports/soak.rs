@@ -60,7 +60,7 @@ fn reported(sample: Sample) -> (bench_report::Run, String) {
     };
     folder.append(&of(plan.trials[0].clone())).unwrap();
     let run = bench_report::Run::load(&folder).unwrap();
-    let text = bench_report::markdown(&run);
+    let text = bench_report::markdown(&run, false);
     (run, text)
 }
 

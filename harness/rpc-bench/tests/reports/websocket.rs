@@ -3,6 +3,8 @@
 
 mod batches;
 
+use std::path::Path;
+
 use bench_measure::run;
 use bench_model::config::ConfigDir;
 use bench_model::load::sample_details::{Connects, Details, MethodLatency};
@@ -60,11 +62,31 @@ fn reported(name: &str, gave: impl Fn(&Plan, &Trial) -> Sample) -> (Run, String,
     bench_report::write(&folder).unwrap();
     let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
     let before = text.clone();
-    // A packed run gives the same report.
+    // A packed run gives the same report, but for charts that were folded away.
     folder.pack().unwrap();
     let run = bench_report::write(&folder).unwrap();
-    assert_eq!(std::fs::read_to_string(folder.0.join("report.md")).unwrap(), before);
+    bench_report::write_brief(&folder).unwrap();
+    let after = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    assert_eq!(without_charts(&after), without_charts(&before));
+    let is_shown =
+        |path: &Path| after.contains(&format!("({})", path.file_name().unwrap().to_str().unwrap()));
+    let charts = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
+    let charts: Vec<_> =
+        charts.filter(|path| path.extension().is_some_and(|ending| ending == "svg")).collect();
+    assert!(!charts.is_empty() && charts.iter().all(|path| is_shown(path)), "{charts:?}");
     (run, text, dir)
+}
+
+/// A report's lines, but for those of the section with all charts.
+fn without_charts(report: &str) -> Vec<&str> {
+    let mut is_of_charts = false;
+    let is_kept = |line: &&str| {
+        if line.starts_with("## ") {
+            is_of_charts = *line == "## Charts";
+        }
+        !is_of_charts && !line.is_empty() && !line.starts_with("<")
+    };
+    report.lines().filter(is_kept).collect()
 }
 
 /// A section of a report, up to the next heading of its kind.
@@ -120,8 +142,8 @@ fn at_rate(trial: &Trial, cpu_us: f64, us: f64) -> Sample {
 }
 
 #[test]
-fn cpu_on_one_core_and_on_all_stand_next_to_each_other() {
-    let (_, report, _dir) = reported("websocket", |plan, trial| {
+fn websocket_is_compared_with_http_on_all_cores_and_on_one() {
+    let (run, report, _dir) = reported("websocket", |plan, trial| {
         // Half of HTTP's CPU on one core, and nine tenths of it on all.
         let share = match (is_websocket(plan, trial), trial.beside.is_some()) {
             (false, _) => 1.0,
@@ -133,23 +155,36 @@ fn cpu_on_one_core_and_on_all_stand_next_to_each_other() {
         sample
     });
     let table = section(&report, "WebSocket over HTTP");
-    let names = header(table);
-    assert_eq!(names[2..4], ["CPU per request on one core", "CPU per request on all cores"]);
-    let actix = row(table, &["actix", "getBalance"]);
-    assert!(actix[2].starts_with("**0.50 [") && actix[3].starts_with("**0.900 ["), "{actix:?}");
-    assert_eq!(actix[6..8], ["1.00 ms", "500 µs"], "p99 of HTTP and of WebSocket");
-    assert_eq!(table.lines().filter(|line| line.starts_with("| ")).count(), 2 + 8, "a row for each: {table}");
+    let actix = row(table, &["getBalance", "actix", "over WebSocket"]);
+    assert!(actix[4].starts_with("0.900 [") && actix[7].starts_with("500 µs ["), "{actix:?}");
+    assert!(actix[8].starts_with("0.50 ["), "{actix:?}");
+    let http = row(table, &["getBalance", "actix", "over HTTP"]);
+    assert_eq!((http[4].as_str(), http[8].as_str()), ("-", "-"), "what ratios are over has none");
+    assert_eq!(
+        table.lines().filter(|line| line.starts_with("| ")).count(),
+        2 + 16,
+        "a row for each: {table}"
+    );
+    let on_one_core = &run.duets.as_ref().unwrap().summary.comparisons;
+    assert_eq!(on_one_core.len(), 8, "the same pairs");
+    for pair in on_one_core {
+        assert!((pair.cpu.ratio.value - 0.5).abs() < 0.01, "{pair:?}");
+    }
 }
 
 #[test]
 fn ways_over_websocket_are_named_where_there_are_several() {
-    let (_, report, _dir) = reported("websocket-rates", |plan, trial| {
+    let (run, report, _dir) = reported("websocket-rates", |plan, trial| {
         let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
         at_rate(trial, 50.0 * share * wobble(trial), 200.0)
     });
     let table = section(&report, "WebSocket over HTTP");
-    assert_eq!(header(table)[2], "CPU per request", "there is no duet");
-    assert!(row(table, &["axum", "getBlocks"])[2].starts_with("**0.800 ["), "{table}");
+    assert!(row(table, &["getBlocks", "axum", "over WebSocket"])[4].starts_with("0.800 ["), "{table}");
+    assert_eq!(run.summary.comparisons.len(), 8, "each server with itself over HTTP, on both requests");
+    assert!(
+        run.summary.comparisons.iter().all(|pair| pair.cpu.verdict.claims_difference()),
+        "all are judged"
+    );
     let (_, report, _dir) = reported("websocket-grid", |plan, trial| {
         let share = if is_websocket(plan, trial) { 0.8 } else { 1.0 };
         sample(10_000.0, 50.0 * share * wobble(trial))
@@ -210,7 +245,7 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
 #[test]
 fn a_short_call_behind_a_long_answer_is_compared_by_way() {
     let (run, report, _dir) = reported("head-of-line", |plan, trial| {
-        let is_one = trial.server.ends_with("-one");
+        let is_one = trial.server.contains("in-flight-64");
         let in_mix = if is_one { 8_000.0 } else { 400.0 };
         let alone = 200.0 * wobble(trial);
         if trial.workload == "getBalance" {
@@ -227,17 +262,22 @@ fn a_short_call_behind_a_long_answer_is_compared_by_way() {
             vec![method("getBalance", in_mix * wobble(trial)), method("getBlocks", 9_000.0)];
         sample
     });
-    assert_eq!(run.summary.head_of_line.len(), 12, "four servers in three ways");
-    let text = section(&report, "Head-of-line blocking");
-    assert!(text.contains("getBlocks with [0, 99999]"), "{text}");
-    let one = row(text, &["actix", "WebSocket", "1", "getBalance at 500/s"]);
-    let in_mix = [(4, "20"), (5, "8.0"), (6, "20"), (7, "8.0"), (8, "40.00 [40.00, 40.00]")];
-    assert!(in_mix.iter().all(|(column, begins)| one[*column].starts_with(begins)), "{one:?}");
-    let several = row(text, &["actix", "WebSocket", "64", "getBalance at 500/s"]);
-    assert_eq!(several[8], "2.00 [2.00, 2.00]", "{several:?}");
-    let ways = row(text, &["actix", "WebSocket on 1 / WebSocket on 64", "getBalance at 500/s"]);
-    assert_eq!(ways[3], "20.00 [20.00, 20.00]", "{ways:?}");
-    row(text, &["legacy", "WebSocket on 1 / HTTP on 64", "getBalance at 500/s"]);
+    assert_eq!(run.summary.views.len(), 3);
+    let text = section(&report, "Short calls behind long answers");
+    assert!(
+        text.contains("Latency is of getBalance alone") && text.contains("getBlocks with [0, 99999]"),
+        "{text}"
+    );
+    let (one, several) = ("64 in flight on a connection", "1 in flight on a connection");
+    let in_mix =
+        |flight: &str| row(text, &[&format!("{flight}, over WebSocket"), "actix", "balancesAndBlocks"]);
+    let behind = in_mix(one);
+    assert!(behind[3].starts_with("8.0") && behind[4].starts_with("40.00 [40.00, 40.00]"), "{behind:?}");
+    assert!(in_mix(several)[4].starts_with("2.00 [2.00, 2.00]"), "{text}");
+    let ways = section(&report, "On one WebSocket or on 64");
+    assert!(row(ways, &["actix", one])[3].starts_with("20.00 [20.00, 20.00]"), "{ways}");
+    let http = section(&report, "Over WebSocket or over HTTP");
+    assert!(row(http, &["over WebSocket", "legacy", one])[4].starts_with("20.00 ["), "{http}");
     assert!(!text.contains("control"), "the ceiling is no part of it: {text}");
 }
 
@@ -265,22 +305,22 @@ fn held(plan: &Plan, trial: &Trial) -> Sample {
 #[test]
 fn held_connections_have_a_line_of_memory_and_times_to_connect_and_no_rate() {
     let (run, report, dir) = reported("connections", held);
-    assert_eq!(run.summary.held.len(), 8, "four servers over two transports");
     let text = section(&report, "Connections that carry nothing");
-    let (lines, _) = text.split_once("### Connecting all at once").unwrap();
-    let (http, websocket) = (row(lines, &["legacy", "HTTP"]), row(lines, &["legacy", "WebSocket"]));
-    assert_eq!(http[2], "8.00 KiB [8.00 KiB, 8.00 KiB]");
-    assert!(http[3].starts_with("10.0"), "{http:?}");
-    assert_eq!(websocket[2], "40.0 KiB [40.0 KiB, 40.0 KiB]");
+    let (_, lines) = text.split_once("### Lines").unwrap();
+    let (http, websocket) = (row(lines, &["over HTTP", "legacy"]), row(lines, &["over WebSocket", "legacy"]));
+    assert!(http[2].starts_with("10.0"), "{http:?}");
+    assert_eq!(http[3], "8.00 KiB [8.00 KiB, 8.00 KiB]");
+    assert_eq!(websocket[3], "40.0 KiB [40.0 KiB, 40.0 KiB]");
     assert_eq!(websocket[5], run.plan.campaign.max_blocks.to_string(), "blocks");
-    let storm = row(text, &["axum", "WebSocket", "2,000"]);
-    assert!(storm[3].starts_with("2.0") && storm[4].starts_with("30.0 ms ["), "{storm:?}");
-    assert_eq!(storm[6..8], ["10.0 µs", "88.1 MiB"], "{storm:?}");
+    let storms = section(&report, "Connecting all at once");
+    let storm = row(storms, &["over WebSocket", "axum", "2,000 connections"]);
+    assert!(storm[3].starts_with("30.0 ms [") && storm[4].starts_with("2.0"), "{storm:?}");
+    assert!(storm[5].starts_with("50.0 ms [") && storm[6].starts_with("10.0 µs ["), "{storm:?}");
     for of_requests in ["requests/s", "p99.9", "CPU µs/request", "NaN", "inf"] {
         assert!(!report.contains(of_requests), "{of_requests} in {report}");
     }
     assert!(report.contains("--hold") && !report.contains("Incomplete"), "{report}");
-    assert!(dir.path().join(&run.name).join("held-connections.svg").is_file());
+    assert!(dir.path().join(&run.name).join("view-1.svg").is_file());
     let summary = std::fs::read_to_string(dir.path().join(&run.name).join("summary.json")).unwrap();
     for not_measured in ["requests_per_second", "\"value\": null"] {
         assert!(!summary.contains(not_measured), "{not_measured}: there were no requests");
@@ -291,14 +331,16 @@ fn held_connections_have_a_line_of_memory_and_times_to_connect_and_no_rate() {
 fn lost_connections_are_failures() {
     let (run, report, _dir) = reported("connections", |plan, trial| {
         let mut sample = held(plan, trial);
-        if trial.server == "legacy" && trial.connections == 2_000 {
+        if trial.server == "legacy-transport-http" && trial.connections == 2_000 {
             sample.load.failed.insert("dial: timeout".to_owned(), 3);
         }
         sample
     });
-    let text = section(&report, "Connections that carry nothing");
-    assert_eq!(row(text, &["legacy", "HTTP", "2,000"])[8], (3 * run.plan.campaign.max_blocks).to_string());
-    assert_eq!(row(text, &["legacy", "HTTP", "1,000"])[8], "0");
+    let text = section(&report, "Connecting all at once");
+    let failed = |at: &str| row(text, &["over HTTP", "legacy", at])[7].clone();
+    assert_eq!(failed("2,000 connections"), (3 * run.plan.campaign.max_blocks).to_string());
+    assert_eq!(failed("1,000 connections"), "0");
+    assert!(text.contains("failed connections"), "{text}");
 }
 
 /// The shipped campaigns are refused where they ask for what can't be: one line, and what to do.
@@ -328,13 +370,27 @@ fn a_campaign_that_can_not_be_is_refused() {
         ("connections", "tool = \"rpc-load\"", "", "bombardier can't hold"),
         (
             "connections",
-            "transport = \"websocket\" }",
-            "transport = \"websocket\", in_flight = 4 }",
+            "[\"http\", \"websocket\"]",
+            "[\"http\", \"websocket\"]\nin_flight = [4]",
             "in_flight",
         ),
         ("batches", "batch       = [1, 10, 100]", "batch = [0, 1]", "batch"),
         ("batches", "tool = \"rpc-load\"", "tool = \"vegeta\"", "vegeta"),
-        ("head-of-line", "in_flight = 64 }", "in_flight = 64, batch = 2 }", "leave batch out"),
+        ("head-of-line", "in_flight = [1, 64]", "in_flight = [1, 64]\nbatch = [2]", "leave batch out"),
+        (
+            "websocket",
+            "over = { transport = \"http\" }",
+            "over = { transport = \"ipc\" }",
+            "field over.transport",
+        ),
+        (
+            "websocket",
+            "over = { transport = \"http\" }",
+            "over = { workload = \"getBalance\" }",
+            "field over.workload",
+        ),
+        ("websocket", "max_blocks", "baseline = \"legacy\"\nmax_blocks", "fields baseline and over"),
+        ("curves", "headline =", "over = { server = \"legacy\" }\nheadline =", "field over"),
     ] {
         let said = said(name, good, bad);
         assert!(said.contains(field), "{bad:?} gave {said:?}");

@@ -9,8 +9,8 @@ use super::super::{Campaign, CampaignArm, Placement};
 use super::{Coordinate, SERVER, is_same};
 
 impl Campaign {
-    /// Compares each arm with that of the baseline which is the same in all else. Duets without a baseline run the
-    /// pairs that the views show ratios of.
+    /// Compares each arm with that of the baseline, or at the campaign's `over`, which is the same in all else. Duets
+    /// without either run the pairs that the views show ratios of.
     pub(super) fn compare_within(
         &mut self,
         arms: &[(CampaignArm, Vec<Coordinate<'_>>)],
@@ -18,10 +18,14 @@ impl Campaign {
     ) -> Result<()> {
         let of_views = || self.views.iter().map(|view| view.over.clone()).filter(|over| !over.is_empty());
         let overs: Vec<BTreeMap<String, Value>> = match &self.baseline {
+            Some(_) if !self.over.is_empty() => {
+                bail!("fields baseline and over: both say what is compared with what; leave one out")
+            }
             Some(baseline) if !servers.contains(baseline) => {
                 bail!("field baseline: {baseline:?} is not among axes.server; name one of these")
             }
             Some(baseline) => vec![[(SERVER.to_owned(), Value::from(baseline.as_str()))].into()],
+            None if !self.over.is_empty() => vec![std::mem::take(&mut self.over)],
             None if self.environment.placement == Placement::Duet && self.comparisons.is_empty() => {
                 of_views().collect()
             }
