@@ -1,7 +1,7 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
-//! `observations.ndjson` with one line a trial (once the run is packed, plan and observations are in `run.tar.xz`),
+//! `observations.ndjson` with one line a trial (once the run is packed, all but the first are in `run.tar.xz`),
 //! `tool-output/` byte for byte; and what is worked out from these and can be made again: `summary.json`, `report.md`,
 //! `report.html`, `*.svg`.
 
@@ -62,6 +62,8 @@ pub const SEARCHES: &str = "searches.json";
 pub const SLO: &str = "slo";
 /// All that was resolved from the campaign.
 pub const PLAN: &str = "plan.json";
+/// What a run was measured with and on.
+pub const ENVIRONMENT: &str = "environment.json";
 /// See [`SLO`].
 pub const SLO_PLAN: &str = "slo.json";
 
@@ -331,14 +333,19 @@ impl RunFolder {
 
     /// Reads what the run was measured with and on.
     pub fn conditions(&self) -> Result<Conditions> {
-        self.read_json("environment.json")
+        self.read_json(ENVIRONMENT)
+    }
+
+    /// Whether that is known, packed or not: a stage may be measured with and on what its run was.
+    pub fn has_conditions(&self) -> bool {
+        archive::is_there(&self.0.join(ENVIRONMENT))
     }
 
     /// Records that the run is resumed.
     pub fn note_resumed(&self, resumed: Resumed) -> Result<()> {
         let mut conditions = self.conditions()?;
         conditions.resumed.push(resumed);
-        self.write_derived("environment.json", &pretty(&conditions)?)
+        self.write_derived(ENVIRONMENT, &pretty(&conditions)?)
     }
 
     /// Whether it has a plan, packed or not. A calibration's or a why run's parts may have none.

@@ -40,7 +40,7 @@ use bench_model::load::toolchain::Tools;
 use bench_model::observation::Observation;
 use bench_model::plan::{self, Plan, Trial};
 use bench_model::provenance::programs;
-use bench_model::results::{Conditions, DUETS, Resumed, RunFolder, pretty, remove_begun};
+use bench_model::results::{Conditions, DUETS, ENVIRONMENT, Resumed, RunFolder, pretty, remove_begun};
 use bench_model::workload::{Opening, Workload};
 use bench_system::interrupt::Interrupt;
 use bench_system::probe::host::{self, Host};
@@ -233,7 +233,7 @@ fn begin_folder(folder: &RunFolder, plan: &Plan, text: &str, tools: &Tools, comm
         command: command.to_owned(),
         resumed: Vec::new(),
     };
-    folder.write_new("environment.json", &pretty(&conditions)?)?;
+    folder.write_new(ENVIRONMENT, &pretty(&conditions)?)?;
     // Last, because a folder with a plan is one that can be resumed.
     folder.write_new("plan.json", &pretty(plan)?)
 }
@@ -327,7 +327,7 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
     }
     // The trials have files of their own.
     let _ = std::fs::remove_file(&stderr);
-    folder.write_derived("environment.json", &pretty(&conditions)?)
+    folder.write_derived(ENVIRONMENT, &pretty(&conditions)?)
 }
 
 /// A request for a server's arguments where nothing is measured: the first workload's.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
-/// The archive of a packed run. First come its plan and its files of lines, then its stages: duets, thresholds,
+/// The archive of a packed run. First come its plan, what it was measured on and its files of lines, then its stages: duets, thresholds,
 /// remedies and the like.
 pub(super) const ARCHIVE: &str = "run.tar.xz";
 

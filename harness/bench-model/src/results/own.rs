@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::lock::LOCK;
-use super::{CEILINGS, OBSERVATIONS, PLAN, REMEDY, SEARCHES, SLO_PLAN, TOOL_OUTPUT};
+use super::{CEILINGS, ENVIRONMENT, OBSERVATIONS, PLAN, REMEDY, SEARCHES, SLO_PLAN, TOOL_OUTPUT};
 
 /// What is written into a folder before its plan is.
-const BEFORE_PLAN: [&str; 5] = ["campaign.toml", "environment.json", SEARCHES, SLO_PLAN, REMEDY];
+const BEFORE_PLAN: [&str; 5] = ["campaign.toml", ENVIRONMENT, SEARCHES, SLO_PLAN, REMEDY];
 
 /// What the names of files in the folder of tools' output begin with that belong to no trial.
 const OF_NO_TRIAL: [&str; 5] = ["in-process-b", "counts-", "instructions-", "callgrind-", "reference-"];

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::archive::{ARCHIVE, holds, is_packed, write_xz};
 use super::own::{Removal, kind_of, sorted};
-use super::{PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
+use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again
 /// from the rest.
@@ -54,7 +54,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Puts the plan, the files of lines and the stages of a finished run into one archive, and removes the tools' raw
+    /// Puts the plan, the conditions, the files of lines and the stages of a finished run into one archive, and removes the tools' raw
     /// output and what can be made again, in the stages too. The same run always gives the same bytes. What is packed
     /// already stays as it is, and the removal of one that was stopped is completed.
     ///
@@ -80,7 +80,7 @@ impl RunFolder {
 /// What is in the folder of a run, by paths from there.
 #[derive(Default)]
 struct Contents {
-    /// The run's own plan and files of lines.
+    /// The run's own plan, what it was measured on, and its files of lines.
     own: Vec<PathBuf>,
     /// The files of its stages that are kept.
     of_stages: Vec<PathBuf>,
@@ -123,7 +123,7 @@ impl Contents {
                 self.read_stage(run, &place)?;
             } else if REMOVED.contains(&name) {
                 self.unneeded.push(place);
-            } else if is_top && (name == PLAN || path.extension().is_some_and(|ending| ending == "ndjson")) {
+            } else if is_top && (name == PLAN || name == ENVIRONMENT || is_lines(&path)) {
                 self.own.push(place);
             } else if !is_top {
                 self.of_stages.push(place);
@@ -177,6 +177,10 @@ impl Contents {
         self.tool_outputs.iter().try_for_each(|path| removal.tool_output(&run.join(path)))?;
         removal.carry_out()
     }
+}
+
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ndjson")
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ mod tests {
         assert!(run.send(dir.path()).unwrap_err().to_string().contains("is there already"));
         let taken = RunFolder::take(&sent, &there).unwrap();
         assert_eq!(taken.name(), run.name());
-        for name in ["run.tar.xz", "environment.json", REPORT] {
+        for name in ["run.tar.xz", REPORT] {
             assert_eq!(fs::read(taken.0.join(name)).unwrap(), fs::read(run.0.join(name)).unwrap(), "{name}");
         }
         assert!(!taken.0.join(SUMMARY).exists() && !taken.0.join(DUETS).exists());

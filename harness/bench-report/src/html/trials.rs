@@ -82,7 +82,7 @@ fn of_folder(folder: &RunFolder, part: &str, outer: Option<&Conditions>, rows: &
     if !folder.has_plan() {
         return Ok(());
     }
-    let own = folder.0.join("environment.json").is_file().then(|| folder.conditions()).transpose()?;
+    let own = folder.has_conditions().then(|| folder.conditions()).transpose()?;
     let conditions =
         own.as_ref().or(outer).with_context(|| format!("{} has no environment.json", folder.0.display()))?;
     let run = Run::not_begun(folder, folder.plan()?, conditions);
