@@ -14,7 +14,6 @@ pub mod crossed;
 mod diagnosed;
 pub mod diagnosis;
 pub mod fitted_lines;
-pub mod gateways;
 pub mod hosts;
 pub mod interim_analyses;
 pub mod interleaved_searches;

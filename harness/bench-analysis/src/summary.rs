@@ -7,7 +7,6 @@ use super::cell::{Cell, cell};
 use super::comparison::{Comparison, Comparisons, ratio};
 use super::crossed::Crossed;
 use super::diagnosed::{Diagnosed, TriedRemedy};
-use super::gateways::GatewayAdds;
 use super::hosts::{HostSummary, hosts};
 use super::invalid_trials::{FailedTrial, InvalidTrial, failed_trial, invalid_trial};
 use super::latency_course::latency_course;
@@ -92,9 +91,6 @@ pub struct Summary {
     /// Users in stages, server by server and transport by transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagedCell>,
-    /// What gateways add to the latency of the server behind them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gateways: Vec<GatewayAdds>,
     /// Connections that were held in boxes of limited memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxed: Vec<Boxed>,
@@ -249,7 +245,6 @@ pub fn summarize(
         threshold: None,
         slo: None,
         stages: Vec::new(),
-        gateways: Vec::new(),
         boxed: Vec::new(),
         hosts: hosts(observations),
         soaks: soaks(campaign, observations),

@@ -77,6 +77,10 @@ pub struct Point {
     /// of 95 %.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ratios: BTreeMap<Figure, Estimate>,
+    /// Figures less those of the cell that the view's `minus` names: medians of per-block differences, each with an
+    /// interval of 95 %.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub differences: BTreeMap<Figure, Estimate>,
     /// What arithmetic allows the first figure to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
@@ -248,7 +252,8 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     };
     let all: Vec<Located<'_>> = all.iter().filter(is_shown).cloned().collect();
     let varied = varied(&all);
-    let (x, series, panels, over) = (view.x()?, view.series()?, view.panels()?, view.over()?);
+    let (x, series, panels) = (view.x()?, view.series()?, view.panels()?);
+    let (over, minus) = (view.over()?, view.minus()?);
     let mut taken = vec![x.clone(), series.clone()];
     taken.extend(behind(&x).into_iter().chain(panels.clone()));
     let others = varied.into_iter().filter(|axis| !taken.contains(axis));
@@ -264,7 +269,7 @@ fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) 
     found.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
     let of_panel = |(key, cells): (Vec<Place>, Vec<&Located<'_>>)| {
         let name = key.iter().map(|place| place.words.as_str()).collect::<Vec<_>>().join(", ");
-        let context = Context { plan, view, x: &x, over: &over, all: &all, observed };
+        let context = Context { plan, view, x: &x, over: &over, minus: &minus, all: &all, observed };
         Panel { name, series: context.series(&series, &cells) }
     };
     let panel_axes = names.iter().map(|axis| axis.name()).collect();
@@ -282,12 +287,16 @@ pub fn behind(x: &Along) -> Option<Along> {
     }
 }
 
+/// A figure by block.
+type ByBlock = BTreeMap<u32, f64>;
+
 /// What a point is made from.
 struct Context<'a> {
     plan: &'a Plan,
     view: &'a View,
     x: &'a Along,
     over: &'a [(Along, &'a Value)],
+    minus: &'a [(Along, &'a Value)],
     all: &'a [Located<'a>],
     observed: &'a Observed<'a>,
 }
@@ -348,7 +357,10 @@ impl Context<'_> {
             workload: cell.workload.clone(),
             amount: cell.level.amount(),
             figures: figures.collect(),
-            ratios: self.ratios(one),
+            ratios: self.against(one, self.over, ratio_of),
+            differences: self.against(one, self.minus, |own, others| {
+                median_of(own.iter().filter_map(|(block, value)| Some(value - others.get(block)?)))
+            }),
             bound,
             failed_requests: cell.failed_requests.values().sum(),
             trials: cell.completed,
@@ -386,29 +398,35 @@ impl Context<'_> {
         }
     }
 
-    /// A cell's figures over those of the cell that the view's `over` names; none of that cell itself.
-    fn ratios(&self, one: &Located<'_>) -> BTreeMap<Figure, Estimate> {
-        let Some(other) = self.reference(one) else { return BTreeMap::new() };
-        let by_block = |cell: &Cell, figure| -> BTreeMap<u32, f64> {
+    /// A cell's figures against those of the cell at some other values, by their blocks; none of that cell itself.
+    fn against(
+        &self,
+        one: &Located<'_>,
+        values: &[(Along, &Value)],
+        compare: impl Fn(&ByBlock, &ByBlock) -> Option<Estimate>,
+    ) -> BTreeMap<Figure, Estimate> {
+        let Some(other) = self.reference(one, values) else { return BTreeMap::new() };
+        let by_block = |cell: &Cell, figure| -> ByBlock {
             let samples = self.samples(cell);
             let value = |(block, sample): (&u32, &&Sample)| Some((*block, self.value(cell, sample, figure)?));
             samples.iter().filter_map(value).collect()
         };
-        let of = |figure| ratio_of(&by_block(one.cell, figure), &by_block(other.cell, figure));
+        let of = |figure| compare(&by_block(one.cell, figure), &by_block(other.cell, figure));
         self.view.figure.iter().filter_map(|figure| Some((*figure, of(*figure)?))).collect()
     }
 
-    fn reference(&self, one: &Located<'_>) -> Option<&Located<'_>> {
-        if self.over.is_empty() {
+    /// The cell with these values and all else the same.
+    fn reference(&self, one: &Located<'_>, values: &[(Along, &Value)]) -> Option<&Located<'_>> {
+        if values.is_empty() {
             return None;
         }
-        let is_over = |axis: &Along| self.over.iter().any(|(over, _)| over == axis);
+        let is_stated = |axis: &Along| values.iter().any(|(stated, _)| stated == axis);
         let is_reference = |other: &&Located<'_>| {
-            self.over.iter().all(|(axis, value)| other.is_at(axis, value))
+            values.iter().all(|(axis, value)| other.is_at(axis, value))
                 && one
                     .places
                     .iter()
-                    .filter(|(axis, _)| !is_over(axis))
+                    .filter(|(axis, _)| !is_stated(axis))
                     .all(|(axis, place)| other.places.get(axis) == Some(place))
         };
         self.all.iter().find(is_reference).filter(|other| !std::ptr::eq(other.cell, one.cell))

@@ -82,13 +82,16 @@ pub enum Figure {
     ConnectP99Us,
     /// Time until all connections of a load were established or had failed, in microseconds.
     ConnectAllUs,
+    /// CPU time of the server and of the one behind it for a request, in microseconds; of the server alone where it is
+    /// no gateway.
+    CpuUsWithUpstream,
     /// CPU time of the server for each connection that it held, in microseconds; only where nothing is sent on them.
     CpuUsPerConnection,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::RequestsPerSecond,
         Self::CpuUsPerRequest,
         Self::P50Us,
@@ -128,6 +131,7 @@ impl Figure {
         Self::ConnectP99Us,
         Self::ConnectAllUs,
         Self::CpuUsPerConnection,
+        Self::CpuUsWithUpstream,
     ];
 
     /// The figure of that name, as campaigns have it.
@@ -187,6 +191,7 @@ impl Figure {
             Self::ConnectP50Us => ("time to connect, p50", Unit::Us),
             Self::ConnectP99Us => ("time to connect, p99", Unit::Us),
             Self::ConnectAllUs => ("all connected within", Unit::Us),
+            Self::CpuUsWithUpstream => ("CPU time per request with the server behind it", Unit::Us),
             Self::CpuUsPerConnection => ("CPU time per connection", Unit::Us),
         }
     }

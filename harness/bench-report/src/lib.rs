@@ -15,7 +15,6 @@ mod differences;
 mod duets;
 pub mod export;
 mod format;
-mod gateways;
 mod headline;
 mod hosts;
 pub mod html;
@@ -104,7 +103,6 @@ impl Run {
         }
         summary.slo = rates.as_ref().map(bench_analysis::slo::read).transpose()?;
         summary.stages = bench_analysis::stages::staged(&plan, &observations);
-        summary.gateways = bench_analysis::gateways::gateway_adds(&plan, &observations);
         summary.boxed = bench_analysis::boxed::boxed(&plan, &observations);
         summary.views = bench_analysis::views::shown(&plan, &summary.cells, &observations)?;
         // The part of a run that has the trials knows the boxes, too.
@@ -311,7 +309,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
-    let pictures = pictures.chain(stages::pictures(run)).chain(gateways::pictures(run));
+    let pictures = pictures.chain(stages::pictures(run));
     let pictures = pictures.chain(boxed::chart(run));
     let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];

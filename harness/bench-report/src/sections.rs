@@ -6,8 +6,8 @@ use super::format::{Table, at, available, bullets, bytes, known, list, ratio, se
 use super::headline::{self, headline, marked};
 use super::tables::{comparisons, rates, resources};
 use super::{
-    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, gateways, hosts, network,
-    open_loop, original, ratio_terms, reference, sizes, slo, soak, stages, stores, threshold, views,
+    Run, already_running, answer, boxed, causes, charts, commands, crossed, duets, hosts, network, open_loop,
+    original, ratio_terms, reference, sizes, slo, soak, stages, stores, threshold, views,
 };
 use bench_analysis::SamplingCores;
 use bench_model::config::Placement;
@@ -33,7 +33,6 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         reference::section(run),
         views::sections(run),
         folded(network::section(run)),
-        gateways::section(run),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
         charts_of_all(run, brief, answers || !run.summary.views.is_empty()),

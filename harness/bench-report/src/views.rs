@@ -1,5 +1,7 @@
 //! Sections of a campaign's views: one renderer for the table, the chart and the headline of each.
 
+use std::collections::BTreeMap;
+
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
@@ -68,9 +70,12 @@ fn headline_of(run: &Run, shown: &Shown) -> String {
     let mut lines: Vec<String> = Vec::new();
     for panel in &shown.panels {
         for series in &panel.series {
-            let line = match view.over.is_empty() {
-                true => trend(run, shown, figure, series),
-                false => extremes(run, shown, figure, series),
+            let line = if !view.over.is_empty() {
+                extremes(run, shown, figure, series)
+            } else if !view.minus.is_empty() {
+                least_and_most_above(run, shown, figure, series)
+            } else {
+                trend(run, shown, figure, series)
             };
             lines.extend(line.map(|line| format!("{}: {line}", place(panel, series))));
         }
@@ -175,6 +180,22 @@ fn line(series: &Series) -> Option<(Estimate, Estimate)> {
     line.intercept.zip(line.slope)
 }
 
+/// The least and the most difference, and where it is.
+fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
+    let found = series.points.iter().filter_map(|point| Some((point, *point.differences.get(&figure)?)));
+    let least = found.clone().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
+    let most = found.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
+    let write = |(point, value): (&Point, Estimate)| {
+        let value = estimate(value, |value| signed(figure, value)).replace(NO_INTERVAL, "");
+        format!("{value} at {}", at(shown, point))
+    };
+    let between = match std::ptr::eq(least.0, most.0) {
+        true => write(least),
+        false => format!("from {} to {}", write(least), write(most)),
+    };
+    Some(format!("{} above {}: {between}.", words(run, figure), in_words(&shown.view.minus)))
+}
+
 /// The least and the most ratio, and where it is; whether a difference is shown at all.
 fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
     let ratios: Vec<(&Point, Estimate)> =
@@ -202,8 +223,18 @@ fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option
 /// What the words of a transport begin with.
 const OVER: &str = "over ";
 
+/// A difference, with its sign.
+fn signed(figure: Figure, value: f64) -> String {
+    format!("{}{}", if value < 0.0 { "-" } else { "+" }, writer(figure)(value.abs()))
+}
+
 /// What ratios are over, in words.
 fn over(shown: &Shown) -> String {
+    in_words(&shown.view.over)
+}
+
+/// Values of axes, in words.
+fn in_words(values: &BTreeMap<String, serde_json::Value>) -> String {
     let written = |(axis, value): (&String, &serde_json::Value)| {
         let text = || value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match axis.as_str() {
@@ -211,7 +242,7 @@ fn over(shown: &Shown) -> String {
             axis => words_of(axis, value).unwrap_or_else(|| format!("{axis} {}", text())),
         }
     };
-    let words = shown.view.over.iter().map(written).collect::<Vec<_>>().join(", ");
+    let words = values.iter().map(written).collect::<Vec<_>>().join(", ");
     words.strip_prefix(OVER).map_or(words.clone(), str::to_owned)
 }
 
@@ -230,6 +261,13 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
             "Ratios are over {}, all else the same: medians of per-block ratios (Hodges-Lehmann). Each interval is \
              right by itself with 95 %; of twenty without a difference one excludes 1.",
             over(shown)
+        ));
+    }
+    if !view.minus.is_empty() {
+        notes.push(format!(
+            "Differences are from {}, all else the same: medians of per-block differences, each with an interval of \
+             95 %.",
+            in_words(&view.minus)
         ));
     }
     if !has_intervals(shown) {
@@ -275,6 +313,9 @@ fn table(run: &Run, shown: &Shown) -> Table {
         if !view.over.is_empty() {
             headers.push(format!("over {}", over(shown)));
         }
+        if !view.minus.is_empty() {
+            headers.push(format!("above {}", in_words(&view.minus)));
+        }
     }
     if view.bound.is_some() {
         headers.extend(["allowed".to_owned(), "of it".to_owned()]);
@@ -297,6 +338,10 @@ fn table(run: &Run, shown: &Shown) -> Table {
             row.push(dash(point.figures.get(figure), |value| written(estimate(*value, writer(*figure)))));
             if !view.over.is_empty() {
                 row.push(dash(point.ratios.get(figure), |value| written(ratio(*value))));
+            }
+            if !view.minus.is_empty() {
+                let signed = |value| signed(*figure, value);
+                row.push(dash(point.differences.get(figure), |value| written(estimate(*value, signed))));
             }
         }
         if view.bound.is_some() {

@@ -185,7 +185,10 @@ impl Campaign {
             .only
             .iter()
             .flat_map(|(axis, value)| one_or_several(value).iter().map(move |value| ("only", axis, value)));
-        over.chain(only).try_for_each(|(field, axis, value)| self.check_value(field, axis, value))
+        let minus = view.minus.iter().map(|(axis, value)| ("minus", axis, value));
+        over.chain(minus)
+            .chain(only)
+            .try_for_each(|(field, axis, value)| self.check_value(field, axis, value))
     }
 
     /// Whether an axis has that value.

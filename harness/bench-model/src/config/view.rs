@@ -36,6 +36,10 @@ pub struct View {
     /// same.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub over: BTreeMap<String, Value>,
+    /// Values of some axes: each cell is also shown as what it has above the one with these and all other coordinates
+    /// the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub minus: BTreeMap<String, Value>,
     /// The method whose calls latencies are of, also where a workload mixes several: what other calls do to these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
@@ -128,6 +132,7 @@ impl View {
             panels: None,
             only: BTreeMap::new(),
             over: BTreeMap::new(),
+            minus: BTreeMap::new(),
             method: None,
             fit: None,
             bound: None,
@@ -167,6 +172,14 @@ impl View {
         self.over.iter().map(|(name, value)| Ok((axis("over", name)?, value))).collect()
     }
 
+    /// The axes whose values are stated for what differences are from.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn minus(&self) -> Result<Vec<(Along, &Value)>> {
+        self.minus.iter().map(|(name, value)| Ok((axis("minus", name)?, value))).collect()
+    }
+
     /// The axes of which some values alone are shown, with these.
     ///
     /// # Errors
@@ -181,10 +194,11 @@ impl View {
         ensure!(!self.figure.is_empty(), "field figure: name one");
         let (x, series) = (self.x()?, self.series()?);
         let panels = self.panels()?;
-        let (over, only) = (self.over()?, self.only()?);
+        let (over, minus, only) = (self.over()?, self.minus()?, self.only()?);
         let named =
             [("x", &x), ("series", &series)].into_iter().chain(panels.iter().map(|axis| ("panels", axis)));
         let named = named.chain(over.iter().map(|(axis, _)| ("over", axis)));
+        let named = named.chain(minus.iter().map(|(axis, _)| ("minus", axis)));
         for (field, axis) in named.chain(only.iter().map(|(axis, _)| ("only", axis))) {
             let Along::Variant(name) = axis else { continue };
             ensure!(axes.has(name), unknown(field, name));

@@ -58,6 +58,9 @@ impl Sample {
             Figure::ConnectP50Us => self.load.details.connects?.each_us.p50,
             Figure::ConnectP99Us => self.load.details.connects?.each_us.p99,
             Figure::ConnectAllUs => self.load.details.connects?.all_s * 1e6,
+            Figure::CpuUsWithUpstream => {
+                self.cpu_us_per_request()? + self.figure(Figure::UpstreamCpuUsPerRequest).unwrap_or(0.0)
+            }
             Figure::CpuUsPerConnection => cpu_us_per_connection(self)?,
             Figure::ToolUs => self.load.open.as_ref()?.from_send_us.p50 - self.wire.as_ref()?.p50_us()?,
         })

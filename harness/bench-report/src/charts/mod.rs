@@ -5,7 +5,6 @@
 //! dark, as its reader prefers ([`palette`]).
 
 mod boxed;
-mod gateways;
 mod heat;
 mod inline;
 mod named_rows;
@@ -27,7 +26,6 @@ mod view;
 mod why;
 
 pub(super) use boxed::chart as boxed;
-pub(super) use gateways::chart as gateways;
 pub(super) use heat::{Heat, Tile};
 pub(super) use inline::inline;
 pub(super) use palette::{COLOURS, page_style, variable};

@@ -329,16 +329,17 @@ fn first_table(text: &str) -> Option<String> {
     (!rows.is_empty()).then(|| rows.join("\n") + "\n")
 }
 
-/// Some of a table's columns, by their headers.
+/// Some of a table's columns, by their headers; of several with one header, as many from the first on as it is named.
 fn choose(table: &str, columns: &str) -> Result<String> {
     let cells = |line: &'_ str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
         inner.split('|').map(|cell| cell.replace('\u{0}', "\\|")).collect()
     };
     let headers = cells(table.lines().next().unwrap_or_default());
-    let mut chosen = Vec::new();
+    let mut chosen: Vec<usize> = Vec::new();
     for column in columns.split(" | ") {
-        let place = headers.iter().position(|header| header.trim() == column);
+        let mut places = (0..headers.len()).filter(|place| headers[*place].trim() == column);
+        let place = places.find(|place| !chosen.contains(place));
         chosen.push(place.with_context(|| format!("the table has no column {column}"))?);
     }
     let row = |line: &str| {
@@ -368,6 +369,9 @@ mod tests {
         assert!(below(REPORT, "no heading").is_err() && below(REPORT, "B / A").is_err());
         assert_eq!(choose(&table("A"), "b | a").unwrap(), "| b | a |\n| -: | - |\n| 1 | x\\|y |\n");
         assert!(choose(&table("A"), "c").is_err());
+        let twice = "| a | b | a |\n| - | - | - |\n| 1 | 2 | 3 |\n";
+        assert_eq!(choose(twice, "a | a").unwrap(), "| a | a |\n| - | - |\n| 1 | 3 |\n");
+        assert!(choose(twice, "a | a | a").is_err());
         let short = choose("| a | b |\n| - | - |\n| 1 |\n", "b").unwrap_err().to_string();
         assert!(short.contains("lacks a column: | 1 |"), "{short}");
     }

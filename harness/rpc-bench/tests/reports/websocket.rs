@@ -199,23 +199,23 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
     let (_, report, _dir) = reported("gateway", |_, trial| {
         let us = match trial.server.as_str() {
             // The machine is slow in the first two blocks: what a gateway adds is the same.
-            "actix" => {
+            "actix-transport-http" => {
                 if trial.block <= 2 {
                     5_100.0
                 } else {
                     100.0
                 }
             }
-            "actix-ws" => 80.0,
-            "gateway-http" => {
+            "actix-transport-websocket" => 80.0,
+            "gateway-http-transport-http" => {
                 if trial.block <= 2 {
                     5_250.0
                 } else {
                     250.0
                 }
             }
-            "gateway-ws" => 90.0,
-            "gateway-ws-ws" => 130.0,
+            "gateway-ws-transport-http" => 90.0,
+            "gateway-ws-transport-websocket" => 130.0,
             _ => 50.0,
         };
         let mut sample = at_rate(trial, 30.0 * wobble(trial), us);
@@ -227,18 +227,19 @@ fn a_gateway_is_shown_with_what_it_adds_to_the_server_behind_it() {
         sample
     });
     let table = section(&report, "What a gateway adds");
-    let of = |server: &str| row(table, &["getBalance at 1,000/s", server]);
-    let names = header(table);
-    let at = |name: &str| names.iter().position(|known| known == name).unwrap();
-    let (above, behind) = (at("p50 above direct"), at("CPU µs/request behind it"));
-    let direct = of("actix-web + hand-written JSON-RPC");
-    assert_eq!((direct[above].as_str(), direct[behind].as_str()), ("-", "-"));
-    let http = of("gateway, HTTP behind it");
-    assert_eq!((http[above].as_str(), http[behind].as_str()), ("+150 µs [+150 µs, +150 µs]", "12.0"));
-    assert_eq!(http[at("peak memory behind it")], "10.0 MiB");
+    let of = |transport: &str, server: &str| row(table, &[transport, server, "1,000 requests/s"]);
+    let direct = of("over HTTP", "actix");
+    assert_eq!((direct[4].as_str(), direct[8].as_str()), ("-", "-"));
+    let http = of("over HTTP", "gateway-http");
+    assert_eq!(http[4], "+150 µs [+150 µs, +150 µs]", "{http:?}");
+    assert!(http[7].starts_with("42.") && http[8].starts_with("+12.0 µs ["), "both sides together: {http:?}");
     // Faster than the server itself, and over WebSocket compared with the server over WebSocket.
-    assert_eq!(of("gateway, one WebSocket behind it")[above], "-10.0 µs [-5.01 ms, -10.0 µs]");
-    assert_eq!(of("gateway, WebSocket on both sides")[above], "+50.0 µs [+50.0 µs, +50.0 µs]");
+    assert_eq!(of("over HTTP", "gateway-ws")[4], "-10.0 µs [-5.01 ms, -10.0 µs]");
+    assert_eq!(of("over WebSocket", "gateway-ws")[4], "+50.0 µs [+50.0 µs, +50.0 µs]");
+    assert!(
+        report.contains("p50 above actix: from +150 µs") || report.contains("p50 above actix: +150 µs"),
+        "{report}"
+    );
     assert!(!table.contains("| control"), "the ceiling is no part of it");
 }
 
