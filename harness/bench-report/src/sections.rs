@@ -35,7 +35,7 @@ pub fn markdown(run: &Run, brief: bool) -> String {
         folded(network::section(run)),
         ratios(run),
         if answers { folded(verdicts(run)) } else { String::new() },
-        charts_of_all(run, brief, answers || !run.summary.views.is_empty()),
+        charts_of_all(run, brief, answers || has_own_figures(run)),
         bounds(run),
         main(crossed::section(run)),
         if is_duet(run) { main(duets::section(run)) } else { String::new() },
@@ -115,8 +115,14 @@ fn charts(run: &Run) -> String {
     format!("## Charts\n\n{}", pictures.iter().map(charts::Picture::markdown).collect::<Vec<_>>().join("\n"))
 }
 
-/// The charts that every campaign has. Where an answer or views have charts of their own, these are folded, and left
-/// out of a brief report.
+/// Whether its question has figures of its own, so that those which every campaign has are not the answer.
+fn has_own_figures(run: &Run) -> bool {
+    let summary = &run.summary;
+    !summary.views.is_empty() || !summary.agreement.is_empty() || reference::is_counted(run)
+}
+
+/// The charts that every campaign has. Where the answer has figures of its own, these are folded, and left out of a
+/// brief report.
 fn charts_of_all(run: &Run, brief: bool, has_others: bool) -> String {
     let charts = charts(run);
     match (has_others, brief) {

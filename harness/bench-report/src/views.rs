@@ -1,6 +1,6 @@
 //! Sections of a campaign's views: one renderer for the table, the chart and the headline of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Run;
 use super::charts::{self, Picture};
@@ -55,16 +55,18 @@ fn file(number: usize) -> String {
 
 /// What the views answer; empty where the campaign has none.
 pub(super) fn headline(run: &Run) -> String {
+    // Views of the same cells have the same failures, which are said once.
+    let mut said = BTreeSet::new();
     run.summary
         .views
         .iter()
-        .map(|shown| headline_of(run, shown))
+        .map(|shown| headline_of(run, shown, &mut said))
         .filter(|text| !text.is_empty())
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-fn headline_of(run: &Run, shown: &Shown) -> String {
+fn headline_of(run: &Run, shown: &Shown, said: &mut BTreeSet<u64>) -> String {
     let view = &shown.view;
     let Some(&figure) = view.figure.first() else { return String::new() };
     let mut lines: Vec<String> = Vec::new();
@@ -94,7 +96,7 @@ fn headline_of(run: &Run, shown: &Shown) -> String {
         ));
     }
     let failed: u64 = points(shown).map(|point| point.failed_requests).sum();
-    if failed > 0 {
+    if failed > 0 && said.insert(failed) {
         lines.push(format!("**{} failed**: the table says where.", failures(failed)));
     }
     let stated = view.headline.as_ref().map_or_else(String::new, |text| format!(" {text}"));

@@ -326,7 +326,9 @@ fn note_ready_lines(folder: &RunFolder, plan: &Plan, interrupt: &Interrupt) -> R
         }
     }
     // The trials have files of their own.
-    let _ = std::fs::remove_file(&stderr);
+    for own in [subject::upstream_stderr(&stderr), stderr] {
+        let _ = std::fs::remove_file(own);
+    }
     folder.write_derived(ENVIRONMENT, &pretty(&conditions)?)
 }
 

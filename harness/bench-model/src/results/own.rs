@@ -18,8 +18,15 @@ const BEFORE_PLAN: [&str; 5] = ["campaign.toml", ENVIRONMENT, SEARCHES, SLO_PLAN
 const OF_NO_TRIAL: [&str; 5] = ["in-process-b", "counts-", "instructions-", "callgrind-", "reference-"];
 
 /// The names of those that have one name.
-const NAMED: [&str; 6] =
-    ["ready.stderr", "remedy.stderr", "server.stderr", "bombardier.template", "wrk.lua", "k6.js"];
+const NAMED: [&str; 7] = [
+    "ready.stderr",
+    "ready.upstream.stderr",
+    "remedy.stderr",
+    "server.stderr",
+    "bombardier.template",
+    "wrk.lua",
+    "k6.js",
+];
 
 /// The ending of the folder of a load that several hosts put on.
 pub const OF_HOSTS: &str = ".hosts";

@@ -145,9 +145,9 @@ impl Sources {
             Some(folder) => summary(&RunFolder::open(folder)?)?,
             None => {
                 unpack_stages(path)?;
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("can't read {}", path.display()))?;
-                serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?
+                let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                RunFolder(folder).read_json(&name)?
             }
         };
         let value = Rc::new(value);
