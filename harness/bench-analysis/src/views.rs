@@ -1,6 +1,9 @@
 //! What a campaign's views show: cells by their coordinates, ratios paired by block, lines, and what arithmetic allows.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod located;
+mod suggested;
+
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -11,19 +14,15 @@ use super::cell::Cell;
 use super::comparison::ratio_of;
 use super::fitted_lines::FittedLine;
 use super::observed::{Observed, Samples, median_of};
-use bench_model::config::{Along, Fit, Overrides, View, variable, written};
+use bench_model::config::{Along, Fit, View, variable};
 use bench_model::figure::Figure;
-use bench_model::load::LoadTool;
 use bench_model::observation::{Observation, Sample};
 use bench_model::plan::Plan;
 use bench_stats::Estimate;
-use bench_system::readable_numbers::count;
+use located::{Located, Place, located, varied};
 
 /// The fewest points that a line is fitted through.
 const LEAST_POINTS: usize = 3;
-
-/// The fewest rates that make a curve by itself.
-const LEAST_RATES: usize = 4;
 
 /// A view of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,22 +92,6 @@ pub struct Point {
     pub held: Option<usize>,
 }
 
-/// Where a cell stands on an axis.
-#[derive(Debug, Clone, PartialEq, PartialOrd)]
-struct Place {
-    /// Orders the values of an axis.
-    order: f64,
-    words: String,
-    number: Option<f64>,
-}
-
-/// A cell and its coordinates.
-#[derive(Clone)]
-struct Located<'a> {
-    cell: &'a Cell,
-    places: BTreeMap<Along, Place>,
-}
-
 /// The views of a run: the campaign's own, or those that its axes, or arms over networks, suggest.
 ///
 /// # Errors
@@ -118,131 +101,11 @@ pub fn shown(plan: &Plan, cells: &[Cell], observations: &[Observation]) -> Resul
     let located = located(plan, cells);
     let suggested = match campaign.views.is_empty() {
         false => Vec::new(),
-        true if campaign.hold => of_held(),
-        true if has_rates(plan) => by_rate(),
-        true if campaign.axes.is_empty() && !campaign.has_network() => return Ok(Vec::new()),
-        true => suggested(&located),
+        true => suggested::suggested(plan, &located),
     };
     let views = campaign.views.iter().chain(&suggested);
     let observed = Observed::new(observations);
     views.map(|view| show(plan, view, &located, &observed)).collect()
-}
-
-/// Whether an open loop's rates make a curve: there are several, sent by one load tool, and nothing else disturbs the
-/// servers or is a part of what they use.
-fn has_rates(plan: &Plan) -> bool {
-    let Some(open) = &plan.campaign.open else { return false };
-    let rates: BTreeSet<u32> = plan.levels().iter().filter_map(|level| level.rate).collect();
-    let has_gateway = plan.servers.iter().any(|server| server.upstream.is_some());
-    let is_disturbed = open.background.is_some() || open.stall.is_some();
-    let has_one_tool = rates.len() == plan.levels().len();
-    plan.campaign.axes.is_empty()
-        && rates.len() >= LEAST_RATES
-        && has_one_tool
-        && !is_disturbed
-        && !has_gateway
-}
-
-/// Every cell but those of the ceiling and of duets.
-fn located<'a>(plan: &Plan, cells: &'a [Cell]) -> Vec<Located<'a>> {
-    let is_own = |cell: &&Cell| cell.beside.is_none() && !plan.is_ceiling(&cell.server);
-    cells.iter().filter(is_own).map(|cell| locate(plan, cell)).collect()
-}
-
-fn locate<'a>(plan: &Plan, cell: &'a Cell) -> Located<'a> {
-    let campaign = &plan.campaign;
-    let mut places = BTreeMap::new();
-    let named = |names: Vec<&str>, own: &str| names.iter().position(|name| *name == own).unwrap_or(0) as f64;
-    let entry = campaign.entry_of(&cell.server);
-    let entries = campaign.servers.iter().map(|name| campaign.entry_of(name));
-    let words = |text: &str, order| Place { order, words: text.to_owned(), number: None };
-    places.insert(Along::Server, words(entry, named(entries.collect(), entry)));
-    let workloads = campaign.workloads.iter().map(String::as_str).collect();
-    places.insert(Along::Workload, words(&cell.workload, named(workloads, &cell.workload)));
-    let amount = f64::from(cell.level.amount());
-    let load = format!("{} {}", count(cell.level.amount().into()), cell.level.unit_of(cell.level.amount()));
-    places.insert(Along::Load, Place { order: amount, words: load, number: Some(amount) });
-    let tool = LoadTool::ALL.iter().position(|tool| *tool == cell.level.tool).unwrap_or(0);
-    places.insert(Along::Tool, words(cell.level.tool.name(), tool as f64));
-    let server = plan.servers.iter().find(|server| server.name == cell.server);
-    if let Some(environment) = server.map(|server| plan.environment_of(server)) {
-        for name in Overrides::names() {
-            let Some(place) = environment.place(name) else { continue };
-            let order = place.value.map_or(-1.0, |value| value as f64);
-            places.insert(Along::Setting(name), Place { order, words: place.words, number: place.number });
-        }
-    }
-    let variant = campaign.arm(&cell.server).and_then(|arm| campaign.base(arm).variant.as_ref());
-    for (axis, value) in variant.into_iter().flat_map(|choice| &choice.values) {
-        let order = campaign.axes.order(axis, value) as f64;
-        places.insert(Along::Variant(axis.clone()), words(value, order));
-    }
-    Located { cell, places }
-}
-
-/// The axes on which cells differ.
-fn varied(all: &[Located<'_>]) -> BTreeSet<Along> {
-    let differ = |axis: &Along| {
-        let mut words = all.iter().filter_map(|one| one.places.get(axis)).map(|place| &place.words);
-        let first = words.next();
-        words.any(|other| Some(other) != first)
-    };
-    let axes: BTreeSet<&Along> = all.iter().flat_map(|one| one.places.keys()).collect();
-    axes.into_iter().filter(|axis| differ(axis)).cloned().collect()
-}
-
-/// Views of a campaign that states none: its rate, its CPU time and its latency along the axis of numbers with the most
-/// values.
-fn suggested(all: &[Located<'_>]) -> Vec<View> {
-    let varied = varied(all);
-    let values = |axis: &&Along| {
-        let numbers = all.iter().filter_map(|one| one.places.get(axis)?.number);
-        numbers.map(f64::to_bits).collect::<BTreeSet<_>>().len()
-    };
-    let (server, load) = (Along::Server, Along::Load);
-    let longest =
-        varied.iter().filter(|axis| **axis != server && **axis != Along::Workload).max_by_key(values);
-    let x = longest.unwrap_or(&load);
-    let name = x.name();
-    let view =
-        |title: &str, figure| View::of(&format!("{title} by {}", name.replace('_', " ")), &[figure], &name);
-    vec![
-        view("Rate", Figure::RequestsPerSecond),
-        view("CPU time", Figure::CpuUsPerRequest),
-        view("Latency", Figure::P99Us),
-    ]
-}
-
-/// Views of an open loop with several rates.
-fn by_rate() -> Vec<View> {
-    let all = [
-        Figure::CpuUsPerRequest,
-        Figure::ServerCores,
-        Figure::HeldMemoryBytes,
-        Figure::RequestsPerSecond,
-        Figure::P50Us,
-        Figure::P99Us,
-    ];
-    let rate = Along::Load.name();
-    vec![
-        View::of("CPU time for a request, by rate", &all, &rate),
-        View::of("Processors, by rate", &[Figure::ServerCores], &rate),
-        View::of("Memory, by rate", &[Figure::HeldMemoryBytes], &rate),
-    ]
-}
-
-/// Views of connections that are held and carry nothing.
-fn of_held() -> Vec<View> {
-    let connections = Along::Load.name();
-    let connecting =
-        [Figure::ConnectP99Us, Figure::ConnectP50Us, Figure::ConnectAllUs, Figure::CpuUsPerConnection];
-    vec![
-        View {
-            fit: Some(Fit::Line),
-            ..View::of("Memory of connections that carry nothing", &[Figure::HeldMemoryBytes], &connections)
-        },
-        View::of("Connecting all at once", &connecting, &connections),
-    ]
 }
 
 fn show(plan: &Plan, view: &View, all: &[Located<'_>], observed: &Observed<'_>) -> Result<Shown> {
@@ -448,29 +311,6 @@ impl Context<'_> {
         }
         let line = FittedLine::new(&blocks);
         (line.points.len() >= LEAST_POINTS).then_some(line)
-    }
-}
-
-impl Located<'_> {
-    /// Whether it is at a value that a campaign states.
-    fn is_at(&self, axis: &Along, value: &Value) -> bool {
-        let Some(place) = self.places.get(axis) else { return false };
-        match axis {
-            Along::Server | Along::Workload | Along::Tool | Along::Variant(_) => {
-                value.as_str() == Some(&place.words)
-            }
-            Along::Load => value.as_f64() == place.number,
-            Along::Setting(name) => is_same_place(name, value, place),
-            Along::Figure(_) => false,
-        }
-    }
-}
-
-/// Whether a setting's value, as it is written, stands at that place.
-fn is_same_place(name: &str, value: &Value, place: &Place) -> bool {
-    match written(name, value) {
-        Some(order) => order.map_or(-1.0, |order| order as f64) == place.order,
-        None => false,
     }
 }
 

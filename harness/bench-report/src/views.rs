@@ -1,20 +1,20 @@
 //! Sections of a campaign's views: one renderer for the table, the chart and the headline of each.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod headline;
+
+use std::collections::BTreeMap;
 
 use super::Run;
 use super::charts::{self, Picture};
 use super::format::{
-    Table, bullets, bytes, capitalised, count, dash, estimate, known, percent, ratio, significant, thousands,
-    time_us,
+    Table, bullets, bytes, count, dash, estimate, known, percent, ratio, significant, thousands, time_us,
 };
-use bench_analysis::views::{Panel, Point, Series, Shown, behind, range, shares};
+use bench_analysis::views::{Panel, Point, Series, Shown, behind};
 use bench_model::config::{Along, words_of};
 use bench_model::figure::{Figure, Unit};
 use bench_stats::Estimate;
 
-/// Lines of a headline that one view has at most: what is more stands in its table.
-const MOST_LINES: usize = 8;
+pub(super) use headline::headline;
 
 /// How an estimate without an interval ends.
 const NO_INTERVAL: &str = " [no interval]";
@@ -53,63 +53,6 @@ fn file(number: usize) -> String {
     format!("view-{}.svg", number + 1)
 }
 
-/// What the views answer; empty where the campaign has none.
-pub(super) fn headline(run: &Run) -> String {
-    // Views of the same cells have the same failures, which are said once.
-    let mut said = BTreeSet::new();
-    run.summary
-        .views
-        .iter()
-        .map(|shown| headline_of(run, shown, &mut said))
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-fn headline_of(run: &Run, shown: &Shown, said: &mut BTreeSet<u64>) -> String {
-    let view = &shown.view;
-    let Some(&figure) = view.figure.first() else { return String::new() };
-    let mut lines: Vec<String> = Vec::new();
-    for panel in &shown.panels {
-        for series in &panel.series {
-            let line = if !view.over.is_empty() {
-                extremes(run, shown, figure, series)
-            } else if !view.minus.is_empty() {
-                least_and_most_above(run, shown, figure, series)
-            } else {
-                trend(run, shown, figure, series)
-            };
-            lines.extend(line.map(|line| format!("{}: {line}", place(panel, series))));
-        }
-    }
-    let more = lines.len().saturating_sub(MOST_LINES);
-    lines.truncate(MOST_LINES);
-    if more > 0 {
-        lines.push(format!("{} more in the table of \"{}\".", count(more as u64), view.title));
-    }
-    if let (Some((least, most)), Some(bound)) = (shares(shown), &view.bound) {
-        lines.push(format!(
-            "{} reach {} to {} of what {bound} allows.",
-            capitalised(words(run, figure)),
-            percent(least),
-            percent(most)
-        ));
-    }
-    let failed: u64 = points(shown).map(|point| point.failed_requests).sum();
-    if failed > 0 && said.insert(failed) {
-        lines.push(format!("**{} failed**: the table says where.", failures(failed)));
-    }
-    let stated = view.headline.as_ref().map_or_else(String::new, |text| format!(" {text}"));
-    if lines.is_empty() && stated.is_empty() {
-        return String::new();
-    }
-    format!("**{}.**{stated}\n\n{}", view.title, bullets(lines))
-}
-
-fn failures(failed: u64) -> String {
-    format!("{} {}", count(failed), if failed == 1 { "request" } else { "requests" })
-}
-
 fn points(shown: &Shown) -> impl Iterator<Item = &Point> + Clone {
     shown.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
 }
@@ -120,51 +63,12 @@ pub(super) fn show_rates(run: &Run) -> bool {
     run.plan.campaign.open.is_some() && run.summary.views.iter().any(is_along_load)
 }
 
-/// A series of a panel, in words.
-fn place(panel: &Panel, series: &Series) -> String {
-    let panel = if panel.name.is_empty() { String::new() } else { format!(", {}", panel.name) };
-    format!("**{}**{panel}", series.name)
-}
-
 /// Where a point stands on x, in words.
 fn at(shown: &Shown, point: &Point) -> String {
     match (Along::named(&shown.view.x), point.x) {
         (Some(Along::Figure(figure)), Some(x)) => writer(figure)(x),
         _ => point.place.clone(),
     }
-}
-
-/// From the first to the last point, or the line through them.
-fn trend(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
-    let measured = || series.points.iter().filter(|point| point.figures.contains_key(&figure));
-    let (first, last) = (measured().next()?, measured().next_back()?);
-    let value = |point: &Point| point.figures.get(&figure).map_or(0.0, |estimate| estimate.value);
-    let write = writer(figure);
-    if let Some((at_0, slope)) = line(series) {
-        let misfit = series.line.as_ref().and_then(|line| line.misfit);
-        return Some(format!(
-            "{} = {} + {} × {}{}.",
-            words(run, figure),
-            write(at_0.value),
-            significant_of(figure, slope.value),
-            axis(run, &shown.view.x),
-            misfit.map_or_else(String::new, |misfit| format!(
-                "; the line misses its points by at most {}",
-                percent(misfit)
-            ))
-        ));
-    }
-    let what = words(run, figure);
-    Some(match std::ptr::eq(first, last) {
-        true => format!("{what} {} at {}.", write(value(first)), at(shown, first)),
-        false => format!(
-            "{what} from {} at {} to {} at {}.",
-            write(value(first)),
-            at(shown, first),
-            write(value(last)),
-            at(shown, last)
-        ),
-    })
 }
 
 /// A figure with more digits than its writer has: of a slope.
@@ -180,46 +84,6 @@ fn significant_of(figure: Figure, value: f64) -> String {
 fn line(series: &Series) -> Option<(Estimate, Estimate)> {
     let line = series.line.as_ref()?;
     line.intercept.zip(line.slope)
-}
-
-/// The least and the most difference, and where it is.
-fn least_and_most_above(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
-    let found = series.points.iter().filter_map(|point| Some((point, *point.differences.get(&figure)?)));
-    let least = found.clone().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
-    let most = found.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
-    let write = |(point, value): (&Point, Estimate)| {
-        let value = estimate(value, |value| signed(figure, value)).replace(NO_INTERVAL, "");
-        format!("{value} at {}", at(shown, point))
-    };
-    let between = match std::ptr::eq(least.0, most.0) {
-        true => write(least),
-        false => format!("from {} to {}", write(least), write(most)),
-    };
-    Some(format!("{} above {}: {between}.", words(run, figure), in_words(&shown.view.minus)))
-}
-
-/// The least and the most ratio, and where it is; whether a difference is shown at all.
-fn extremes(run: &Run, shown: &Shown, figure: Figure, series: &Series) -> Option<String> {
-    let ratios: Vec<(&Point, Estimate)> =
-        series.points.iter().filter_map(|point| Some((point, *point.ratios.get(&figure)?))).collect();
-    let (least, most) = range(ratios.iter().map(|(_, ratio)| ratio.value))?;
-    let find = |value: f64| ratios.iter().find(|(_, ratio)| ratio.value == value);
-    let (least, most) = (find(least)?, find(most)?);
-    let is_shown = |ratio: &Estimate| ratio.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
-    let difference = match ratios.iter().filter(|(_, ratio)| is_shown(ratio)).count() {
-        0 if ratios.iter().all(|(_, ratio)| ratio.interval.is_none()) => "; too few blocks for an interval",
-        0 => "; no difference is shown",
-        all if all == ratios.len() => "",
-        _ => "; not everywhere is a difference shown",
-    };
-    let at = |(point, value): &(&Point, Estimate)| {
-        let place = at(shown, point);
-        // How a server is reached is in words already.
-        let at = if place.starts_with(OVER) { "" } else { "at " };
-        format!("{} {at}{place}", ratio(*value).replace(NO_INTERVAL, ""))
-    };
-    let between = if ratios.len() == 1 { at(least) } else { format!("from {} to {}", at(least), at(most)) };
-    Some(format!("{} over {}: {between}{difference}.", words(run, figure), over(shown)))
 }
 
 /// What the words of a transport begin with.

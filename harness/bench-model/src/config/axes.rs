@@ -269,15 +269,7 @@ impl Campaign {
             self.servers.splice(0..0, servers);
             return Ok(());
         }
-        for (axis, value) in &self.over {
-            // An arm is at each load and request itself.
-            let is_of_arms = ![WORKLOAD, TOOL, CONNECTIONS, RATE].contains(&axis.as_str());
-            ensure!(
-                is_of_arms,
-                "field over.{axis}: give a server or a setting; a view's over may name the others"
-            );
-            self.check_value("over", axis, value)?;
-        }
+        self.check_over()?;
         self.compare_within(&arms, &servers)?;
         self.arms.splice(0..0, arms.into_iter().map(|(arm, _)| arm));
         Ok(())

@@ -2,13 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde_json::Value;
 
 use super::super::{Campaign, CampaignArm, Placement};
-use super::{Coordinate, SERVER, is_same};
+use super::{CONNECTIONS, Coordinate, RATE, SERVER, TOOL, WORKLOAD, is_same};
 
 impl Campaign {
+    /// What `over` names is an axis of arms, and a value of it.
+    pub(super) fn check_over(&self) -> Result<()> {
+        for (axis, value) in &self.over {
+            // An arm is at each load and request itself.
+            let is_of_arms = ![WORKLOAD, TOOL, CONNECTIONS, RATE].contains(&axis.as_str());
+            ensure!(
+                is_of_arms,
+                "field over.{axis}: give a server or a setting; a view's over may name the others"
+            );
+            self.check_value("over", axis, value)?;
+        }
+        Ok(())
+    }
+
     /// Compares each arm with that of the baseline, or at the campaign's `over`, which is the same in all else. Duets
     /// without either run the pairs that the views show ratios of.
     pub(super) fn compare_within(

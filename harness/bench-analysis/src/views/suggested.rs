@@ -1,0 +1,91 @@
+//! Views of a campaign that states none.
+
+use std::collections::BTreeSet;
+
+use super::located::{Located, varied};
+use bench_model::config::{Along, Fit, View};
+use bench_model::figure::Figure;
+use bench_model::plan::Plan;
+
+/// The fewest rates that make a curve by itself.
+const LEAST_RATES: usize = 4;
+
+/// The views that a campaign's kind or its axes suggest; none where it has neither axes nor networks.
+pub(super) fn suggested(plan: &Plan, all: &[Located<'_>]) -> Vec<View> {
+    let campaign = &plan.campaign;
+    match campaign.axes.is_empty() && !campaign.has_network() {
+        _ if campaign.hold => of_held(),
+        _ if has_rates(plan) => by_rate(),
+        true => Vec::new(),
+        false => along_the_longest(all),
+    }
+}
+
+/// Whether an open loop's rates make a curve: there are several, sent by one load tool, and nothing else disturbs the
+/// servers or is a part of what they use.
+fn has_rates(plan: &Plan) -> bool {
+    let Some(open) = &plan.campaign.open else { return false };
+    let rates: BTreeSet<u32> = plan.levels().iter().filter_map(|level| level.rate).collect();
+    let has_gateway = plan.servers.iter().any(|server| server.upstream.is_some());
+    let is_disturbed = open.background.is_some() || open.stall.is_some();
+    let has_one_tool = rates.len() == plan.levels().len();
+    plan.campaign.axes.is_empty()
+        && rates.len() >= LEAST_RATES
+        && has_one_tool
+        && !is_disturbed
+        && !has_gateway
+}
+
+/// Views of a campaign that states none: its rate, its CPU time and its latency along the axis of numbers with the most
+/// values.
+fn along_the_longest(all: &[Located<'_>]) -> Vec<View> {
+    let varied = varied(all);
+    let values = |axis: &&Along| {
+        let numbers = all.iter().filter_map(|one| one.places.get(axis)?.number);
+        numbers.map(f64::to_bits).collect::<BTreeSet<_>>().len()
+    };
+    let (server, load) = (Along::Server, Along::Load);
+    let longest =
+        varied.iter().filter(|axis| **axis != server && **axis != Along::Workload).max_by_key(values);
+    let x = longest.unwrap_or(&load);
+    let name = x.name();
+    let view =
+        |title: &str, figure| View::of(&format!("{title} by {}", name.replace('_', " ")), &[figure], &name);
+    vec![
+        view("Rate", Figure::RequestsPerSecond),
+        view("CPU time", Figure::CpuUsPerRequest),
+        view("Latency", Figure::P99Us),
+    ]
+}
+
+/// Views of an open loop with several rates.
+fn by_rate() -> Vec<View> {
+    let all = [
+        Figure::CpuUsPerRequest,
+        Figure::ServerCores,
+        Figure::HeldMemoryBytes,
+        Figure::RequestsPerSecond,
+        Figure::P50Us,
+        Figure::P99Us,
+    ];
+    let rate = Along::Load.name();
+    vec![
+        View::of("CPU time for a request, by rate", &all, &rate),
+        View::of("Processors, by rate", &[Figure::ServerCores], &rate),
+        View::of("Memory, by rate", &[Figure::HeldMemoryBytes], &rate),
+    ]
+}
+
+/// Views of connections that are held and carry nothing.
+fn of_held() -> Vec<View> {
+    let connections = Along::Load.name();
+    let connecting =
+        [Figure::ConnectP99Us, Figure::ConnectP50Us, Figure::ConnectAllUs, Figure::CpuUsPerConnection];
+    vec![
+        View {
+            fit: Some(Fit::Line),
+            ..View::of("Memory of connections that carry nothing", &[Figure::HeldMemoryBytes], &connections)
+        },
+        View::of("Connecting all at once", &connecting, &connections),
+    ]
+}
