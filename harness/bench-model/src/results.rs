@@ -1,7 +1,7 @@
 //! A results folder: one run, kept whole. Nothing in it is ever overwritten; a run is only added to.
 //!
 //! `campaign.toml` as it was written, `plan.json` with all that was resolved from it, `environment.json`,
-//! `observations.ndjson` with one line a trial (once the run is packed, all but the first are in `run.tar.xz`),
+//! `observations.ndjson` with one line a trial (once the run is packed, the last three are in `run.tar.xz`),
 //! `tool-output/` byte for byte; and what is worked out from these and can be made again: `summary.json`, `report.md`,
 //! `report.html`, `*.svg`.
 
@@ -265,7 +265,7 @@ impl RunFolder {
         let context = || format!("can't repair {}", self.0.display());
         for entry in fs::read_dir(&self.0).with_context(context)? {
             let path = entry.with_context(context)?.path();
-            if path.is_file() && path.extension().is_some_and(|ending| ending == "ndjson") {
+            if path.is_file() && is_lines(&path) {
                 repair_lines(&path).with_context(|| format!("can't repair {}", path.display()))?;
             }
         }
@@ -360,6 +360,11 @@ impl RunFolder {
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not of this version's format", path.display()))
     }
+}
+
+/// Whether a file is one of JSON lines, by its name.
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ndjson")
 }
 
 fn repair_lines(path: &Path) -> std::io::Result<()> {

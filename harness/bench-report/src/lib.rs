@@ -309,8 +309,7 @@ fn write_summary(folder: &RunFolder, summary: &Summary) -> Result<()> {
 /// The charts of a run's report, by their files.
 fn drawn(run: &Run) -> Result<Vec<(String, charts::Chart)>> {
     let pictures = charts::pictures(run)?.into_iter().chain(answer::chart(run));
-    let pictures = pictures.chain(stages::pictures(run));
-    let pictures = pictures.chain(boxed::chart(run));
+    let pictures = pictures.chain(stages::pictures(run)).chain(boxed::chart(run));
     let pictures = pictures.chain(sizes::pictures(run)).chain(views::pictures(run));
     let named = [("recovery.svg", charts::recovery(run)), ("slo.svg", charts::slo(run))];
     let named = named.into_iter().filter_map(|(file, chart)| Some((file.to_owned(), chart?)));

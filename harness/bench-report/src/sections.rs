@@ -70,10 +70,14 @@ pub fn markdown(run: &Run, brief: bool) -> String {
 /// The report of a campaign that sends nothing: it has no rate and no latency.
 fn of_held(run: &Run) -> String {
     let campaign = &run.plan.campaign;
+    // How many fit in a box is the answer where there are boxes.
+    let headline = known(run.summary.boxed.is_empty().then(|| views::headline(run)), "", |headline| {
+        format!("## Headline\n\n{headline}")
+    });
     sections([
         format!("# Benchmark report: {}\n\n{}\n\n{}", campaign.name, campaign.why, headline::warnings(run)),
         boxed::section(run),
-        format!("## Headline\n\n{}", views::headline(run)),
+        headline,
         views::sections(run),
         folded(failed(run)),
         folded(environment(run)),

@@ -145,12 +145,13 @@ fn section(run: &Run, number: usize, shown: &Shown) -> String {
     if let Some(method) = &view.method {
         let mixes = run.measured_workloads().filter(|workload| workload.is_mix());
         let mixes = mixes.map(|mix| format!(" {} sends: {}.", mix.name, mix.words())).collect::<String>();
-        notes.push(format!("Latency is of {method} alone, counted from when a call was due.{mixes}"));
+        let from = if run.plan.campaign.open.is_some() { ", counted from when a call was due" } else { "" };
+        notes.push(format!("Latency is of {method} alone{from}.{mixes}"));
     }
-    if points(shown).any(|point| point.held.is_some_and(|held| held < point.trials)) {
+    if points(shown).any(|point| point.held.is_some()) {
         notes.push(
             "A rate is held where 99 % of its requests were sent and answered, and 99 % were sent at most 10 ms late; \
-             *held* says in how many trials. Server and load tool share the machine's cores.".to_owned(),
+             *held* says in how many trials.".to_owned(),
         );
     }
     if view.fit.is_some() {
@@ -238,8 +239,8 @@ fn share_held(held: usize, trials: usize) -> String {
 
 /// Whether any estimate of a view has an interval.
 fn has_intervals(shown: &Shown) -> bool {
-    let mut estimates = points(shown).flat_map(|point| point.figures.values().chain(point.ratios.values()));
-    estimates.any(|estimate| estimate.interval.is_some())
+    let has = |by: &BTreeMap<Figure, Estimate>| by.values().any(|estimate| estimate.interval.is_some());
+    points(shown).any(|point| has(&point.figures) || has(&point.ratios) || has(&point.differences))
 }
 
 /// What panels differ in.

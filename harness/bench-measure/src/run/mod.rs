@@ -98,6 +98,8 @@ fn resolved(config: &ConfigDir, mut campaign: Campaign, servers: Vec<Server>) ->
 fn resolved_with(campaign: Campaign, servers: Vec<Server>, workloads: Vec<Workload>) -> Result<Plan> {
     let name = &campaign.name;
     check_mixes(&campaign, &workloads)?;
+    let calls = campaign.views.iter().try_for_each(|view| view.check_method(&workloads));
+    calls.with_context(|| format!("campaign {name}"))?;
     requirements::check(&campaign, &servers, &workloads)?;
     let most = most_connections();
     let fits = campaign.stores.iter().try_for_each(|stores| stores::check(stores, &workloads, most));

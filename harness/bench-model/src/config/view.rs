@@ -11,6 +11,7 @@ use super::Overrides;
 use super::axes::{Axes, CONNECTIONS, NO_SETTINGS, RATE, SERVER, TOOL, WORKLOAD};
 use crate::arithmetic::Formula;
 use crate::figure::Figure;
+use crate::workload::Workload;
 
 /// A question to the cells of a run: which figures, against what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,7 +170,7 @@ impl View {
     /// # Errors
     /// There is no such axis.
     pub fn over(&self) -> Result<Vec<(Along, &Value)>> {
-        self.over.iter().map(|(name, value)| Ok((axis("over", name)?, value))).collect()
+        stated("over", &self.over)
     }
 
     /// The axes whose values are stated for what differences are from.
@@ -177,7 +178,7 @@ impl View {
     /// # Errors
     /// There is no such axis.
     pub fn minus(&self) -> Result<Vec<(Along, &Value)>> {
-        self.minus.iter().map(|(name, value)| Ok((axis("minus", name)?, value))).collect()
+        stated("minus", &self.minus)
     }
 
     /// The axes of which some values alone are shown, with these.
@@ -186,6 +187,21 @@ impl View {
     /// There is no such axis.
     pub fn only(&self) -> Result<Vec<(Along, &[Value])>> {
         self.only.iter().map(|(name, value)| Ok((axis("only", name)?, one_or_several(value)))).collect()
+    }
+
+    /// Whether some request calls the method that latencies are of, as far as workloads say what they call.
+    ///
+    /// # Errors
+    /// One line with the view and the field.
+    pub fn check_method(&self, workloads: &[Workload]) -> Result<()> {
+        let Some(method) = &self.method else { return Ok(()) };
+        ensure!(
+            workloads.iter().any(|workload| workload.may_call(method)),
+            "[[view]] {:?}: field method: no workload calls {method:?}; name a method of {}",
+            self.title,
+            workloads.iter().map(|workload| workload.name.as_str()).collect::<Vec<_>>().join(", ")
+        );
+        Ok(())
     }
 
     pub(super) fn check(&self, axes: &Axes) -> Result<()> {
@@ -253,6 +269,11 @@ fn along(field: &str, name: &str) -> Result<Along> {
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
     let variant = || is_name.then(|| Along::Variant(name.to_owned()));
     Along::named(name).or_else(variant).with_context(|| unknown(field, name))
+}
+
+/// Axes with the values that a field states of them.
+fn stated<'a>(field: &str, values: &'a BTreeMap<String, Value>) -> Result<Vec<(Along, &'a Value)>> {
+    values.iter().map(|(name, value)| Ok((axis(field, name)?, value))).collect()
 }
 
 fn axis(field: &str, name: &str) -> Result<Along> {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
-/// The archive of a packed run. First come its plan, what it was measured on and its files of lines, then its stages: duets, thresholds,
-/// remedies and the like.
+/// The archive of a packed run. First come its plan, what it was measured on and its files of lines, then its stages:
+/// duets, thresholds, remedies and the like.
 pub(super) const ARCHIVE: &str = "run.tar.xz";
 
 /// Unpacks the stages of the run that a path is in, where they are packed and not there yet.
@@ -101,7 +101,7 @@ pub(super) fn in_archive(
 
 /// What the archive next to a path holds of it; `None` where there is no archive, or the file is not in it. The archive
 /// is read as far as the run's own files go: whether it is whole shows when the run is opened.
-fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn archived(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let (archive, name) = (path.with_file_name(ARCHIVE), path.file_name().map(Path::new));
     if !archive.is_file() {
         return Ok(None);

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::archive::{ARCHIVE, holds, is_packed, write_xz};
+use super::archive::{ARCHIVE, archived, holds, is_packed, write_xz};
 use super::own::{Removal, kind_of, sorted};
-use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT};
+use super::{ENVIRONMENT, PLAN, REMEDIES, REPORT, RunFolder, SUMMARY, TOOL_OUTPUT, is_lines};
 
 /// Files that a kept run does not need: the plan holds the campaign as it was resolved, and the others are made again
 /// from the rest.
@@ -54,8 +54,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Puts the plan, the conditions, the files of lines and the stages of a finished run into one archive, and removes the tools' raw
-    /// output and what can be made again, in the stages too. The same run always gives the same bytes. What is packed
+    /// Puts the plan, what it was measured on, the files of lines and the stages of a finished run into one archive, and
+    /// removes the tools' raw output and what can be made again, in the stages too. The same run always gives the same bytes. What is packed
     /// already stays as it is, and the removal of one that was stopped is completed.
     ///
     /// # Errors
@@ -94,6 +94,11 @@ impl Contents {
     fn of(run: &Path) -> Result<Self> {
         let mut contents = Self::default();
         contents.read(run, Path::new(""))?;
+        // A run that an earlier version packed has it next to the archive.
+        let environment = Path::new(ENVIRONMENT);
+        if run.join(ARCHIVE).exists() && archived(&run.join(environment))?.is_none() {
+            contents.own.retain(|path| path != environment);
+        }
         // The plan first, and stages by their paths, whatever the order of the folder is.
         contents.own.sort_by_key(|path| (!path.ends_with(PLAN), path.clone()));
         contents.of_stages.sort();
@@ -177,10 +182,6 @@ impl Contents {
         self.tool_outputs.iter().try_for_each(|path| removal.tool_output(&run.join(path)))?;
         removal.carry_out()
     }
-}
-
-fn is_lines(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "ndjson")
 }
 
 #[cfg(test)]

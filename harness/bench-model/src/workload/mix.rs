@@ -10,7 +10,26 @@ use validator_state::Method;
 
 use super::parameters::{self, Template};
 use super::truth::Expected;
+use super::{Traffic, Workload};
 use crate::field_checks::within;
+
+impl Workload {
+    /// The JSON-RPC method of its one request; the workload's name in a mix.
+    pub fn method(&self) -> String {
+        let Traffic::One { body, .. } = &self.traffic else { return self.name.clone() };
+        let body: Option<Value> = serde_json::from_str(body).ok();
+        body.and_then(|body| body["method"].as_str().map(str::to_owned)).unwrap_or_else(|| self.name.clone())
+    }
+
+    /// Whether it may call a method: the requests of a file are not read for it.
+    pub fn may_call(&self, method: &str) -> bool {
+        match &self.traffic {
+            Traffic::One { .. } => self.method() == method,
+            Traffic::Mix(requests) => requests.iter().any(|request| request.method == method),
+            Traffic::Corpus(_) => true,
+        }
+    }
+}
 
 /// The largest weight, so that shares can be distinguished and sums can't overflow.
 pub(super) const MOST_WEIGHT: u64 = 1_000_000;

@@ -215,13 +215,6 @@ impl Workload {
         }
     }
 
-    /// The JSON-RPC method of its one request; the workload's name in a mix.
-    pub fn method(&self) -> String {
-        let Traffic::One { body, .. } = &self.traffic else { return self.name.clone() };
-        let body: Option<Value> = serde_json::from_str(body).ok();
-        body.and_then(|body| body["method"].as_str().map(str::to_owned)).unwrap_or_else(|| self.name.clone())
-    }
-
     /// The body of its one request, for whoever can send one only.
     ///
     /// # Errors

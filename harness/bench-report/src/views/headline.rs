@@ -9,13 +9,14 @@ use crate::format::{bullets, capitalised, count, estimate, percent, ratio};
 use bench_analysis::views::{Panel, Point, Series, Shown, range, shares};
 use bench_model::figure::Figure;
 use bench_stats::Estimate;
+use bench_system::readable_numbers::counted;
 
 /// Lines of a headline that one view has at most: what is more stands in its table.
 const MOST_LINES: usize = 8;
 
 /// What the views answer; empty where the campaign has none.
 pub(crate) fn headline(run: &Run) -> String {
-    // Views of the same cells have the same failures, which are said once.
+    // What failed in a cell is said once, though several views show it.
     let mut said = BTreeSet::new();
     run.summary
         .views
@@ -26,7 +27,7 @@ pub(crate) fn headline(run: &Run) -> String {
         .join("\n")
 }
 
-fn headline_of(run: &Run, shown: &Shown, said: &mut BTreeSet<u64>) -> String {
+fn headline_of<'a>(run: &Run, shown: &'a Shown, said: &mut BTreeSet<(&'a str, &'a str, u32)>) -> String {
     let view = &shown.view;
     let Some(&figure) = view.figure.first() else { return String::new() };
     let mut lines: Vec<String> = Vec::new();
@@ -55,19 +56,18 @@ fn headline_of(run: &Run, shown: &Shown, said: &mut BTreeSet<u64>) -> String {
             percent(most)
         ));
     }
-    let failed: u64 = points(shown).map(|point| point.failed_requests).sum();
-    if failed > 0 && said.insert(failed) {
-        lines.push(format!("**{} failed**: the table says where.", failures(failed)));
+    let place = |point: &'a Point| (point.server.as_str(), point.workload.as_str(), point.amount);
+    let failed = points(shown).filter(|point| point.failed_requests > 0);
+    let failed = failed.filter(|point| said.insert(place(point))).map(|point| point.failed_requests).sum();
+    if failed > 0 {
+        let what = if run.plan.campaign.hold { "connection" } else { "request" };
+        lines.push(format!("**{} failed**: the table says where.", counted(failed, what)));
     }
     let stated = view.headline.as_ref().map_or_else(String::new, |text| format!(" {text}"));
     if lines.is_empty() && stated.is_empty() {
         return String::new();
     }
     format!("**{}.**{stated}\n\n{}", view.title, bullets(lines))
-}
-
-fn failures(failed: u64) -> String {
-    format!("{} {}", count(failed), if failed == 1 { "request" } else { "requests" })
 }
 
 /// A series of a panel, in words.

@@ -53,7 +53,7 @@ fn has_cells(run: &Run) -> Result<()> {
     let empty = run.summary.views.iter().find(|shown| shown.panels.is_empty());
     let title = empty.map_or("", |shown| &shown.view.title);
     ensure!(empty.is_none(), "[[view]] {title:?}: no cell of the run is at the values in field only");
-    Ok(())
+    run.summary.views.iter().try_for_each(|shown| shown.view.check_method(&run.plan.workloads))
 }
 
 /// Prints a campaign's run in a format that another tool reads. Writes nothing into its folder.

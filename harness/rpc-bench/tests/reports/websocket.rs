@@ -377,6 +377,12 @@ fn a_campaign_that_can_not_be_is_refused() {
         ),
         ("batches", "batch       = [1, 10, 100]", "batch = [0, 1]", "batch"),
         ("batches", "tool = \"rpc-load\"", "tool = \"vegeta\"", "vegeta"),
+        (
+            "head-of-line",
+            "method   = \"getBalance\"",
+            "method = \"getBalances\"",
+            "no workload calls \"getBalances\"",
+        ),
         ("head-of-line", "in_flight = [1, 64]", "in_flight = [1, 64]\nbatch = [2]", "leave batch out"),
         (
             "websocket",

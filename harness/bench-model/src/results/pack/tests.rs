@@ -56,6 +56,40 @@ fn a_packed_run_is_read_as_before_and_always_the_same_bytes() {
 }
 
 #[test]
+fn what_a_run_was_measured_on_is_packed_and_stays_next_to_an_archive_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let environment = |run: &RunFolder| run.read_json::<serde_json::Value>(ENVIRONMENT).unwrap();
+    let (run, older) = (finished(dir.path()), finished(dir.path()));
+    run.write_new(ENVIRONMENT, "{ \"a\": 1 }").unwrap();
+    run.pack().unwrap();
+    assert!(!run.0.join(ENVIRONMENT).exists() && run.has_conditions());
+    assert_eq!(environment(&run)["a"], 1);
+    older.pack().unwrap();
+    older.write_new(ENVIRONMENT, "{ \"a\": 2 }").unwrap();
+    older.pack().unwrap();
+    assert_eq!(environment(&older)["a"], 2);
+    assert!(older.0.join(ENVIRONMENT).is_file(), "nothing else has it");
+}
+
+#[test]
+fn charts_are_removed_by_their_names_and_nothing_else_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = finished(dir.path());
+    for name in ["p99.svg", "mine.svg"] {
+        run.write_new(name, "<svg/>").unwrap();
+    }
+    fs::write(dir.path().join("other.svg"), "<svg/>").unwrap();
+    symlink(dir.path().join("other.svg"), run.0.join("cpu.svg")).unwrap();
+    for bad in ["cpu.svg", "../other.svg", REPORT] {
+        assert!(run.remove_charts(["p99.svg", bad].into_iter()).is_err(), "{bad}");
+        assert!(run.0.join("p99.svg").is_file(), "{bad}: all of it stays");
+    }
+    run.remove_charts(["p99.svg", "memory.svg"].into_iter()).unwrap();
+    assert!(!run.0.join("p99.svg").exists() && run.0.join("mine.svg").is_file());
+    assert!(dir.path().join("other.svg").is_file() && run.0.join(REPORT).is_file());
+}
+
+#[test]
 fn a_stage_of_a_packed_run_is_opened_by_its_own_path() {
     let dir = tempfile::tempdir().unwrap();
     let run = finished(dir.path());
