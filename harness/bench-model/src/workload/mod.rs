@@ -1,5 +1,4 @@
-//! A workload: its requests, and where the true answers come from. One request to the letter, a mix of requests, or
-//! those of a file.
+//! A workload: its requests (one to the letter, a mix, or those of a file), and where the true answers come from.
 
 pub mod corpus;
 mod drawn_params;
