@@ -336,6 +336,22 @@ impl Running {
         kill(self.child.id() as i32, signal);
     }
 
+    /// Waits until a part of its run has that many observations.
+    ///
+    /// # Panics
+    /// It ended before: with what it said, instead of waiting for what never comes.
+    pub fn wait_for_observations(&mut self, bench: &Bench, folder: &str, count: usize) {
+        until("enough observations are there", || {
+            let ended = self.child.try_wait().unwrap();
+            if bench.observations_in(folder).len() >= count {
+                return Some(());
+            }
+            let said = || fs::read_to_string(bench.path("log")).unwrap();
+            assert!(ended.is_none(), "it ended before {count} observations: {ended:?}\n{}", said());
+            None
+        });
+    }
+
     /// How it ended.
     pub fn exit_code(mut self) -> Option<i32> {
         until("the harness ends", || self.child.try_wait().unwrap()).code()

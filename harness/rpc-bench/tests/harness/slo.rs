@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, stderr, until};
+use crate::bench::{Bench, stderr};
 
 /// What the server can answer at most, in requests a second.
 const CAPACITY: u64 = 500;
@@ -42,8 +42,8 @@ fn small() -> Option<Bench> {
 #[test]
 fn a_server_of_known_capacity_is_never_said_to_sustain_more_and_a_stopped_search_goes_on() {
     let Some(bench) = small() else { return };
-    let harness = bench.start(&["run", "rate"]);
-    until("two trials end", || (bench.observations_in("slo").len() >= 2).then_some(()));
+    let mut harness = bench.start(&["run", "rate"]);
+    harness.wait_for_observations(&bench, "slo", 2);
     harness.signal(libc::SIGINT);
     assert_eq!(harness.exit_code(), Some(130));
     bench.nothing_is_left_running();
